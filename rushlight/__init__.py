@@ -1,0 +1,4 @@
+from .core.tensor import Tensor, wrap
+from . import ops
+from .autograd import backward
+from .core.dtype import *

@@ -1,0 +1,200 @@
+"""`backward` and `grad`: what the user calls to run the engine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.node import Leaf
+from ..core.tensor import Tensor, wrap
+from . import engine
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Accumulate the gradients of `tensors` into the `.grad` of the leaves they depend on.
+
+    tensors: a tensor or a sequence of tensors; each must have one element unless `grad_tensors` gives its gradient.
+    retain_graph: keep what the graph saved, so that it can be walked again (default: `create_graph`).
+    create_graph: record the backward itself, for higher derivatives.
+    inputs: accumulate only into these leaves.
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only "
+                "use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    roots = _roots(_sequence(tensors), grad_tensors)
+    wanted = None
+    if inputs is not None:
+        inputs = _sequence(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        wanted = _edges(inputs)
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if wanted is None or all(type(e) is Leaf for e in wanted):
+        engine.run(roots, keep, create_graph, wanted)
+    else:
+        for t, g in zip(inputs, engine.run(roots, keep, create_graph, wanted, accumulate=False), strict=True):
+            if g is not None:
+                engine.accumulate(t, g, create_graph)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated.
+
+    allow_unused: None stands for an input that the outputs do not depend on, instead of an error.
+    materialize_grads: zeros stand for it.
+    """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True).", FutureWarning, stacklevel=2
+        )
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    outputs, inputs = _sequence(outputs), _sequence(inputs)
+    if not inputs:
+        raise ValueError("grad requires non-empty inputs.")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if is_grads_batched:
+        return _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+    roots = _roots(outputs, grad_outputs)
+    results = engine.run(roots, keep, create_graph, _edges(inputs), accumulate=False)
+    return tuple(
+        _present(t, g, allow_unused or materialize_grads, materialize_grads)
+        for t, g in zip(inputs, results, strict=True)
+    )
+
+
+def _present(t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -> Tensor | None:
+    if g is not None:
+        return g
+    if not unused_ok:
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            "this is the desired behavior."
+        )
+    return wrap(np.zeros_like(t._array)) if zeros else None
+
+
+def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize) -> tuple:
+    """One backward for each entry of the leading dimension of the gradients, stacked."""
+    from ..core.record import OPS
+
+    batches = _sequence(grad_outputs)
+    n = batches[0].shape[0]
+    rows = [
+        grad(outputs, inputs, [b[i] for b in batches], keep or i < n - 1, create_graph, True, allow_unused, False, materialize)
+        for i in range(n)
+    ]
+    return tuple(None if column[0] is None else OPS["stack"](column) for column in zip(*rows, strict=True))  # type: ignore[operator]
+
+
+def _sequence(value: Any) -> Sequence[Any]:
+    if isinstance(value, Tensor):
+        return (value,)
+    return value if value is None else tuple(value)
+
+
+def _edges(inputs: Sequence[Tensor]) -> list[Any]:
+    for t in inputs:
+        if t._edge is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return [t._edge for t in inputs]
+
+
+def _roots(tensors: Sequence[Tensor], grads: Any) -> list[tuple[Any, Tensor]]:
+    given = (None,) * len(tensors) if grads is None else (grads,) if isinstance(grads, Tensor) else tuple(grads)
+    if len(given) != len(tensors):
+        raise RuntimeError(f"got {len(tensors)} tensors and {len(given)} gradients")
+    return [(_root_edge(i, t), _root_grad(t, g)) for i, (t, g) in enumerate(zip(tensors, given, strict=True))]
+
+
+def _root_edge(i: int, t: Any) -> Any:
+    if not isinstance(t, Tensor):
+        raise TypeError(f"element {i} of tensors is no Tensor but a {type(t).__name__}")
+    if t._edge is None:
+        raise RuntimeError(
+            f"element {i} of tensors does not require grad and does not have a grad_fn. Was it computed under "
+            "torch.no_grad(), detached, or made only from tensors with requires_grad=False?"
+        )
+    return t._edge
+
+
+def _root_grad(t: Tensor, g: Any) -> Tensor:
+    a = t._array
+    if g is None:
+        if a.size != 1:
+            raise RuntimeError(
+                f"grad can be implicitly created only for scalar outputs (this tensor has shape {list(a.shape)}: reduce "
+                "it first, for example with .mean() or .sum(), or pass gradient=)"
+            )
+        if a.dtype.kind == "c":
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
+        return wrap(np.ones(a.shape, a.dtype))
+    if not isinstance(g, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
+    if g._array.shape != a.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {g.shape} and output[0] has a shape of {t.shape}."
+        )
+    if (g._array.dtype.kind == "c") != (a.dtype.kind == "c"):
+        raise RuntimeError(
+            f"For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+            f"grad_output[0] has a dtype of {g.dtype} and output[0] has a dtype of {t.dtype}."
+        )
+    return g
+
+
+def _tensor_backward(
+    self: Tensor,
+    gradient: Tensor | None = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+    **old: Any,
+) -> None:
+    """Accumulate the gradients of this tensor into the leaves it depends on; see `autograd.backward`."""
+    if old:
+        retain_graph = _old_arguments(old, retain_graph)
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def _old_arguments(old: dict[str, Any], retain_graph: bool | None) -> Any:
+    """Accept `retain_variables`, which torch 0.1 called `retain_graph`."""
+    if list(old) != ["retain_variables"]:
+        wrong = next(k for k in old if k != "retain_variables")
+        raise TypeError(f"backward() got an unexpected keyword argument '{wrong}'")
+    warnings.warn(
+        "retain_variables is deprecated and will be removed. Use retain_graph instead.", DeprecationWarning, stacklevel=3
+    )
+    if retain_graph is not None:
+        raise TypeError("backward() got both retain_graph and its old name retain_variables")
+    return bool(old["retain_variables"])
+
+
+Tensor.backward = _tensor_backward  # type: ignore[attr-defined]

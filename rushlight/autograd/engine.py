@@ -1,0 +1,422 @@
+"""The backward pass: gradients flow from the latest node to the earliest and accumulate in the leaves.
+
+A node's inputs are always older than the node, so visiting the reachable nodes by falling `seq` means that a node's
+gradient is complete when its turn comes: no dependency counts. A leaf is accumulated as soon as the last node that feeds
+it has run, as in torch, so that hooks on parameters run early.
+"""
+
+from __future__ import annotations
+
+import sys
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..core.inplace import CopySlices
+from ..core.mode import thread
+from ..core.node import Freed, Leaf, Node, Output
+from ..core.size import sum_to_axes
+from ..core.storage import describe, user_line
+from ..core.tensor import Tensor, wrap
+
+_by_seq = attrgetter("seq")
+
+
+def run(
+    roots: list[tuple[Any, Tensor]],
+    keep_graph: bool,
+    create_graph: bool,
+    wanted: list[Any] | None = None,
+    accumulate: bool = True,
+) -> list[Tensor | None]:
+    """Send the gradients of `roots` (edge, gradient) through the graph.
+
+    wanted: edges whose gradients are returned (`autograd.grad`); None accumulates into every leaf. With `wanted` and
+    accumulate=True only the wanted leaves accumulate (`backward(inputs=...)`).
+    """
+    state = thread.state
+    before = state.grad, state.inference
+    state.set(create_graph, False)
+    try:
+        return _Pass(keep_graph, create_graph, wanted, accumulate).run(roots)
+    finally:
+        state.set(*before)
+
+
+class _Pass:
+    """One call of backward."""
+
+    def __init__(self, keep_graph: bool, create_graph: bool, wanted: list | None, accumulate: bool):
+        self.keep_graph, self.create_graph = keep_graph, create_graph
+        self.wanted, self.accumulate = wanted, accumulate
+        self.captured: dict[Any, Tensor] = {}
+        self.grads: dict[Any, Any] = {}
+        self.owned: set[int] = set()  # ids of gradient tensors that this pass made by adding, and may add into
+        self.uses: dict[Leaf, int] = {}
+        self.freed: Freed | None = None
+
+    def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
+        order = self._order([edge for edge, _ in roots])
+        for edge, g in roots:
+            self._deliver(edge, g)
+        for edge, _ in roots:
+            if type(edge) is Leaf:
+                self._release_leaf(edge)
+        needed = None if self.wanted is None else self._needed(order)
+        grads = self.grads
+        for node in order:
+            g = grads.pop(node, None)
+            if needed is not None and node not in needed:
+                if g is not None and node in self.captured_edges:
+                    self._capture(node, self._before(node, g))
+                self._skip(node)
+                continue
+            if g is None:
+                self._skip(node)
+                continue
+            self._visit(node, g)
+        if self.wanted is None or self.accumulate:
+            return []
+        return [self.captured.get(e) for e in self.wanted]
+
+    # ------------------------------------------------------------------------------------------ which nodes
+
+    def _order(self, edges: list[Any]) -> list[Node]:
+        """The nodes that the edges reach, latest first; counts how often each leaf is fed."""
+        uses = self.uses
+        seen: set[Any] = set()
+        order: list[Any] = []
+        stack: list[Any] = []
+        for e in edges:
+            if type(e) is Leaf:
+                uses[e] = uses.get(e, 0) + 1
+            elif e not in seen:
+                seen.add(e)
+                stack.append(e)
+        while stack:
+            node = stack.pop()
+            order.append(node)
+            for e in node.edges:
+                if e is None:
+                    continue
+                if type(e) is Leaf:
+                    uses[e] = uses.get(e, 0) + 1
+                elif e not in seen:
+                    seen.add(e)
+                    stack.append(e)
+        order.sort(key=_by_seq, reverse=True)
+        return order
+
+    def _needed(self, order: list[Node]) -> set[Any]:
+        """The nodes from which a wanted edge can be reached (the wanted ones only if another lies beyond them)."""
+        self.captured_edges = wanted = set(self.wanted or ())
+        needed: set[Any] = set()
+        for node in reversed(order):
+            if any(e in wanted or e in needed for e in node.edges if e is not None):
+                needed.add(node)
+        return needed
+
+    def _skip(self, node: Node) -> None:
+        """A node without a gradient: the leaves that it would feed wait for one use less."""
+        for e in node.edges:
+            if type(e) is Leaf:
+                self._release_leaf(e)
+
+    # ------------------------------------------------------------------------------------------ one node
+
+    def _visit(self, node: Node, g: Any) -> None:
+        if node.hooks is not None:
+            g = self._before(node, g)
+        if self.wanted is not None and node in self.captured_edges:
+            self._capture(node, g)
+        if type(node) is Output:
+            self._deliver_output(node, g)
+            return
+        _check_saved(node)
+        try:
+            grads = node.backward(g)
+        except Exception as error:
+            _note_forward(node, error)
+            raise
+        if thread.state.anomaly:
+            _check_nan(node, grads)
+        if node.hooks is not None and node.hooks.post:
+            grads = _run_post_hooks(node, grads, g)
+        if not self.keep_graph:
+            self._free(node)
+        for edge, gi in zip(node.edges, grads, strict=False):
+            if edge is not None:
+                if gi is not None:
+                    self._deliver(edge, gi)
+                if type(edge) is Leaf:
+                    self._release_leaf(edge)
+
+    def _before(self, node: Node, g: Any) -> Any:
+        """Run the hooks on the gradient of the node's result."""
+        hooks = node.hooks
+        if hooks is None:
+            return g
+        if hooks.tensor:
+            g = _run_tensor_hooks(hooks.tensor, g)
+        if hooks.pre:
+            g = _run_pre_hooks(hooks.pre, g)
+        if hooks.retain is not None:
+            t = hooks.retain()
+            if t is not None:
+                t._grad = g if t._grad is None else t._grad + g
+        return g
+
+    def _deliver(self, edge: Any, g: Tensor) -> None:
+        """Add `g` to the gradient that waits at `edge`."""
+        a = g._array
+        if a.shape != edge.shape or a.dtype is not edge.dtype:
+            g = fit(g, edge)
+        waiting = self.grads.get(edge)
+        if waiting is None:
+            self.grads[edge] = g
+        elif id(waiting) in self.owned and not self.create_graph and waiting._array.shape == g._array.shape:
+            np.add(waiting._array, g._array, out=waiting._array)
+        else:
+            total = waiting + g
+            self.owned.add(id(total))
+            self.grads[edge] = total
+
+    def _deliver_output(self, node: Output, g: Tensor) -> None:
+        """Put the gradient of one result into its place among those of the node."""
+        parent = node.edges[0]
+        waiting = self.grads.get(parent)
+        if waiting is None:
+            waiting = self.grads[parent] = [None] * len(parent.shape)
+        index = node.index
+        waiting[index] = g if waiting[index] is None else waiting[index] + g
+
+    def _capture(self, edge: Any, g: Any) -> None:
+        known = self.captured.get(edge)
+        self.captured[edge] = g if known is None else known + g
+
+    def _free(self, node: Any) -> None:
+        target = node.inner if type(node) is CopySlices else node
+        if target.tensor_slots or target.storage is not None or target.op is None:
+            if self.freed is None:
+                self.freed = Freed(user_line(4))
+            target.saved = self.freed
+
+    # ------------------------------------------------------------------------------------------ leaves
+
+    def _release_leaf(self, leaf: Leaf) -> None:
+        """One of the nodes that feed `leaf` is done; after the last one its gradient is accumulated."""
+        left = self.uses[leaf] - 1
+        self.uses[leaf] = left
+        if left:
+            return
+        g = self.grads.pop(leaf, None)
+        if g is None:
+            return
+        if leaf.hooks is not None and leaf.hooks.tensor:
+            g = _run_tensor_hooks(leaf.hooks.tensor, g)
+        if self.wanted is not None:
+            if leaf not in self.captured_edges:
+                return
+            if not self.accumulate:
+                self._capture(leaf, g)
+                return
+        t = leaf.ref()
+        if t is not None and t._edge is leaf:
+            if leaf.hooks is not None and leaf.hooks.pre:
+                g = _run_pre_hooks(leaf.hooks.pre, g)
+            accumulate(t, g, self.create_graph, id(g) in self.owned)
+            if leaf.hooks is not None:
+                _run_leaf_hooks(leaf, t, g)
+
+
+def accumulate(t: Tensor, g: Tensor, create_graph: bool, owned: bool = False) -> None:
+    """`t.grad += g`. The first gradient becomes `.grad` itself where nothing else can see its memory."""
+    old = t._grad
+    if old is None:
+        if create_graph:
+            t._grad = g.clone() if g._edge is not None else wrap(g._array.copy())
+        elif _is_private(g, t):
+            g._edge = None
+            t._grad = g
+        else:
+            t._grad = wrap(_copy_like(g._array, t._array))
+    elif create_graph or old._edge is not None:
+        t._grad = old + g
+    else:
+        np.add(old._array, g._array, out=old._array)
+        s = old._storage
+        if s is not None:
+            s.wrote("backward()")
+
+
+
+def _is_private(g: Tensor, t: Tensor) -> bool:
+    """Whether `.grad` may take over the memory of `g`: no alias, no other owner, laid out like the leaf."""
+    a = g._array
+    if g._storage is not None or a.base is not None or type(g) is not Tensor or not a.flags.writeable:
+        return False
+    if a.strides != t._array.strides:
+        return False
+    return sys.getrefcount(g) <= 5 and sys.getrefcount(a) <= 3
+
+
+def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """A copy of `a` with the memory layout of `like` where that is dense, else C-contiguous."""
+    if like.flags.f_contiguous and not like.flags.c_contiguous:
+        return np.array(a, order="F")
+    return np.array(a, order="C")
+
+
+def fit(g: Tensor, edge: Any) -> Tensor:
+    """The gradient summed and cast to the shape and type of the value that it belongs to."""
+    shape = g._array.shape
+    if shape != edge.shape:
+        if type(edge.shape) is tuple and len(shape) >= len(edge.shape):
+            g = sum_to(g, edge.shape)
+        if g._array.shape != edge.shape:
+            raise RuntimeError(
+                f"Function {edge.name()} returned an invalid gradient - got {list(shape)} but expected shape "
+                f"compatible with {list(edge.shape)}"
+            )
+    if g._array.dtype != edge.dtype:
+        if g._array.dtype.kind == "c" and edge.dtype.kind != "c":
+            g = g.real  # type: ignore[attr-defined]
+        if g._array.dtype != edge.dtype:
+            from ..core.dtype import from_numpy
+
+            g = g.to(from_numpy(edge.dtype))  # type: ignore[attr-defined]
+    return g
+
+
+def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`g` summed over the axes along which a value of `shape` was broadcast to it."""
+    axes = sum_to_axes(g._array.shape, shape)
+    if axes:
+        g = g.sum(axes, keepdim=True)  # type: ignore[attr-defined]
+    return g if g._array.shape == shape else g.reshape(shape)  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------------------------------------- saved values
+
+
+def _check_saved(node: Any) -> None:
+    target = node.inner if type(node) is CopySlices else node
+    saved = target.saved
+    if type(saved) is Freed:
+        raise RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+            "you need to access saved tensors after calling backward. "
+            f"(The values saved by {target.name()} were freed by the backward called at {describe(saved.where)}.)"
+        )
+    seq = target.seq
+    for i in target.tensor_slots:
+        t = saved[i]
+        if t is None:
+            continue
+        s = getattr(t, "_storage", None)
+        if s is not None and s.stamp > seq:
+            _stale(target, t._array, s, "of its input")
+    s = target.storage
+    if s is not None and s.stamp > seq:
+        _stale(target, s.root, s, "of its result")
+
+
+def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
+    from ..core.dtype import from_numpy
+    from ..core.tensor import type_word
+
+    raise RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace operation: "
+        f"[torch.{type_word(from_numpy(a.dtype))}Tensor {list(a.shape)}], which {_where_from(node, what)}, is at version "
+        f"{s.version}; expected version {s.version_at(node.seq)} instead. It was saved by {node.name()} and changed by "
+        f"{describe(s.first_write_after(node.seq))}. Hint: write the change out of place (x = x + 1 instead of x += 1), "
+        "or clone() the tensor before it is changed; with torch.autograd.set_detect_anomaly(True) the forward call is "
+        "shown too."
+    )
+
+
+def _where_from(node: Node, what: str) -> str:
+    return f"is output 0 of {node.name()}" if what == "of its result" else f"{node.name()} kept {what}"
+
+
+# ---------------------------------------------------------------------------------------------- hooks
+
+
+def _run_tensor_hooks(table: Any, g: Tensor) -> Tensor:
+    for hook in list(table.values()):
+        new = hook(g)
+        if new is not None:
+            g = _checked(new, g)
+    return g
+
+
+def _checked(new: Any, old: Tensor) -> Tensor:
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if new._array.shape != old._array.shape:
+        raise RuntimeError(
+            f"hook has changed the size of value: {list(old._array.shape)} became {list(new._array.shape)}"
+        )
+    if new._array.dtype != old._array.dtype:
+        raise RuntimeError(f"hook has changed the type of value (was {old.dtype} got {new.dtype})")
+    return new
+
+
+def _run_pre_hooks(table: Any, g: Any) -> Any:
+    many = isinstance(g, list)
+    for hook in list(table.values()):
+        new = hook(tuple(g) if many else (g,))
+        if new is not None:
+            new = new if isinstance(new, tuple) else (new,)
+            g = list(new) if many else new[0]
+    return g
+
+
+def _run_post_hooks(node: Node, grads: tuple, g: Any) -> tuple:
+    outputs = tuple(g) if isinstance(g, list) else (g,)
+    for hook in list(node.hooks.post.values()):
+        new = hook(tuple(grads), outputs)
+        if new is not None:
+            new = new if isinstance(new, tuple) else (new,)
+            if len(new) != len(grads):
+                raise RuntimeError(f"hook returned {len(new)} gradients, expected {len(grads)}")
+            grads = new
+    return grads
+
+
+def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:
+    if leaf.hooks.post:
+        for hook in list(leaf.hooks.post.values()):
+            hook((), (g,))
+    if leaf.hooks.accumulated:
+        for hook in list(leaf.hooks.accumulated.values()):
+            if hook(t) is not None:
+                raise RuntimeError("post accumulate grad hooks should return None.")
+
+
+# ---------------------------------------------------------------------------------------------- anomaly mode
+
+
+def _note_forward(node: Node, error: Exception) -> None:
+    trace = getattr(node, "trace", None)
+    if trace is not None:
+        error.add_note(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{trace}")
+
+
+def _check_nan(node: Node, grads: tuple) -> None:
+    if not thread.state.check_nan:
+        return
+    for i, g in enumerate(grads):
+        if g is not None and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
+            trace = getattr(node, "trace", None)
+            if trace is not None:
+                import warnings
+
+                warnings.warn(
+                    f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{trace}",
+                    stacklevel=2,
+                )
+            raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th output.")

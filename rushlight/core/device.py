@@ -1,0 +1,72 @@
+"""Where a tensor lives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+TYPES = ("cpu", "cuda", "meta", "mps", "xpu")
+
+
+class device:
+    """A device by type and index: `device("cpu")`, `device("cuda:1")`, `device("cuda", 1)`."""
+
+    __slots__ = ("type", "index")
+    type: str
+    index: int | None
+
+    def __init__(self, type: Any = None, index: int | None = None):
+        if isinstance(type, device):
+            type, index = type.type, type.index
+        elif isinstance(type, int):
+            type, index = "cuda", type
+        elif not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {_type_name(type)}")
+        self.type, self.index = _parse(type, index)
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}')" if self.index is None else f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, device) and self.type == other.type and self.index == other.index
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self):
+        return device, (self.type, self.index) if self.index is not None else (self.type,)
+
+
+def _type_name(value: object) -> str:
+    return type(value).__name__
+
+
+def _parse(text: str, index: int | None) -> tuple[str, int | None]:
+    name, colon, number = text.partition(":")
+    if name not in TYPES:
+        raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {text}")
+    if colon:
+        if not number.isdigit():
+            raise RuntimeError(f"Invalid device string: '{text}'")
+        if index is not None:
+            raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {text}")
+        index = int(number)
+    return name, index
+
+
+CPU = device("cpu")
+
+
+def check(where: Any) -> device:
+    """The device of a user's argument. Raises when this build cannot place a tensor there."""
+    where = CPU if where is None else where if isinstance(where, device) else device(where)
+    if where.type == "cuda":
+        raise RuntimeError(
+            f"No CUDA device is available: cannot use {str(where)!r}. Run on the CPU with device='cpu', or guard the "
+            "call with torch.cuda.is_available()."
+        )
+    if where.type != "cpu":
+        raise NotImplementedError(f"device type {where.type!r} is not implemented; use 'cpu'")
+    return where

@@ -1,0 +1,205 @@
+"""Element types, and the type that an expression over several of them has.
+
+A `dtype` is torch's public object around a NumPy dtype. Promotion follows torch: a value belongs to a category (bool <
+integer < floating < complex), tensors with dimensions outrank 0-d tensors, which outrank Python numbers, and a
+lower-ranked value changes the result only when its category is higher.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+
+
+class dtype:
+    """The element type of a tensor, such as `rushlight.float32`."""
+
+    __slots__ = ("name", "numpy", "itemsize", "category", "is_floating_point", "is_complex", "is_signed", "_aliases")
+
+    def __init__(self, name: str, array_type: Any, kind: str, *aliases: str):
+        self.name = name
+        self.numpy = np.dtype(array_type)
+        self.itemsize = self.numpy.itemsize
+        self.category = _KINDS[kind]
+        self.is_floating_point = kind == "f"
+        self.is_complex = kind == "c"
+        self.is_signed = kind in "ifc"
+        self._aliases = aliases
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def to_real(self) -> dtype:
+        """The type of a complex type's parts; itself for a real type."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts have this type."""
+        return {"float32": complex64, "float64": complex128}.get(self.name, self)
+
+
+float16 = half = dtype("float16", np.float16, "f", "half", "HalfTensor")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, "f", "bfloat16", "BFloat16Tensor")
+float32 = dtype("float32", np.float32, "f", "float", "FloatTensor")
+float64 = double = dtype("float64", np.float64, "f", "double", "DoubleTensor")
+uint8 = dtype("uint8", np.uint8, "u", "byte", "ByteTensor")
+int8 = dtype("int8", np.int8, "i", "char", "CharTensor")
+int16 = short = dtype("int16", np.int16, "i", "short", "ShortTensor")
+int32 = dtype("int32", np.int32, "i", "int", "IntTensor")
+int64 = long = dtype("int64", np.int64, "i", "long", "LongTensor")
+uint16 = dtype("uint16", np.uint16, "u")
+uint32 = dtype("uint32", np.uint32, "u")
+uint64 = dtype("uint64", np.uint64, "u")
+bool_ = dtype("bool", np.bool_, "b", "bool", "BoolTensor")
+complex64 = cfloat = dtype("complex64", np.complex64, "c", "cfloat")
+complex128 = cdouble = dtype("complex128", np.complex128, "c", "cdouble")
+
+ALL = (
+    float16, bfloat16, float32, float64, uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool_, complex64,
+    complex128,
+)  # fmt: skip
+_BY_NUMBER = {t.numpy.num: t for t in ALL}
+_BY_NUMBER[np.dtype(np.longlong).num] = int64
+_BY_NUMBER[np.dtype(np.ulonglong).num] = uint64
+_BY_NAME = {t.name: t for t in ALL}
+
+
+def _by_name(name: str) -> dtype:
+    return _BY_NAME[name]
+
+
+def from_numpy(array_type: np.dtype) -> dtype:
+    """The dtype of a NumPy dtype. Raises TypeError where torch has none."""
+    try:
+        return _BY_NUMBER[array_type.num]
+    except KeyError:
+        raise TypeError(
+            f"can't convert np.ndarray of type {array_type}. The only supported types are: float64, float32, float16, "
+            "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
+        ) from None
+
+
+class _Default:
+    """The default floating type, process-wide as in torch."""
+
+    float = float32
+    complex = complex64
+
+
+def get_default_dtype() -> dtype:
+    """The floating type of tensors made from Python floats."""
+    return _Default.float
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Set the floating type of tensors made from Python floats; `d` must be a floating type."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: {d!r}")
+    if not d.is_floating_point:
+        raise TypeError(f"only floating-point types are supported as the default type, got {d}")
+    _Default.float = d
+    _Default.complex = complex128 if d is float64 else complex64
+
+
+def of_number(value: Any) -> dtype:
+    """The dtype that a Python number takes by itself."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return _Default.float
+    if isinstance(value, (complex, np.complexfloating)):
+        return _Default.complex
+    raise TypeError(f"expected a number or a tensor, got {type(value).__name__}")
+
+
+_INTEGER_ORDER = (uint8, int8, int16, int32, int64)
+_FLOAT_ORDER = (float32, float64)
+
+
+def promote_types(a: dtype, b: dtype) -> dtype:
+    """The smallest type that holds both, by torch's table."""
+    if a is b:
+        return a
+    if a.category != b.category:
+        low, high = (a, b) if a.category < b.category else (b, a)
+        if high.is_complex and low is float64:
+            return complex128
+        return high
+    if a.is_complex:
+        return complex128
+    if a.is_floating_point:
+        if float64 in (a, b):
+            return float64
+        return float32  # float16 with bfloat16, or either with float32
+    return _promote_integers(a, b)
+
+
+def _promote_integers(a: dtype, b: dtype) -> dtype:
+    wide = (uint16, uint32, uint64)
+    if a in wide or b in wide:
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a} and {b}")
+    if uint8 not in (a, b):
+        return max(a, b, key=lambda t: t.itemsize)
+    other = a if b is uint8 else b
+    return int16 if other is int8 else other
+
+
+class Promotion:
+    """Collects the values of one expression and tells its result type.
+
+    Values with dimensions, 0-d tensors and Python numbers are kept apart, as torch ranks them.
+    """
+
+    __slots__ = ("dims", "zero", "number")
+
+    def __init__(self):
+        self.dims = self.zero = self.number = None
+
+    def add_array(self, array_type: dtype, ndim: int) -> None:
+        if ndim:
+            self.dims = array_type if self.dims is None else promote_types(self.dims, array_type)
+        else:
+            self.zero = array_type if self.zero is None else promote_types(self.zero, array_type)
+
+    def add_number(self, value: Any) -> None:
+        t = of_number(value)
+        self.number = t if self.number is None else promote_types(self.number, t)
+
+    def result(self) -> dtype:
+        return _combine(_combine(self.dims, self.zero), self.number)
+
+
+def _combine(high: dtype | None, low: dtype | None) -> dtype:
+    if high is None:
+        return low  # type: ignore[return-value]
+    if low is None or high.category >= low.category:
+        return high
+    if low.is_complex and high is float64:
+        return complex128
+    if low.is_complex and high in (float16, bfloat16, float32):
+        return complex64 if low is complex64 or low is complex128 else low
+    return low
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether torch lets an in-place result of type `from_` be stored into `to`."""
+    if from_.category == 3 and to.category < 3:
+        return False
+    if from_.category == 2 and to.category < 2:
+        return False
+    return not (from_.category == 1 and to.category == 0)

@@ -1,0 +1,484 @@
+"""Entry points: the function that a user calls, specialised by text for each operator.
+
+What a call does is the same everywhere: take the arrays out, run the kernel, make the result, and, where gradients are
+recorded, a node. Written once as a generic function that costs 2.0-2.6 us a call; written out for each operator 0.5-0.7
+us (torch: 1.0-1.4). So the text below is put together from the operator's signature and rules and compiled at its first
+call: until then the function's code is `_first_function`, which replaces it. Whatever is unusual (a number for a tensor,
+mixed types, a listener, an error) goes to `slow.py`, which does the same by looking at the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from . import slow
+from .mode import thread
+from .storage import Storage, storage_of, tick
+from .tensor import Tensor
+
+_POSITIONAL_ONLY_STAR = 0x04
+
+
+class Signature:
+    """The parameters of a kernel: arrays before `/`, metadata after it; `star` names a final `*parameter`."""
+
+    def __init__(self, kernel: Callable):
+        code = kernel.__code__
+        names = code.co_varnames[: code.co_argcount]
+        self.arrays: tuple[str, ...] = names[: code.co_posonlyargcount]
+        self.positional: tuple[str, ...] = names[code.co_posonlyargcount :]
+        self.keyword: tuple[str, ...] = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        has_star = code.co_flags & _POSITIONAL_ONLY_STAR
+        self.star: str | None = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if has_star else None
+        defaults = kernel.__defaults__ or ()
+        self.defaults: dict[str, Any] = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        self.keyword_defaults: dict[str, Any] = dict(kernel.__kwdefaults__ or {})
+        self.optional = {n for n in self.arrays if n in self.defaults}
+        if not self.arrays:
+            raise TypeError(f"the kernel of {kernel.__name__} names no arrays: put them before '/' in its signature")
+
+    @property
+    def metadata(self) -> tuple[str, ...]:
+        return self.positional + ((self.star,) if self.star else ()) + self.keyword
+
+    def parameters(self, out: bool) -> str:
+        """The public parameter list. Defaults are set on the function object."""
+        keyword = self.keyword + (("out",) if out else ())
+        star = [f"*{self.star}"] if self.star else ["*"] if keyword else []
+        return ", ".join([*self.arrays, *self.positional, *star, *keyword])
+
+    def call(self) -> str:
+        """The metadata as the kernel takes it."""
+        star = [f"*{self.star}"] if self.star else []
+        return ", ".join([*self.positional, *star, *(f"{n}={n}" for n in self.keyword)])
+
+
+class _Pointwise:
+    """The signature of a row of the table."""
+
+    positional = keyword = metadata = ()
+    optional: set[str] = set()
+    star = None
+    defaults: dict[str, Any] = {}
+    keyword_defaults: dict[str, Any] = {}
+
+    def __init__(self, *arrays: str):
+        self.arrays = arrays
+
+
+POINTWISE = {"unary": _Pointwise("x"), "binary": _Pointwise("x", "y")}
+
+# ---------------------------------------------------------------------------------------------- the common tail
+
+_WRAP = """\
+    if type(r) is not ndarray:
+        r = asarray(r)
+    result = new(Tensor)
+    result._array = r
+    result._grad = None
+"""
+_OWN = """\
+    result._view = None
+    result._storage = None
+"""
+_VIEW = """\
+    s = {first}._storage
+    if s is None:
+        s = storage_of({first})
+    result._storage = s
+    result._view = ({first}, record, ({metadata}), level)
+    watch_view(s, result)
+"""
+_NODE = """\
+    if level > 0 and ({any_edge}):
+        node = new(NodeClass)
+        node.seq = tick()
+        node.edges = ({edges})
+        node.saved = ({saved})
+        node.shape = r.shape
+        node.dtype = r.dtype
+        node.hooks = None
+        {storage}
+        result._edge = node
+"""
+_PLAIN = """\
+    else:
+        result._edge = None
+        if level < 0:
+            mark_inference(result)
+    return result
+"""
+_NO_NODE = """\
+    result._edge = None
+    if level < 0:
+        mark_inference(result)
+    return result
+"""
+_MANY = """\
+    node = None
+    if level > 0 and ({any_edge}):
+        node = new(NodeClass)
+        node.seq = tick()
+        node.edges = ({edges})
+        node.saved = ({saved})
+        node.storage = node.shape = node.dtype = node.hooks = None
+    return finish_many(record, r, node, {first}, ({metadata}), level)
+"""
+
+
+class Saved:
+    """What the rules of an operator keep: (name, expression) in order, and the backward function's text."""
+
+    def __init__(self, record: Any, variables: dict[str, str]):
+        self.record = record
+        self.arrays = record.signature.arrays
+        self.variables = variables  # array name -> (tensor variable, array variable, edge variable)
+        self.names: list[str] = []
+        self.users: dict[str, set[int]] = {}
+        self.reads: dict[str | None, list[str]] = {}
+        for key, rule in record.rules.items():
+            code = rule.__code__
+            self.reads[key] = list(code.co_varnames[: code.co_argcount])
+            for n in self.reads[key]:
+                self._note(n, key)
+
+    def _note(self, n: str, key: str | None) -> None:
+        if n in ("g", "needs"):
+            return
+        self._check(n)
+        if n not in self.names:
+            self.names.append(n)
+        everyone = set(range(len(self.arrays)))
+        self.users.setdefault(n, set()).update(everyone if key is None else {self.arrays.index(key)})
+
+    def _check(self, n: str) -> None:
+        stem = n.removesuffix("_shape").removesuffix("_dtype")
+        if n in self.arrays or stem in self.arrays or n in self.record.signature.metadata or n[:3] == "out":
+            return
+        raise TypeError(f"the gradient rule of {self.record.name!r} asks for {n!r}, which is no parameter of it")
+
+    def expression(self, n: str) -> str:
+        if n[:3] == "out" and n not in self.arrays:
+            if self.record.outputs is None:
+                return "r"
+            return f"r[{n[3:] or 0}]" if self.record.outputs == 1 or n != "out" else "r"
+        stem = n.removesuffix("_shape").removesuffix("_dtype")
+        if n.endswith("_shape") and stem in self.arrays:
+            array = self.variables[stem][1]
+            return f"None if {array} is None else {array}.shape" if stem in self.record.signature.optional else f"{array}.shape"
+        if n.endswith("_dtype") and stem in self.arrays:
+            return f"{self.variables[stem][0]}.dtype"
+        if n not in self.arrays:
+            return n
+        users = self.users[n]
+        if len(users) == len(self.arrays):
+            return self.variables[n][0]
+        wanted = " or ".join(f"{self.variables[self.arrays[i]][2]} is not None" for i in sorted(users))
+        return f"{self.variables[n][0]} if {wanted} else None"
+
+    def saves_out(self) -> bool:
+        return self.record.outputs is None and "out" in self.names
+
+    def tensor_slots(self) -> tuple[int, ...]:
+        return tuple(i for i, n in enumerate(self.names) if n in self.arrays)
+
+    def backward_text(self) -> str:
+        n = len(self.arrays)
+        lines = ["def backward(node, g):"]
+        if self.names:
+            lines.append(f"    ({''.join('s_' + x + ', ' for x in self.names)}) = node.saved")
+        for x in self.names:
+            if x[:3] == "out" and x not in self.arrays:
+                lines.append(f"    s_{x} = relink(node, s_{x}, {x!r})")
+        if None in self.record.rules:
+            args = self._arguments(None)
+            lines.append("    needs = tuple([e is not None for e in node.edges])")
+            lines.append(f"    return rule_joint({args})")
+            return "\n".join(lines) + "\n"
+        lines.append(f"    ({''.join(f'e{i}, ' for i in range(n))}) = node.edges")
+        parts = []
+        for i, name in enumerate(self.arrays):
+            has = name in self.record.rules
+            parts.append(f"rule_{i}({self._arguments(name)}) if e{i} is not None else None" if has else self._missing(i, name))
+        lines.append(f"    return ({', '.join(parts)},)")
+        return "\n".join(lines) + "\n"
+
+    def _missing(self, i: int, name: str) -> str:
+        return f"no_rule(record, {name!r}) if e{i} is not None else None"
+
+    def _arguments(self, key: str | None) -> str:
+        return ", ".join(x if x in ("g", "needs") else "s_" + x for x in self.reads[key])
+
+
+def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> str:
+    """The text after the kernel's call, and that of the backward function's saved values."""
+    metadata = "".join(n + ", " for n in record.signature.metadata)
+    any_edge = " or ".join(f"{e} is not None" for e in edges)
+    fields = {
+        "first": tensors[0],
+        "metadata": metadata,
+        "any_edge": any_edge,
+        "edges": "".join(e + ", " for e in edges),
+        "saved": "".join(saved.expression(n) + ", " for n in saved.names),
+        "storage": "node.storage = None",
+    }
+    if record.outputs is not None:
+        return _MANY.format(**fields)
+    own = _VIEW.format(**fields) if record.view else _OWN
+    if not record.differentiable:
+        return _WRAP + own + _NO_NODE
+    if saved.saves_out():
+        fields["storage"] = "node.storage = result._storage = s = new(Storage)\n        s.root = r"
+    return _WRAP + own + _NODE.format(**fields) + _PLAIN
+
+
+# ---------------------------------------------------------------------------------------------- the heads
+
+_GENERAL = """\
+def {function}({parameters}):
+{out_check}    try:
+{take}        state = thread.state
+        level = state.level
+        if level > 1:
+            return slow_call(record, ({tensors}), ({metadata}), None)
+        r = state.run(kernel, {arrays}{call})
+    except Exception as error:
+        return slow_call(record, ({tensors}), ({metadata}), error)
+{tail}
+"""
+_FINISH = """\
+def finish(r, level, {tensors}{arrays}{metadata}):
+{edges}{tail}
+"""
+_UNARY = """\
+def {function}(input{out}):
+{out_check}    try:
+        a = input._array
+        state = thread.state
+        level = state.level
+        if level > 1{type_check}:
+            return slow_call(record, (input,), (), None)
+        r = state.run(kernel, a)
+        e0 = input._edge
+    except Exception as error:
+        return slow_call(record, (input,), (), error)
+{tail}
+"""
+_FLOATS_ONLY = " or (a.dtype is not F32 and a.dtype is not F64)"
+_BINARY = """\
+def {function}(input, other{out}):
+{out_check}    try:
+        a = input._array
+        d = a.dtype
+        kind = type(other)
+        if kind is float or kind is int:
+            if d is not F32 and d is not F64{integers}:
+                return {slow}(record, (input, other), (), None)
+            b = other
+            e1 = None
+        else:
+            b = other._array
+            if b.dtype is not d{type_check}:
+                return {slow}(record, (input, other), (), None)
+            e1 = other._edge
+        state = thread.state
+        level = state.level
+        if level > 1:
+            return {slow}(record, (input, other), (), None)
+        r = state.run(kernel, a, b)
+        e0 = input._edge
+    except Exception as error:
+        return {slow}(record, (input, other), (), error)
+{tail}
+"""
+_REFLECTED = """\
+def {function}(other, input):
+    try:
+        b = other._array
+        d = b.dtype
+        if (type(input) is not float and type(input) is not int) or (d is not F32 and d is not F64):
+            return slow_operator(record, (input, other), (), None)
+        a = input
+        e0 = None
+        e1 = other._edge
+        state = thread.state
+        level = state.level
+        if level > 1:
+            return slow_operator(record, (input, other), (), None)
+        r = state.run(kernel, a, b)
+    except Exception as error:
+        return slow_operator(record, (input, other), (), error)
+{tail}
+"""
+_OUT_CHECK = """\
+    if out is not None:
+        return slow_out(record, ({tensors}), ({metadata}), out)
+"""
+
+
+def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
+    """form: 'function' (accepts out=), 'operator' or 'reflected'."""
+    unary = record.kind == "unary"
+    variables = {"x": ("input", "a", "e0"), "y": ("other", "b", "e1")}
+    saved = Saved(record, variables)
+    tensors, edges = (["input"], ["e0"]) if unary else (["input", "other"], ["e0", "e1"])
+    out = record.out and form == "function"
+    fields = {
+        "function": "call",
+        "out": ", *, out=None" if out else "",
+        "out_check": _OUT_CHECK.format(tensors=", ".join(tensors) + ",", metadata="") if out else "",
+        "tail": _tail(record, saved, tensors, edges),
+        "type_check": _FLOATS_ONLY if record.promote == "float" else "",
+        "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
+        "slow": "slow_operator" if form == "operator" else "slow_call",
+    }
+    template = _UNARY if unary else _REFLECTED if form == "reflected" else _BINARY
+    return template.format(**fields), saved
+
+
+def _general_text(record: Any) -> tuple[str, Saved]:
+    sig = record.signature
+    variables = {n: (n, f"a{i}", f"e{i}") for i, n in enumerate(sig.arrays)}
+    saved = Saved(record, variables)
+    edges = [v[2] for v in variables.values()]
+    take = "".join(
+        f"        a{i}, e{i} = (None, None) if {n} is None else ({n}._array, {n}._edge)\n"
+        if n in sig.optional
+        else f"        a{i} = {n}._array\n        e{i} = {n}._edge\n"
+        for i, n in enumerate(sig.arrays)
+    )
+    tensors, metadata = "".join(n + ", " for n in sig.arrays), "".join(n + ", " for n in sig.metadata)
+    text = _GENERAL.format(
+        function="call",
+        parameters=sig.parameters(record.out),
+        out_check=_OUT_CHECK.format(tensors=tensors, metadata=metadata) if record.out else "",
+        take=take,
+        tensors=tensors,
+        metadata=metadata,
+        arrays="".join(v[1] + ", " for v in variables.values()),
+        call=sig.call(),
+        tail=_tail(record, saved, list(sig.arrays), edges),
+    )
+    return text, saved
+
+
+def _finish_text(record: Any, saved: Saved) -> str:
+    pairs = [saved.variables[n] for n in saved.arrays]
+    edges = "".join(f"    {e} = getattr({t}, '_edge', None)\n" for t, _, e in pairs)
+    return _FINISH.format(
+        tensors="".join(t + ", " for t, _, _ in pairs),
+        arrays="".join(a + ", " for _, a, _ in pairs),
+        metadata="".join(n + ", " for n in record.signature.metadata),
+        edges=edges,
+        tail=_tail(record, saved, [t for t, _, _ in pairs], [e for _, _, e in pairs]),
+    )
+
+
+# ---------------------------------------------------------------------------------------------- making functions
+
+_new = object.__new__
+_COMPILED: dict[str, Any] = {}
+
+
+def _code(text: str, function: str, record: Any) -> Any:
+    """The code object of `function` in `text`; equal texts are compiled once."""
+    known = _COMPILED.get(text)
+    if known is None:
+        scope: dict[str, Any] = {}
+        exec(compile(text, f"<rushlight entry of {record.name}>", "exec"), scope)
+        known = _COMPILED[text] = scope[function].__code__
+    return known
+
+
+def _first_function(*args, **kwargs):
+    specialise(record)  # type: ignore[name-defined]  # noqa: F821
+    return record.scope["function"](*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _first_operator(*args):
+    specialise(record)  # type: ignore[name-defined]  # noqa: F821
+    return record.scope["operator"](*args)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _first_reflected(*args):
+    specialise(record)  # type: ignore[name-defined]  # noqa: F821
+    return record.scope["reflected"](*args)  # type: ignore[name-defined]  # noqa: F821
+
+
+_FIRST = {"function": _first_function, "operator": _first_operator, "reflected": _first_reflected}
+
+
+def build(record: Any) -> Any:
+    """The public function of an operator: unspecialised until its first call."""
+    scope = record.scope
+    if record.function is not None:  # a rule was added: specialise anew
+        for form, first in _FIRST.items():
+            if form in scope:
+                scope[form].__code__ = first.__code__
+        return record.function
+    scope.update(
+        record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
+        ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
+        storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
+        slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, watch_view=slow.watch_view,
+        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, no_rule=slow.no_rule,
+    )  # fmt: skip
+    function = record.function = _function(record, "function", record.name)
+    function.record, function.vjp, function.override = record, record.vjp, record.override
+    return function
+
+
+def operators(record: Any) -> tuple[Any, Any]:
+    """The functions behind a Python operator: (plain, reflected)."""
+    return _function(record, "operator", record.name), _function(record, "reflected", record.name)
+
+
+def _function(record: Any, form: str, name: str) -> Any:
+    f = record.scope[form] = FunctionType(_FIRST[form].__code__, record.scope, name)
+    f.__doc__ = record.doc
+    f.__module__ = record.kernel.__module__ if record.kind == "general" else "rushlight"
+    return f
+
+
+def specialise(record: Any) -> None:
+    """Compile the entry points and the backward function of an operator."""
+    scope, sig = record.scope, record.signature
+    general = record.kind == "general"
+    text, saved = _general_text(record) if general else _pointwise_text(record, "function")
+    for form in _FIRST:
+        if form in scope:
+            form_text = text if form == "function" else _pointwise_text(record, form)[0]
+            scope[form].__code__ = _code(form_text, "call", record)
+    f = scope["function"]
+    f.__defaults__ = tuple(sig.defaults.values()) or None
+    f.__kwdefaults__ = {**sig.keyword_defaults, **({"out": None} if record.out else {})} or None
+    _install_rules(record, saved)
+
+
+def _install_rules(record: Any, saved: Saved) -> None:
+    scope = record.scope
+    for name, rule in record.rules.items():
+        key = "rule_joint" if name is None else f"rule_{saved.arrays.index(name)}"
+        scope[key] = rule
+    scope["finish"] = FunctionType(_code(_finish_text(record, saved), "finish", record), scope, "finish")
+    cls = record.node_class
+    cls.tensor_slots, cls.saved_names = saved.tensor_slots(), tuple(saved.names)
+    if record.rules:
+        backward = FunctionType(_code(saved.backward_text(), "backward", record), scope, "backward")
+        cls.backward = backward  # type: ignore[method-assign]
+
+
+def accept_out(f: Callable) -> Callable:
+    """A composite that also takes `out=`: the result is computed, then written into it."""
+
+    def call(*args, out=None, **kwargs):
+        if out is None:
+            return f(*args, **kwargs)
+        return slow.write_out(f.__name__, args, f(*args, **kwargs), out)
+
+    call.__name__, call.__doc__, call.__module__, call.__wrapped__ = f.__name__, f.__doc__, f.__module__, f  # type: ignore[attr-defined]
+    return call

@@ -1,0 +1,36 @@
+"""The texts of errors that many operators share, with torch's words and the facts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .size import broadcast_shapes
+
+
+def explain(name: str, arrays: list[Any], error: Exception) -> Exception:
+    """The exception that torch raises where NumPy raised `error` inside the kernel of operator `name`."""
+    shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
+    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
+        return error
+    if isinstance(error, ValueError) and "broadcast" in str(error):
+        try:
+            broadcast_shapes(*shapes)
+        except RuntimeError as wrong:
+            return wrong
+    if isinstance(error, MemoryError):
+        return RuntimeError(f"[enforce fail] {name}: not enough memory: {error}")
+    facts = ", ".join(f"{list(a.shape)} {a.dtype}" for a in arrays if isinstance(a, np.ndarray))
+    if isinstance(error, TypeError) and "ufunc" in str(error):
+        kinds = ", ".join(str(a.dtype) for a in arrays if isinstance(a, np.ndarray))
+        return RuntimeError(f'"{name}" not implemented for {kinds}')
+    kind = TypeError if isinstance(error, TypeError) else RuntimeError
+    return kind(f"{name}(): {error} (inputs: {facts})")
+
+
+def argument_type(name: str, argument: str, position: int, value: Any, expected: str = "Tensor") -> TypeError:
+    """torch's error for an argument of the wrong type."""
+    return TypeError(
+        f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {type(value).__name__}"
+    )

@@ -1,0 +1,274 @@
+"""Writing into a tensor that exists: checks, the version, and the history that follows from it.
+
+After `x.mul_(y)` the history of `x` is that of `x * y`. When `x` is a view, its base was changed too: the base gets a
+`CopySlices` node, which applies the operator's gradient rule to that part of the base's gradient, and every live view of
+the memory gets its history anew from the base's. The views are found through the storage (`Storage.views`) at the time of
+the write, so that reading a tensor's history never has to ask whether it is up to date.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .mode import State, thread
+from .node import Leaf, Node, Output
+from .slow import call, common_type, execute, number_as, observe, prepare
+from .storage import describe, storage_of, tick, user_line
+from .tensor import Tensor, alias, type_word, wrap
+
+_new = object.__new__
+
+
+def make_inplace(record: Any) -> Any:
+    """The method `name_` of an operator: its result is written into the first input."""
+    arrays = record.signature.arrays
+    n = len(arrays)
+    metadata_names = record.signature.metadata
+    binary = record.kind != "general"
+
+    def method(self, *args, **kwargs):
+        if kwargs or len(args) != n - 1 + len(metadata_names) or record.signature.star:
+            args = _bind(record, args, kwargs, binary)
+        return write(record, self, args[: n - 1], args[n - 1 :])
+
+    method.__name__ = record.name + "_"
+    method.__doc__ = f"In-place form of `{record.name}`: the result is written into the tensor, which is returned."
+    method.record = record  # type: ignore[attr-defined]
+    return method
+
+
+def _bind(record: Any, args: tuple, kwargs: dict, pointwise: bool) -> tuple:
+    """The arguments behind the first, in the order of the signature, with defaults."""
+    sig = record.signature
+    names = (["other"] if record.kind == "binary" else []) if pointwise else [*sig.arrays[1:], *sig.positional]
+    values = dict(zip(names, args, strict=False))
+    star = args[len(names) :]
+    if star and not sig.star:
+        raise TypeError(f"{record.name}_() takes {len(names)} positional arguments but {len(args)} were given")
+    for k, v in kwargs.items():
+        if k in values or k not in (*names, *sig.keyword):
+            raise TypeError(f"{record.name}_() got an unexpected keyword argument '{k}'")
+        values[k] = v
+    defaults = {**sig.defaults, **sig.keyword_defaults}
+    ordered = [*names, *([sig.star] if sig.star else []), *sig.keyword]
+    if sig.star:
+        values[sig.star] = star
+    missing = [k for k in ordered if k not in values and k not in defaults]
+    if missing:
+        raise TypeError(f"{record.name}_() missing required argument: '{missing[0]}'")
+    return tuple(values[k] if k in values else defaults[k] for k in ordered)
+
+
+def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
+    """Write the result of `record(self, *others, *metadata)` into `self`."""
+    state = thread.state
+    tensors = (self, *others)
+    recording = state.grad and any(getattr(t, "_edge", None) is not None for t in tensors)
+    check_writable(self, state)
+    arrays = _prepare(record, self, tensors)
+    before = self
+    if recording and _rule_reads_first(record):
+        before = wrap(self._array.copy())
+        before._edge = self._edge
+        arrays[0] = before._array if arrays[0] is self._array else arrays[0]
+    r = _compute(record, arrays, metadata, self._array)
+    if r is not self._array:
+        _store(record, self, np.asarray(r))
+    s = storage_of(self)
+    s.wrote(state.writer or user_line(2))
+    if recording:
+        _record_write(record, self, before, others, arrays, metadata)
+    if state.level > 1:
+        observe(state, record, tensors, metadata, self)
+    return self
+
+
+def _rule_reads_first(record: Any) -> bool:
+    if not record.node_class.saved_names and record.rules and "finish" not in record.scope:
+        record.specialise()
+    return record.signature.arrays[0] in record.node_class.saved_names
+
+
+def check_writable(self: Tensor, state: State) -> None:
+    """Raise torch's errors where an in-place write would break a graph."""
+    edge = self._edge
+    view = self._view
+    if state.grad:
+        if type(edge) is Leaf and view is None:
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation. To update a parameter by "
+                "hand, write inside torch.no_grad(): `with torch.no_grad(): w -= lr * w.grad`."
+            )
+        if view is not None and (edge is not None):
+            _check_view(self, view)
+    s = self._storage
+    if s is not None and s.inference and not state.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update."
+        )
+    if 0 in self._array.strides and _overlaps(self._array):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
+def _check_view(self: Tensor, view: tuple) -> None:
+    base = self._base
+    if base is not None and type(base._edge) is Leaf:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. To write into part "
+            "of a parameter by hand, do it inside torch.no_grad()."
+        )
+    if view[3] == 0:
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+            "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
+            "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+            "outside (if you want the inplace to be tracked)."
+        )
+    if type(self._edge) is Output:
+        raise RuntimeError(
+            f"Output {self._edge.index} of {self.grad_fn.name()} is a view and is being modified inplace. This view is "
+            "the output of a function that returns multiple views. Such functions do not allow the output views to be "
+            "modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+
+
+def _overlaps(a: np.ndarray) -> bool:
+    return any(stride == 0 and n > 1 for stride, n in zip(a.strides, a.shape, strict=True)) and a.size > 0
+
+
+def _prepare(record: Any, self: Tensor, tensors: tuple) -> list:
+    if record.kind == "general" and record.promote is None:
+        return prepare(record, tensors)
+    a = self._array
+    if len(tensors) == 2 and record.promote != "bool" and a.dtype.kind == "f":
+        other = tensors[1]
+        if isinstance(other, Tensor):
+            if other._array.dtype is a.dtype:
+                return [a, other._array]
+        elif type(other) is float or type(other) is int:
+            return [a, other]
+    arrays = prepare(record, tensors)
+    result = dtypes.bool_ if record.promote == "bool" else common_type(record, tensors)
+    if not dtypes.can_cast(result, self.dtype):  # type: ignore[arg-type]
+        raise RuntimeError(
+            f"result type {type_word(result)} can't be cast to the desired output type {type_word(self.dtype)}"  # type: ignore[arg-type]
+        )
+    return arrays
+
+
+def _compute(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
+    """The result, in `target` itself where the kernel is a NumPy ufunc of the right type."""
+    kernel = record.kernel
+    if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
+        try:
+            return thread.state.run(kernel, *arrays, target)
+        except Exception:
+            pass  # the careful path below explains it
+    return execute(record, arrays, metadata)
+
+
+def _store(record: Any, self: Tensor, r: np.ndarray) -> None:
+    if r.shape != self._array.shape and np.broadcast_shapes(r.shape, self._array.shape) != self._array.shape:
+        raise RuntimeError(
+            f"output with shape {list(self._array.shape)} doesn't match the broadcast shape {list(r.shape)}"
+        )
+    np.copyto(self._array, r, casting="unsafe")
+
+
+# ---------------------------------------------------------------------------------------------- history
+
+
+def _record_write(record: Any, self: Tensor, before: Tensor, others: tuple, arrays: list, metadata: tuple) -> None:
+    """Build the node of the write and give `self`, its base and the other views their new histories."""
+    old = self._edge
+    result = record.scope["finish"](self._array, 1, before, *others, *arrays, *metadata)
+    node = result._edge
+    if node is None:  # the rule wants no gradient from any input that has one
+        return
+    if record.outputs is None and "out" in node.saved_names:
+        node.storage = self._storage
+        node.saved = tuple(
+            self._array if n == "out" else v for n, v in zip(node.saved_names, node.saved, strict=True)
+        )
+    node.edges = (old, *node.edges[1:])
+    set_history(self, node)
+
+
+def set_history(self: Tensor, node: Node) -> None:
+    """Make `node` the history of `self`, which was written in place; its base and sibling views follow."""
+    node.shape, node.dtype = self._array.shape, self._array.dtype
+    s = storage_of(self)
+    if self._view is None:
+        self._edge = node
+    else:
+        base, chain = _chain(self)
+        slices = _new(CopySlices)
+        slices.seq, slices.edges = tick(), (base._edge, *node.edges[1:])
+        node.edges = (base._edge, *node.edges[1:])
+        slices.inner, slices.chain = node, chain
+        slices.saved, slices.storage, slices.hooks = (), None, None
+        slices.shape, slices.dtype = base._array.shape, base._array.dtype
+        base._edge = slices
+    if s.views:
+        refresh_views(s)
+
+
+def _chain(view: Tensor) -> tuple[Tensor, tuple]:
+    """The base of a view, and the (record, arguments) of the views from the base to it."""
+    steps = []
+    t = view
+    while t._view is not None:
+        parent, record, metadata, _ = t._view
+        steps.append((record, metadata))
+        t = parent
+    return t, tuple(reversed(steps))
+
+
+def refresh_views(s: Any) -> None:
+    """Replay the live views of a memory from their parents' new histories, oldest first."""
+    for ref in list(s.views):
+        view = ref()
+        if view is None or view._view is None:
+            continue
+        parent, record, metadata, level = view._view
+        if level > 0:
+            view._edge = replay(parent, record, metadata)._edge if parent._edge is not None else None
+
+
+def replay(parent: Tensor, record: Any, metadata: tuple) -> Tensor:
+    """The view operator `record` applied to `parent` again."""
+    if record.outputs is not None:
+        *arguments, index = metadata
+        return record.invoke(record.function, [parent], tuple(arguments))[index]
+    return record.invoke(record.function, [parent], metadata)
+
+
+class CopySlices(Node):
+    """The history of a base one of whose views was written: the write's rule acts on that part of the gradient."""
+
+    __slots__ = ("inner", "chain")
+    inner: Any
+    chain: tuple
+
+    def backward(self, g: Tensor) -> tuple:
+        whole = g.clone()  # type: ignore[attr-defined]
+        part = whole
+        for record, metadata in self.chain:
+            part = replay(part, record, metadata)
+        grads = self.inner.backward(part.clone())  # type: ignore[attr-defined]
+        if self.edges[0] is not None:
+            if grads[0] is None:
+                part.zero_()  # type: ignore[attr-defined]
+            else:
+                part.copy_(grads[0])  # type: ignore[attr-defined]
+        return (whole, *grads[1:])
+
+
+__all__ = ["CopySlices", "call", "check_writable", "describe", "make_inplace", "number_as", "set_history", "write", "alias"]

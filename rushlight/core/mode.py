@@ -1,0 +1,217 @@
+"""The modes of the calling thread: whether calls are recorded for backward, and who else listens.
+
+Entry points read one object per call, `thread.state`. Its `level` sums the modes up in one number so that the common
+case is one comparison:
+
+    -1  inference mode        0  no gradients        1  gradients are recorded        2  a listener wants every call
+
+A state also owns `run`, which calls a NumPy function with floating-point warnings off: torch is silent about 1/0, and
+a private `contextvars.Context` costs 25 ns where `np.errstate` costs 800 (measured), without touching the settings that
+the user's own NumPy code sees.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+from collections.abc import Callable
+from functools import wraps
+from types import GeneratorType
+from typing import Any
+
+import numpy as np
+
+
+def _silent_runner() -> Callable[..., Any]:
+    context = contextvars.copy_context()
+    context.run(np.seterr, all="ignore")
+    return context.run
+
+
+class State:
+    """One thread's modes."""
+
+    __slots__ = ("level", "grad", "inference", "listener", "anomaly", "check_nan", "run", "writer", "hooks_saved")
+
+    def __init__(self):
+        self.grad = True
+        self.inference = False
+        self.listener: Any = None  # the recorder of a capture, or a doctor's probe: sees every call
+        self.anomaly = False
+        self.check_nan = True
+        self.writer: Any = None  # what is writing in place on the user's behalf, such as an optimizer's step
+        self.hooks_saved: Any = None  # saved_tensors_hooks: a stack of (pack, unpack)
+        self.run = _silent_runner()
+        self.level = 1
+
+    def set(self, grad: bool, inference: bool) -> None:
+        self.grad, self.inference = grad, inference
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Work out `level` after any other field changed."""
+        if self.listener is not None or self.anomaly or self.hooks_saved:
+            self.level = 2
+        elif self.inference:
+            self.level = -1
+        else:
+            self.level = 1 if self.grad else 0
+
+
+class _Thread(threading.local):
+    def __init__(self):
+        self.state = State()
+
+
+thread = _Thread()
+
+
+def is_grad_enabled() -> bool:
+    """Whether calls in this thread are recorded for backward."""
+    return thread.state.grad
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside `inference_mode()`."""
+    return thread.state.inference
+
+
+class _Context:
+    """A mode that is entered by `with`, or around every call of a decorated function or generator."""
+
+    def __init__(self):
+        self._outer: list[tuple[bool, bool]] = []
+
+    def _modes(self, state: State) -> tuple[bool, bool]:
+        raise NotImplementedError
+
+    def clone(self):
+        return type(self)()
+
+    def __enter__(self):
+        state = thread.state
+        self._outer.append((state.grad, state.inference))
+        state.set(*self._modes(state))
+
+    def __exit__(self, *exc: object) -> None:
+        thread.state.set(*self._outer.pop())
+
+    def __call__(self, f: Any) -> Any:
+        if isinstance(f, type):
+            raise TypeError(f"{type(self).__name__} decorates functions; decorate the methods of {f.__name__} instead")
+        return _around_generator(self, f) if _is_generator_function(f) else _around(self, f)
+
+
+def _is_generator_function(f: Any) -> bool:
+    code = getattr(f, "__code__", None)
+    return code is not None and bool(code.co_flags & 0x20)
+
+
+def _around(mode: _Context, f: Callable) -> Callable:
+    @wraps(f)
+    def call(*args, **kwargs):
+        with mode.clone():
+            return f(*args, **kwargs)
+
+    return call
+
+
+def _around_generator(mode: _Context, f: Callable) -> Callable:
+    @wraps(f)
+    def call(*args, **kwargs):
+        inner: GeneratorType = f(*args, **kwargs)
+        try:
+            with mode.clone():
+                value = inner.send(None)
+            while True:
+                try:
+                    sent = yield value
+                except GeneratorExit:
+                    with mode.clone():
+                        inner.close()
+                    raise
+                except BaseException as error:
+                    with mode.clone():
+                        value = inner.throw(error)
+                else:
+                    with mode.clone():
+                        value = inner.send(sent)
+        except StopIteration as stop:
+            return stop.value
+
+    return call
+
+
+class _Plain(_Context):
+    """A mode without arguments; `@no_grad` without parentheses works as `@no_grad()`."""
+
+    def __new__(cls, f: Any = None):
+        return object.__new__(cls) if f is None else cls()(f)
+
+    def __init__(self, f: Any = None):
+        super().__init__()
+
+
+class no_grad(_Plain):
+    """Calls inside are not recorded: their results do not require grad."""
+
+    def _modes(self, state):
+        return False, state.inference
+
+
+class enable_grad(_Plain):
+    """Calls inside are recorded, also within `no_grad`."""
+
+    def _modes(self, state):
+        return True, state.inference
+
+
+class set_grad_enabled(_Context):
+    """Record calls or not, by `mode`; takes effect at once when it is called as a function."""
+
+    def __init__(self, mode: bool):
+        super().__init__()
+        state = thread.state
+        self.mode, self.prev = bool(mode), state.grad
+        self._before = (state.grad, state.inference)
+        state.set(self.mode, state.inference)
+
+    def _modes(self, state):
+        return self.mode, state.inference
+
+    def clone(self):
+        return _Set(self.mode)
+
+    def __enter__(self):
+        self._outer.append(self._before)
+        thread.state.set(self.mode, thread.state.inference)
+
+    def __call__(self, f):
+        thread.state.set(*self._before)
+        return super().__call__(f)
+
+
+class _Set(_Context):
+    def __init__(self, mode: bool):
+        super().__init__()
+        self.mode = mode
+
+    def _modes(self, state):
+        return self.mode, state.inference
+
+
+class inference_mode(_Context):
+    """`no_grad`, and the tensors made inside can never enter a graph."""
+
+    def __new__(cls, mode: Any = True):
+        return object.__new__(cls) if isinstance(mode, bool) else cls()(mode)
+
+    def __init__(self, mode: Any = True):
+        super().__init__()
+        self.mode = mode is True
+
+    def clone(self):
+        return inference_mode(self.mode)
+
+    def _modes(self, state):
+        return (False, True) if self.mode else (True if state.inference else state.grad, False)

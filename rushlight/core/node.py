@@ -1,0 +1,158 @@
+"""The history of a value: one `Node` for each recorded call, one `Leaf` for each tensor that accumulates `.grad`.
+
+A node holds data, not closures: the operator's record, what its gradient rule needs, and the edges to where the
+inputs came from. `tensor._edge` is the Node that made it, a Leaf, an Output of a node with several results, or None
+where no gradient is wanted.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from typing import Any
+
+
+class Freed:
+    """What a node's `saved` becomes when a backward has used it up; `where` is the line that called that backward."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, where: Any):
+        self.where = where
+
+
+class Node:
+    """One recorded call. Each operator has a subclass of its own, named as torch names it ('AddBackward0').
+
+    op: the operator's record (of the class).
+    tensor_slots: the positions in `saved` that hold tensors (of the class).
+    backward(g): one gradient, or None, for each edge (of the class, generated from the operator's rules).
+
+    seq: the time of the call; backward visits nodes from the latest to the earliest.
+    edges: where each input came from, None for an input that needs no gradient.
+    saved: what the rules need, in the rules' order; a Freed once a backward has used it up.
+    storage: the storage record of a saved result.
+    shape, dtype: of the result; a gradient is summed and cast to them before the rule sees it.
+    hooks: None or a Hooks.
+    """
+
+    __slots__ = ("seq", "edges", "saved", "storage", "shape", "dtype", "hooks", "trace", "_metadata", "__weakref__")
+
+    op: Any = None
+    tensor_slots: tuple[int, ...] = ()
+    saved_names: tuple[str, ...] = ()
+
+    seq: int
+    edges: tuple
+    saved: Any
+    storage: Any
+    shape: tuple[int, ...]
+    dtype: Any
+    hooks: Any
+
+    def backward(self, g: Any) -> tuple:
+        raise NotImplementedError(f"the derivative for {self.name()!r} is not implemented")
+
+    def name(self) -> str:
+        """torch's name of the node, such as 'AddBackward0'."""
+        return type(self).__name__
+
+    def __repr__(self) -> str:
+        return f"<{self.name()} object at {id(self):#x}>"
+
+    @property
+    def next_functions(self) -> tuple:
+        """For each input, (the node that made it, which of its results it is); (None, 0) without history."""
+        return tuple(_function_of(e) for e in self.edges)
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary that travels with the node, for the user."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict = {}
+            return self._metadata
+
+    def register_hook(self, hook):
+        """Call `hook(grad_inputs, grad_outputs)` after the node's backward; it may return other grad_inputs."""
+        return hooks_of(self).add("post", hook)
+
+    def register_prehook(self, hook):
+        """Call `hook(grad_outputs)` before the node's backward; it may return other grad_outputs."""
+        return hooks_of(self).add("pre", hook)
+
+
+def _function_of(edge: Any) -> tuple:
+    if edge is None:
+        return None, 0
+    return (edge.edges[0], edge.index) if type(edge) is Output else (edge, 0)
+
+
+class Output(Node):
+    """Result number `index` of a node with several results; its only edge is that node."""
+
+    __slots__ = ("index",)
+    index: int
+
+
+class Leaf:
+    """Where backward accumulates: torch's AccumulateGrad. The tensor owns the leaf, the leaf knows the tensor weakly."""
+
+    __slots__ = ("ref", "shape", "dtype", "hooks", "_metadata", "__weakref__")
+    edges = ()
+    next_functions = ()
+    seq = 1 << 62
+
+    def __init__(self, tensor: Any):
+        self.ref = weakref.ref(tensor)
+        self.shape = tensor._array.shape
+        self.dtype = tensor._array.dtype
+        self.hooks: Any = None
+
+    @property
+    def variable(self):
+        return self.ref()
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def __repr__(self) -> str:
+        return f"<AccumulateGrad object at {id(self):#x}>"
+
+    metadata = Node.metadata
+    register_hook = Node.register_hook
+    register_prehook = Node.register_prehook
+
+
+class Hooks:
+    """The hooks of one node or leaf: on the tensor's gradient, before and after the node, after accumulation."""
+
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "__weakref__")
+
+    def __init__(self):
+        self.tensor: Any = None
+        self.pre: Any = None
+        self.post: Any = None
+        self.accumulated: Any = None
+        self.retain: Any = None  # weak reference to the tensor whose .grad is kept
+
+    def add(self, kind: str, hook: Any):
+        from .hooks import RemovableHandle
+
+        table = getattr(self, kind)
+        if table is None:
+            table = OrderedDict()
+            setattr(self, kind, table)
+        handle = RemovableHandle(table)
+        table[handle.id] = hook
+        return handle
+
+
+
+
+def hooks_of(edge: Any) -> Hooks:
+    """The hooks of a node or leaf, made on first need."""
+    if edge.hooks is None:
+        edge.hooks = Hooks()
+    return edge.hooks

@@ -1,0 +1,268 @@
+"""Draws from continuous distributions.
+
+float32 takes one word a value and float64 two; the 16-bit floats compute as float32 does and round last. The draws
+other than `uniform` and the block form of `normal` compute in float64 for every type. float32 and 16-bit results are
+torch's bits; float64 results of more than `libm.EXACT_LIMIT` values can differ from them by an ulp.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import boxmuller
+from .layout import FLOATING, cast, count, mantissa, require, torch_name
+from .libm import fma, libm
+from .mersenne import Generator, resolve
+
+_SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
+
+
+def canonical32(words: np.ndarray) -> np.ndarray:
+    """Uniform float32 in [0, 1) from the low 24 bits of each word. Spends `words`."""
+    words &= np.uint32(0xFFFFFF)
+    unit = words.astype(np.float32)
+    unit *= np.float32(2.0**-24)
+    return unit
+
+
+def canonical64(words: np.ndarray) -> np.ndarray:
+    """Uniform float64 in [0, 1) from the low 53 bits of each pair of words, the first word the high half.
+
+    Shape: words (2 N,) -> (N,)
+    """
+    unit = (words[0::2] & np.uint32(0x1FFFFF)).astype(np.float64)
+    unit *= 2.0**32
+    unit += words[1::2]
+    unit *= 2.0**-53
+    return unit
+
+
+def uniform64(gen: Generator, n: int) -> np.ndarray:
+    """n uniform float64 in [0, 1) under the generator's lock: what every draw below starts from."""
+    with gen.lock:
+        return canonical64(gen.words(2 * n))
+
+
+def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, high: float = 1.0) -> np.ndarray:
+    """Uniform in [low, high), as `torch.rand` and `uniform_`; the parts of complex numbers are drawn in turn.
+
+    Raises RuntimeError for low > high or a bound that the type cannot hold.
+    """
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if dtype.kind == "c":
+        return _as_complex(uniform(gen, (*shape, 2), _part(dtype), low, high), dtype)
+    require(dtype, FLOATING, "check_uniform_bounds")
+    _check_bounds(dtype, low, high)
+    if n == 0:
+        return np.empty(shape, dtype)
+    gen = resolve(gen)
+    if dtype == np.float64:
+        unit = uniform64(gen, n)
+        if (low, high) == (0, 1):
+            return unit.reshape(shape)
+        values = fma(unit, high - low, low)
+    else:
+        with gen.lock:
+            unit = canonical32(gen.words(n))
+        if (low, high) == (0, 1) and dtype == np.float32:
+            return unit.reshape(shape)
+        first, last = np.float32(low), np.float32(high)
+        values = unit.astype(np.float64) * np.float64(last - first) + np.float64(first)
+        values = values.astype(np.float32).astype(dtype, copy=False)
+    with np.errstate(over="ignore"):
+        first, last = (cast(np.float64([bound]), dtype)[0] for bound in (low, high))
+    values[values == last] = first  # the rounding can reach the excluded bound
+    return values.reshape(shape)
+
+
+def normal(
+    gen: Generator | None, shape: Any, dtype: Any, mean: float = 0.0, std: float = 1.0, contiguous: bool = True
+) -> np.ndarray:
+    """Normal numbers, as `torch.randn` and `normal_`.
+
+    Args:
+        contiguous: whether torch would fill a contiguous tensor. It is only then that 16 or more values are drawn in
+            blocks of sixteen; otherwise they come one after the other, in pairs whose second value the generator
+            caches for the next scalar draw.
+
+    Raises RuntimeError for std < 0. A complex number's parts have the variance std**2 / 2 each.
+    """
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if dtype.kind == "c":
+        parts = normal(gen, (*shape, 2), _part(dtype), mean, std / math.sqrt(2), contiguous)
+        return _as_complex(parts, dtype)
+    if n == 0:
+        return np.empty(shape, dtype)
+    require(dtype, FLOATING, "normal_kernel_cpu")
+    gen = resolve(gen)
+    if n < 16 or not contiguous:
+        return cast(_serial(gen, n, mean, std, dtype == np.float64), dtype).reshape(shape)
+    if dtype.itemsize == 2:
+        return _blocks_of_half(gen, n, mean, std).astype(dtype).reshape(shape)
+    canonical, width, blocks = (
+        (canonical64, 2, boxmuller.blocks64) if dtype == np.float64 else (canonical32, 1, boxmuller.blocks32)
+    )
+    with gen.lock:
+        out = canonical(gen.words(width * n))
+        tail = canonical(gen.words(width * 16)) if n % 16 else None
+    blocks(out[: n - n % 16], mean, std)
+    if tail is not None:
+        blocks(tail, mean, std)
+        out[-16:] = tail
+    return out.reshape(shape)
+
+
+def _blocks_of_half(gen: Generator, n: int, mean: float, std: float) -> np.ndarray:
+    """The block form for 16-bit types, which draws no uniforms for the incomplete block."""
+    whole = n - n % 16
+    with gen.lock:
+        out = canonical32(gen.words(whole + (16 if n % 16 else 0)))
+    boxmuller.blocks32(out, mean, std)
+    if n % 16 == 0:
+        return out
+    return np.concatenate([out[: n - 16], out[whole:]])
+
+
+def _serial(gen: Generator, n: int, mean: float, std: float, exact: bool) -> np.ndarray:
+    """n normals one after the other in float64, with the cached second value."""
+    with gen.lock:
+        cached, gen.cached_normal = gen.cached_normal, None
+        fresh = n - (cached is not None)
+        pairs = (fresh + 1) // 2
+        units = canonical64(gen.words(4 * pairs))
+        if pairs <= _SCALAR_PAIRS:
+            values = [value for u1, u2 in units.reshape(-1, 2).tolist() for value in _pair(u1, u2)]
+        else:
+            values = _pairs(units, exact)
+            values[-2:] = _pair(*units[-2:].tolist())  # the cache is the C library's bits at any size
+        if fresh % 2:
+            gen.cached_normal = float(values[-1])
+    standard = np.empty(n)
+    standard[n - fresh :] = values[:fresh]
+    if cached is not None:
+        standard[0] = cached
+    return fma(standard, std, mean)
+
+
+def _pair(u1: float, u2: float) -> tuple[float, float]:
+    radius, theta = math.sqrt(-2.0 * math.log1p(-u2)), 2.0 * math.pi * u1
+    return radius * math.cos(theta), radius * math.sin(theta)
+
+
+def _pairs(units: np.ndarray, exact: bool) -> np.ndarray:
+    radius = np.sqrt(-2.0 * libm("log1p", -units[1::2], exact))
+    theta = 2.0 * math.pi * units[0::2]
+    values = np.empty(units.size)
+    values[0::2] = radius * libm("cos", theta, exact)
+    values[1::2] = radius * libm("sin", theta, exact)
+    return values
+
+
+def normal_of(gen: Generator | None, mean: Any, std: Any) -> np.ndarray:
+    """Normal numbers by element, as `torch.normal` of tensors; `mean` or `std`, not both, may be a number.
+
+    Shape: mean and std broadcast -> out. The result has the type of `mean` where that is an array, else of `std`.
+    Raises RuntimeError where any std < 0.
+    """
+    if not isinstance(std, np.ndarray):
+        return normal(gen, mean.shape, mean.dtype, 0.0, std) + mean
+    if std.dtype.kind == "c":
+        raise RuntimeError("normal expects standard deviation to be non-complex")
+    if not (std >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    dtype = mean.dtype if isinstance(mean, np.ndarray) else std.dtype
+    draws = normal(gen, np.broadcast_shapes(np.shape(mean), std.shape), dtype)
+    draws *= std
+    draws += mean if isinstance(mean, np.ndarray) else np.asarray(mean).astype(dtype)
+    return draws
+
+
+def log_normal(gen: Generator | None, shape: Any, dtype: Any, mean: float = 1.0, std: float = 2.0) -> np.ndarray:
+    """exp of a normal number, as `log_normal_`. Raises RuntimeError for std <= 0."""
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if n == 0:
+        return np.empty(shape, dtype)
+    require(dtype, FLOATING, "log_normal_cpu")
+    exact = dtype == np.float64
+    values = libm("exp", _serial(resolve(gen), n, mean, std, exact), exact)
+    return _narrow(values, dtype).reshape(shape)
+
+
+def exponential(gen: Generator | None, shape: Any, dtype: Any, lambd: float = 1.0) -> np.ndarray:
+    """-log(1 - u) / lambd, as `exponential_`. Raises RuntimeError for lambd <= 0 or a type that is not floating."""
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    if n == 0:
+        return np.empty(shape, dtype)
+    if dtype.name not in FLOATING:
+        raise RuntimeError(
+            "Exponential distribution is a continuous probability distribution. dtype must be a floating point but "
+            f"you specified {torch_name(dtype)}"
+        )
+    values = libm("log1p", -uniform64(resolve(gen), n), dtype == np.float64)
+    values *= -1.0 / lambd
+    return _narrow(values, dtype).reshape(shape)
+
+
+def cauchy(gen: Generator | None, shape: Any, dtype: Any, median: float = 0.0, sigma: float = 1.0) -> np.ndarray:
+    """median + sigma tan(pi (u - 1/2)), as `cauchy_`. Raises RuntimeError for sigma <= 0 or a non-floating type."""
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    if dtype.name not in FLOATING:
+        raise RuntimeError(
+            "Cauchy distribution is a continuous probability distribution. dtype must be a floating point but you "
+            f"specified {torch_name(dtype)}"
+        )
+    if n == 0:
+        return np.empty(shape, dtype)
+    tangents = libm("tan", math.pi * (uniform64(resolve(gen), n) - 0.5), dtype == np.float64)
+    return _narrow(fma(tangents, sigma, median), dtype).reshape(shape)
+
+
+def _narrow(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return cast(values, dtype)
+
+
+def _part(dtype: np.dtype) -> np.dtype:
+    return np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+
+
+def _as_complex(parts: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    return parts.view(dtype).reshape(parts.shape[:-1])
+
+
+def _check_bounds(dtype: np.dtype, low: float, high: float) -> None:
+    limit = largest(dtype)
+    for name, bound in (("from", low), ("to", high)):
+        if not -limit <= bound <= limit:
+            raise RuntimeError(f"{name} is out of bounds for {_c_name(dtype)}")
+    if not low <= high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    if not high - low <= limit:
+        raise RuntimeError(
+            f"uniform_ expects to-from <= std::numeric_limits<{torch_name(dtype)}>::max(), but found to={high:g} and "
+            f"from={low:g} which result in to-from to exceed the limit"
+        )
+
+
+def largest(dtype: np.dtype) -> float:
+    """The largest finite number of a floating type."""
+    if dtype.name == "bfloat16":
+        return (2.0 - 2.0 ** (1 - mantissa(dtype))) * 2.0**127
+    return float(np.finfo(dtype).max)
+
+
+def _c_name(dtype: np.dtype) -> str:
+    return {"float32": "float", "float64": "double"}.get(dtype.name, f"c10::{torch_name(dtype)}")

@@ -1,0 +1,145 @@
+"""Draws from discrete distributions that take a fixed number of words a value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .continuous import canonical32, canonical64, exponential, uniform64
+from .layout import FLOATING, INTEGRAL, cast, count, require, torch_name
+from .libm import libm
+from .mersenne import Generator, resolve
+
+MOST_CATEGORIES = 1 << 24
+
+
+def bernoulli(gen: Generator | None, shape: Any, dtype: Any, p: float = 0.5) -> np.ndarray:
+    """1 with probability p, else 0, as `bernoulli_(p)`: two words a value. Raises RuntimeError for p outside [0, 1]."""
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if n == 0:
+        return np.empty(shape, dtype)
+    require(dtype, FLOATING | INTEGRAL | {"bool"}, "bernoulli_scalar_cpu_")
+    return successes(resolve(gen), n, p).astype(dtype, copy=False).reshape(shape)
+
+
+def successes(gen: Generator, n: int, p: float) -> np.ndarray:
+    """n trials of probability p: bool (n,).
+
+    A trial succeeds where its 53-bit integer is below p 2**53. The high 21 bits decide all but one in 2**21.
+    """
+    limit = math.ceil(p * 2.0**53)
+    high_limit, low_limit = np.uint32(limit >> 32), np.uint32(limit & 0xFFFFFFFF)
+    with gen.lock:
+        words = gen.words(2 * n)
+    high = words[0::2] & np.uint32(0x1FFFFF)
+    trials = high < high_limit
+    if low_limit:
+        ties = np.flatnonzero(high == high_limit)
+        trials[ties] = words[1::2][ties] < low_limit
+    return trials
+
+
+def bernoulli_of(gen: Generator | None, p: np.ndarray, dtype: Any = None, shape: Any = None) -> np.ndarray:
+    """1 with probability p[i], else 0, as `torch.bernoulli(p)` and `bernoulli_(p)` of a tensor.
+
+    Shape: p broadcasts to `shape` (default p's). Two words a value for float64 probabilities, one for the others.
+    Raises RuntimeError where a probability is outside [0, 1].
+    """
+    dtype = p.dtype if dtype is None else np.dtype(dtype)
+    shape, n = count(p.shape if shape is None else shape)
+    p = np.broadcast_to(p, shape)
+    if n == 0:
+        return np.empty(shape, dtype)
+    require(dtype, FLOATING | INTEGRAL | {"bool"}, "bernoulli_tensor_cpu_self_")
+    require(p.dtype, FLOATING, "bernoulli_tensor_cpu_p_")
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    gen = resolve(gen)
+    if p.dtype == np.float64:
+        unit = uniform64(gen, n)
+    else:
+        p = p.astype(np.float32, copy=False)
+        with gen.lock:
+            unit = canonical32(gen.words(n))
+    return (unit.reshape(shape) < p).astype(dtype, copy=False)
+
+
+def geometric(gen: Generator | None, shape: Any, dtype: Any, p: float) -> np.ndarray:
+    """Trials up to the first success, as `geometric_(p)`. Raises RuntimeError for p outside (0, 1)."""
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if n == 0:
+        return np.empty(shape, dtype)
+    require(dtype, FLOATING | INTEGRAL, "geometric_cpu")
+    # Integers: NumPy's log moves a quotient across an integer about once in 2**40.
+    trials = libm("log", uniform64(resolve(gen), n), dtype == np.float64)
+    trials /= math.log1p(-p)
+    np.ceil(trials, out=trials)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return cast(trials, dtype).reshape(shape)
+
+
+def multinomial(gen: Generator | None, p: np.ndarray, num_samples: int, replacement: bool = False) -> np.ndarray:
+    """Categories drawn with the weights p, as `torch.multinomial`.
+
+    Shape: p (C,) or (N, C) -> int64 (num_samples,) or (N, num_samples)
+
+    Without replacement, and for one sample, the draw is the largest of p / Exp(1); where several are equal (zero
+    weights, 16-bit types) the order among them is ours, the lowest category first. Raises RuntimeError for weights
+    that are negative, infinite, NaN or sum to zero, and for more samples than categories.
+    """
+    _check_multinomial(p, num_samples, replacement)
+    shape = (*p.shape[:-1], num_samples)
+    if 0 in shape:
+        return np.empty(shape, np.int64)
+    gen = resolve(gen)
+    if replacement and num_samples > 1:
+        return _with_replacement(gen, np.atleast_2d(p), num_samples).reshape(shape)
+    wide = p.astype(np.float64)
+    if not (np.isfinite(wide) & (wide >= 0)).all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (wide.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    with np.errstate(divide="ignore", over="ignore"):
+        scores = p / exponential(gen, p.shape, p.dtype)
+    if num_samples == 1:
+        return scores.argmax(-1, keepdims=True).astype(np.int64, copy=False)
+    scores = scores.astype(np.float64, copy=False)
+    return np.argsort(-scores, axis=-1, kind="stable")[..., :num_samples].astype(np.int64, copy=False)
+
+
+def _with_replacement(gen: Generator, p: np.ndarray, num_samples: int) -> np.ndarray:
+    wide = p if p.dtype.itemsize > 2 else p.astype(np.float32)
+    if not (wide >= 0).all() and not np.isnan(wide).any():
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+    if not np.isfinite(wide).all():
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = infinity or NaN)")
+    cumulative = np.cumsum(wide, axis=-1, dtype=wide.dtype)
+    if not (cumulative[:, -1] > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    cumulative /= cumulative[:, -1:].copy()
+    cumulative[:, -1] = 1
+    with gen.lock:
+        units = canonical64(gen.words(2 * p.shape[0] * num_samples)).reshape(-1, num_samples)
+    rows = zip(cumulative.astype(np.float64, copy=False), units, strict=True)
+    return np.stack([np.searchsorted(row, unit) for row, unit in rows]).astype(np.int64, copy=False)
+
+
+def _check_multinomial(p: np.ndarray, num_samples: int, replacement: bool) -> None:
+    if p.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if p.dtype.name not in FLOATING:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {torch_name(p.dtype)}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > p.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    if p.shape[-1] > MOST_CATEGORIES:
+        raise RuntimeError("number of categories cannot exceed 2^24")

@@ -1,0 +1,237 @@
+"""Uniform integers and permutations. Floating types hold the integers that their significand can."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .layout import FLOATING, INTEGRAL, UNSIGNED, cast, count, mantissa, require, torch_name
+from .mersenne import Generator, resolve
+
+INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
+WIDE_RANGE = 1 << 28  # from here on a value takes two words, against the skew of the remainder
+WIDE_PERMUTATION = (2**32 - 1) // 20
+
+_C_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int", "uint64": "long unsigned int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+}  # fmt: skip
+
+
+def words64(words: np.ndarray) -> np.ndarray:
+    """Pairs of words as 64-bit integers, the first word the high half. Shape: (2 N,) -> (N,)"""
+    joined = words[0::2].astype(np.uint64)
+    joined <<= np.uint64(32)
+    joined |= words[1::2]
+    return joined
+
+
+def remainder(values: np.ndarray, divisor: int) -> np.ndarray:
+    """values % divisor for unsigned values and 0 < divisor <= 2**64, in place."""
+    if divisor > np.iinfo(values.dtype).max:
+        return values
+    d = values.dtype.type(divisor)
+    if divisor & (divisor - 1) == 0:
+        values &= d - values.dtype.type(1)
+    else:  # NumPy divides by an invariant with multiplications, but has no such remainder
+        values -= values // d * d
+    return values
+
+
+def randint(gen: Generator | None, shape: Any, dtype: Any, low: int, high: int) -> np.ndarray:
+    """Integers in [low, high), as `torch.randint`. Raises RuntimeError for low >= high or bounds beyond the type."""
+    return random_(gen, shape, dtype, low, high)
+
+
+def random_(
+    gen: Generator | None, shape: Any, dtype: Any, low: int | None = None, high: int | None = None
+) -> np.ndarray:
+    """Integers as `random_` draws them: in [low, high), in [low, largest] without `high`, without both in [0, largest].
+
+    `largest` is the type's maximum, for a floating type with p significant bits 2**p.
+    """
+    dtype, (shape, n) = np.dtype(dtype), count(shape)
+    if low is None:
+        low, bounded = 0, high is not None
+        if not bounded:
+            return _unbounded(gen, shape, n, dtype)
+    if high is None and low == INT64_MIN:
+        return _full_range(gen, shape, n, dtype)
+    low, span = _range(dtype, low, high)
+    if n == 0:
+        return np.empty(shape, dtype)
+    gen = resolve(gen)
+    with gen.lock:
+        raw = words64(gen.words(2 * n)) if span >= WIDE_RANGE else gen.words(n)
+    values = remainder(raw, span).astype(np.int64)
+    values += low
+    return cast(values, dtype).reshape(shape)
+
+
+def _unbounded(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np.dtype) -> np.ndarray:
+    if n == 0:
+        return np.empty(shape, dtype)
+    require(dtype, FLOATING | INTEGRAL | {"bool"}, "random_kernel_cpu")
+    gen = resolve(gen)
+    if dtype.name == "bool":
+        span = 2
+    else:
+        span = 2 ** mantissa(dtype) + 1 if dtype.name in FLOATING else int(np.iinfo(dtype).max) + 1
+    wide = dtype.name in ("int64", "float64")
+    if n == 1 and wide:  # a seed for a DataLoader's workers: without an array of words
+        return np.full(shape, gen.random64() % span, dtype)
+    with gen.lock:
+        raw = words64(gen.words(2 * n)) if wide else gen.words(n)
+    return cast(remainder(raw, span), dtype).reshape(shape)
+
+
+def _full_range(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np.dtype) -> np.ndarray:
+    """All of int64, which only `random_(-2**63, None)` asks for."""
+    if n == 0:
+        return np.empty(shape, dtype)
+    kernel = "random_full_64_bits_range_kernel_cpu"
+    require(dtype, (FLOATING | INTEGRAL) - {"float16"}, kernel)
+    if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
+        raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
+    gen = resolve(gen)
+    with gen.lock:
+        raw = words64(gen.words(2 * n))
+    return cast(raw.view(np.int64), dtype).reshape(shape)
+
+
+# The bounds
+
+
+def _range(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int]:
+    """The first value and the number of values, after torch's checks."""
+    floating = dtype.name in FLOATING
+    if not floating and dtype.name not in INTEGRAL | UNSIGNED | {"bool"}:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    if high is not None:
+        if not low < high:
+            raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        if floating:
+            low, high = _round_up(low, dtype), _round_down(high, dtype)
+            if not low < high:
+                raise RuntimeError(
+                    "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
+                    f"from={low} >= to={high}"
+                )
+        last = high - 1
+    elif floating:
+        last, low = 1 << mantissa(dtype), _round_up(low, dtype)
+        if not low < last:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, but "
+                f"got from={low} > to_inc={last}"
+            )
+    else:
+        last = 1 if dtype.name == "bool" else min(int(np.iinfo(dtype).max), INT64_MAX)
+    _check_range(dtype, low, last)
+    return low, last - low + 1
+
+
+def _check_range(dtype: np.dtype, low: int, last: int) -> None:
+    if dtype.name in FLOATING:
+        from .continuous import largest
+
+        minimum, maximum = -largest(dtype), largest(dtype)
+    elif dtype.name == "bool":
+        minimum, maximum = 0, 1
+    else:
+        minimum, maximum = np.iinfo(dtype).min, min(int(np.iinfo(dtype).max), INT64_MAX)
+    for name, value in (("from", low), ("to - 1", last)):
+        if not minimum <= value <= maximum:
+            raise RuntimeError(f"{name} is out of bounds for {_C_NAMES[dtype.name]}")
+    if dtype.name not in FLOATING:
+        return
+    digits = mantissa(dtype)
+    for name, value in (("from", low), ("to - 1", last)):
+        if abs(value) > 1 << digits:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
+                f"{_C_NAMES[dtype.name]} can support discrete uniform distribution only within this range. This "
+                "warning will become an error in version 1.7 release, please fix the code in advance",
+                stacklevel=4,
+            )
+
+
+def _in_type(value: int, dtype: np.dtype) -> int:
+    """An int64 by way of a floating type and back, with the processor's answer where that overflows."""
+    rounded = float(cast(np.array([value], np.int64), dtype)[0])
+    return int(rounded) if -(2.0**63) <= rounded < 2.0**63 else INT64_MIN
+
+
+def _round_up(low: int, dtype: np.dtype) -> int:
+    """The first integer from `low` on that the type holds, as far as the cast of a draw could fall below `low`."""
+    nearest = _in_type(low + 1, dtype)
+    if nearest < low:
+        return nearest + (1 << max(abs(low + 1).bit_length() - mantissa(dtype), 0))
+    return low
+
+
+def _round_down(high: int, dtype: np.dtype) -> int:
+    """The last `high` for which no draw below it is cast to `high` or above."""
+    nearest = _in_type(high - 1, dtype)
+    if nearest >= high:
+        return nearest - (1 << max(abs(high - 1).bit_length() - mantissa(dtype), 0))
+    return high
+
+
+# Permutations
+
+
+def randperm(gen: Generator | None, n: int, dtype: Any = np.int64) -> np.ndarray:
+    """The integers below n in random order, as `torch.randperm`: Fisher-Yates from the front.
+
+    Raises RuntimeError for n < 0 or an n that the type cannot hold.
+    """
+    dtype = np.dtype(dtype)
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    _check_permutation(n, dtype)
+    require(dtype, FLOATING | INTEGRAL, "randperm")
+    gen = resolve(gen)
+    if n >= WIDE_PERMUTATION:
+        return cast(_wide_permutation(gen, n), dtype)
+    if n < 2:
+        return np.zeros(n, dtype)
+    with gen.lock:
+        words = gen.words(n - 1)
+    places = np.arange(n - 1, dtype=np.uint32)
+    words %= np.uint32(n) - places
+    words += places
+    order = list(range(n))
+    for here, there in enumerate(words.tolist()):  # each swap sees the ones before it: 50 ns a swap as a list
+        order[here], order[there] = order[there], order[here]
+    return cast(np.array(order, np.int64), dtype)
+
+
+def _wide_permutation(gen: Generator, n: int, strip: int = 1 << 20) -> np.ndarray:
+    """The inside-out form with two words a step, which torch takes from WIDE_PERMUTATION on."""
+    order = np.empty(n, np.int64)
+    cells = memoryview(order)
+    with gen.lock:
+        for start in range(0, n, strip):
+            steps = np.arange(start, min(start + strip, n), dtype=np.uint64)
+            places = words64(gen.words(2 * steps.size)) % (steps + np.uint64(1))
+            for here, there in enumerate(places.tolist(), start):
+                cells[here] = cells[there] if there < here else here
+                cells[there] = here
+    return order
+
+
+def _check_permutation(n: int, dtype: np.dtype) -> None:
+    if dtype.name in ("float16", "float32", "float64"):
+        limit = (1 << mantissa(dtype)) + 1
+        if n > limit:
+            raise RuntimeError(f"n cannot be greater than {limit} for {torch_name(dtype)} type.")
+    elif dtype.name in INTEGRAL and n > 0 and not _converts(n, dtype):
+        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")
+
+
+def _converts(n: int, dtype: np.dtype) -> bool:
+    return n - 1 <= int(np.iinfo(dtype).max)

@@ -1,0 +1,260 @@
+"""The generator: torch's Mersenne twister (MT19937), its seeding and its 5056-byte state.
+
+The words come from NumPy's own MT19937, which runs the same recurrence and the same seeding. NumPy's random package
+takes about 25 ms to import, so a generator holds only its seed until the first draw.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+DEFAULT_SEED = 67280421310721
+WORDS = 624
+STATE_BYTES = 5056
+
+# torch's struct, with C's padding. `normal_y` caches the second value of the last scalar Box-Muller pair.
+_STATE = np.dtype(
+    {
+        "names": ["seed", "left", "seeded", "next", "key", "normal_y", "normal_is_valid", "float_y", "float_is_valid"],
+        "formats": ["<u8", "<i4", "<i4", "<u8", ("<u8", WORDS), "<f8", "<i4", "<f4", "?"],
+        "offsets": [0, 8, 12, 16, 24, 5024, 5040, 5048, 5052],
+        "itemsize": STATE_BYTES,
+    }
+)
+
+
+class Generator:
+    """A stream of random numbers, as `torch.Generator` on the CPU.
+
+    Args:
+        device: only the CPU. Raises RuntimeError or NotImplementedError for any other device.
+
+    Every draw holds `lock`, so that threads may share a generator. A forked child continues from its parent's state.
+    """
+
+    __slots__ = ("_seed", "_stream", "_next_word", "_unused", "_normal", "_float_normal", "lock", "__weakref__")
+
+    def __init__(self, device: Any = "cpu"):
+        if device != "cpu":
+            _require_cpu(device)
+        self.lock = Lock()
+        self._stream = None
+        self._next_word: Any = None
+        self._reseed(DEFAULT_SEED)
+
+    @property
+    def device(self):
+        """The generator's device, always the CPU."""
+        from ..device import device
+
+        return device("cpu")
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Restart the stream from `seed`, an integer in [-2**63, 2**64); a negative one counts as seed + 2**64.
+
+        Returns the generator. Raises RuntimeError for a value that is no integer, ValueError for one out of range.
+        """
+        if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        seed = int(seed)
+        if not -(1 << 63) <= seed < 1 << 64:
+            raise ValueError("Overflow when unpacking long long")
+        with self.lock:
+            self._reseed(seed % (1 << 64))
+        return self
+
+    def seed(self) -> int:
+        """Restart the stream from a seed of the operating system, and return that seed."""
+        fresh = entropy()
+        with self.lock:
+            self._reseed(fresh)
+        return fresh
+
+    def initial_seed(self) -> int:
+        """The seed from which the stream started."""
+        return self._seed
+
+    def get_state(self) -> np.ndarray:
+        """The state as torch lays it out: uint8 (5056,)."""
+        return self.state_bytes()
+
+    def set_state(self, new_state: Any) -> None:
+        """Continue from a state that `get_state` returned, here or in torch."""
+        self.set_state_bytes(getattr(new_state, "_array", new_state))
+
+    def clone_state(self) -> Generator:
+        """A new generator that continues this one's stream independently."""
+        twin = Generator()
+        twin.set_state_bytes(self.state_bytes())
+        return twin
+
+    def graphsafe_get_state(self):
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state):
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
+    def get_offset(self):
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset):
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def __reduce__(self):
+        return _restore, (self.state_bytes().tobytes(),)
+
+    # The state, in torch's layout
+
+    def state_bytes(self) -> np.ndarray:
+        """The state: uint8 (5056,), the bytes that torch's `get_state` holds for the same history."""
+        record = np.zeros((), _STATE)
+        with self.lock:
+            _, key, position = self._start().get_state(legacy=True)[:3]
+            record["seed"] = self._seed
+            record["left"] = WORDS + 1 - position
+            record["seeded"] = 1
+            record["next"] = 0 if self._unused else position
+            record["key"] = key
+            if self._normal is not None:
+                record["normal_is_valid"], record["normal_y"] = 1, self._normal
+            if self._float_normal is not None:
+                record["float_is_valid"], record["float_y"] = True, self._float_normal
+        return np.frombuffer(record.tobytes(), np.uint8).copy()
+
+    def set_state_bytes(self, state: np.ndarray) -> None:
+        """Continue from `state`, uint8 (5056,), made here or by torch.
+
+        Raises TypeError where `state` is no uint8 array, RuntimeError where its size or content is no state.
+        """
+        if not isinstance(state, np.ndarray):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(state).__name__}")
+        if state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if state.size != STATE_BYTES:
+            raise RuntimeError(
+                f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
+                f"{state.size}"
+            )
+        record = np.frombuffer(state.tobytes(), _STATE)[0]
+        left, after = int(record["left"]), int(record["next"])
+        unused = left == 1 and after == 0
+        # torch also takes a state whose two counters disagree, which no generator makes.
+        if not record["seeded"] or not 1 <= left <= WORDS or not (unused or left + after == WORDS + 1):
+            raise RuntimeError("Invalid mt19937 state")
+        key = record["key"].astype(np.uint32)
+        with self.lock:
+            self._start().set_state(("MT19937", key, WORDS + 1 - left))
+            self._seed, self._unused = int(record["seed"]), unused
+            self._normal = float(record["normal_y"]) if record["normal_is_valid"] else None
+            self._float_normal = float(record["float_y"]) if record["float_is_valid"] else None
+
+    # The words. A caller of these holds the lock, except for the two scalar draws.
+
+    def random32(self) -> int:
+        """One word, in [0, 2**32)."""
+        with self.lock:
+            self._start()
+            self._unused = False
+            return self._next_word()
+
+    def random64(self) -> int:
+        """Two words as one integer in [0, 2**64), the first word the high half."""
+        with self.lock:
+            self._start()
+            self._unused = False
+            return self._next_word() << 32 | self._next_word()
+
+    def words(self, n: int) -> np.ndarray:
+        """The next n words: uint32 (n,)."""
+        stream = self._start()
+        if n:
+            self._unused = False
+        if n < 64:  # random_raw makes 64-bit items, slower by the word and quicker by the call
+            return self._next_word(n).astype(np.uint32)
+        return stream.randint(0, 1 << 32, n, np.uint32)
+
+    def remember(self) -> tuple:
+        """A bookmark for `rewind`: the position in the words, without the cached normal values."""
+        return self._start().get_state(legacy=True), self._unused
+
+    def rewind(self, bookmark: tuple, used: int) -> None:
+        """Return to a bookmark and pass over the `used` words that were spent after it."""
+        state, self._unused = bookmark
+        self._start().set_state(state)
+        self.words(used)
+
+    @property
+    def cached_normal(self) -> float | None:
+        """The second value of the last scalar Box-Muller pair, where it still waits."""
+        return self._normal
+
+    @cached_normal.setter
+    def cached_normal(self, value: float | None) -> None:
+        self._normal = value
+
+    def _reseed(self, seed: int) -> None:
+        self._seed = seed
+        self._unused = True
+        self._normal: float | None = None
+        self._float_normal: float | None = None
+        if self._stream is not None:
+            self._stream.seed(seed & 0xFFFFFFFF)
+
+    def _start(self):
+        if self._stream is None:
+            from numpy.random import MT19937, RandomState
+
+            bits = MT19937(0)
+            stream = RandomState(bits)
+            stream.seed(self._seed & 0xFFFFFFFF)
+            self._next_word, self._stream = bits.random_raw, stream
+        return self._stream
+
+
+def _require_cpu(where: Any) -> None:
+    from ..device import check
+
+    check(where)
+
+
+def _restore(state: bytes) -> Generator:
+    generator = Generator()
+    generator.set_state_bytes(np.frombuffer(state, np.uint8))
+    return generator
+
+
+def entropy() -> int:
+    """64 bits of the operating system's entropy."""
+    return int.from_bytes(os.urandom(8), "little")
+
+
+default_generator = Generator()
+default_generator._seed = entropy()
+
+
+def resolve(generator: Generator | None) -> Generator:
+    """The generator of a draw: the caller's, or the default one for None."""
+    if generator is None:
+        return default_generator
+    if not isinstance(generator, Generator):
+        raise TypeError(f"expected a Generator or None, but got {type(generator).__name__}")
+    return generator
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Restart the default generator from int(seed), and return it."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Restart the default generator from a seed of the operating system, and return that seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed from which the default generator's stream started."""
+    return default_generator.initial_seed()

@@ -1,0 +1,310 @@
+"""How a tensor travels: taken apart for pickle, `copy.deepcopy` and `save`, and put together again.
+
+A tensor is taken apart into a `Memory` and the place of its elements in it (offset, size, stride). Tensors that alias
+each other are taken apart into the same `Memory`, so that one pickle or one deepcopy keeps them aliases.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import weakref
+from collections import OrderedDict
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .storage import Storage
+
+__all__ = [
+    "Memory",
+    "deepcopy_tensor",
+    "memory_of",
+    "rebuild_from_type_v2",
+    "rebuild_tensor_v2",
+    "rebuild_tensor_v3",
+    "reduce_tensor",
+]
+
+_ADDRESS_MAX = 2**63 - 1
+_UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # types younger than torch's typed storages
+
+
+class Memory:
+    """The whole memory of a storage: a flat array of one dtype, and the record its tensors share once rebuilt."""
+
+    __slots__ = ("__weakref__", "flat", "owner", "storage")
+
+    def __init__(self, flat: np.ndarray, owner: Any = None):
+        self.flat = flat
+        self.owner = owner  # keeps the array alive by whose identity this memory was found
+        self.storage: Storage | None = None
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.from_numpy(self.flat.dtype)
+
+    @property
+    def device(self):
+        from .device import CPU
+
+        return CPU
+
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        return self.flat.nbytes
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self.flat.size
+
+    __len__ = size
+
+    def cpu(self) -> Memory:
+        """The memory itself: it is the CPU's."""
+        return self
+
+    def cuda(self, device: Any = None) -> Memory:
+        """Raises: there is no CUDA device."""
+        from .device import check
+
+        check("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
+        raise NotImplementedError("storages cannot be moved to a CUDA device")
+
+    def bytes(self) -> np.ndarray:
+        """The memory as a flat array of uint8 that shares it."""
+        return self.flat.view(np.uint8)
+
+    def shared_record(self) -> Storage:
+        """The storage record of every tensor that is rebuilt on this memory."""
+        if self.storage is None:
+            self.storage = Storage()
+            self.storage.root = self.flat
+        return self.storage
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Memory:
+        return Memory(self.flat.copy())
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        if int(protocol) >= 5:
+            return _restore_memory, (self.dtype.name, pickle.PickleBuffer(self.bytes()))
+        return _restore_memory, (self.dtype.name, self.bytes().tobytes())
+
+
+def _restore_memory(dtype_name: str, buffer: Any) -> Memory:
+    """A memory over `buffer`: shared where the buffer can be written to, copied where it cannot."""
+    flat = np.frombuffer(buffer, np.uint8)
+    if not flat.flags.writeable:
+        flat = flat.copy()
+    return Memory(flat.view(dtypes._by_name(dtype_name).numpy))
+
+
+_known: weakref.WeakValueDictionary[tuple[int, int], Memory] = weakref.WeakValueDictionary()
+
+
+def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
+    """The memory a tensor lies in, its offset and its strides there, in elements.
+
+    Where the tensor's array cannot be described so (a hole, a negative stride), its elements are copied out first.
+    """
+    array = tensor._array
+    root = array if tensor._storage is None else tensor._storage.root
+    flat = _flatten(root)
+    if flat is None or not _lies_in(array, flat):
+        root = array = np.ascontiguousarray(array).reshape(array.shape)
+        flat = root.reshape(-1)
+    memory = _known_memory(root, flat, array.dtype)
+    offset = (_address(array) - _address(memory.flat)) // array.itemsize if array.size else 0
+    return memory, offset, tuple(s // array.itemsize for s in array.strides)
+
+
+def _known_memory(root: np.ndarray, flat: np.ndarray, element_type: np.dtype) -> Memory:
+    key = (id(root), element_type.num)
+    memory = _known.get(key)
+    if memory is None or memory.owner is not root:
+        memory = _known[key] = Memory(flat.view(element_type), owner=root)
+    return memory
+
+
+def _flatten(array: np.ndarray) -> np.ndarray | None:
+    """All of the array's memory in address order, or None where its elements do not fill it exactly."""
+    if not array.flags.c_contiguous:
+        array = array.transpose(sorted(range(array.ndim), key=lambda axis: -array.strides[axis]))
+        if not array.flags.c_contiguous:
+            return None
+    return array.reshape(-1)
+
+
+def _lies_in(array: np.ndarray, flat: np.ndarray) -> bool:
+    size = array.itemsize
+    if flat.nbytes % size or any(stride < 0 or stride % size for stride in array.strides):
+        return False
+    if not array.size:
+        return True
+    start = _address(array) - _address(flat)
+    span = sum((n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)) + size
+    return start >= 0 and start % size == 0 and start + span <= flat.nbytes
+
+
+def _address(array: np.ndarray) -> int:
+    return array.__array_interface__["data"][0]
+
+
+def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
+    """What `Tensor.__reduce_ex__` returns: torch's rebuild call, with a `Memory` in the place of torch's storage.
+
+    History and hooks do not travel: a tensor that requires grad becomes a leaf, and a hook is warned about.
+    """
+    from .tensor import Tensor
+
+    _warn_of_hooks(tensor)
+    memory, offset, stride = memory_of(tensor)
+    args = (memory, offset, tuple(tensor._array.shape), stride, tensor.requires_grad, OrderedDict())
+    rebuild: Any = rebuild_tensor_v2
+    if tensor.dtype in _UNTYPED:
+        rebuild, args = rebuild_tensor_v3, (*args, tensor.dtype)
+    if type(tensor) is Tensor and not tensor.__dict__:
+        return rebuild, args
+    return rebuild_from_type_v2, (rebuild, type(tensor), args, dict(tensor.__dict__))
+
+
+def _warn_of_hooks(tensor: Any) -> None:
+    hooks = getattr(tensor._edge, "hooks", None)
+    for hook in (hooks.tensor or {}).values() if hooks is not None else ():
+        if not hasattr(hook, "__torch_unserializable__"):
+            import warnings
+
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
+                "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
+                stacklevel=4,
+            )
+
+
+def rebuild_tensor_v2(
+    memory: Memory,
+    storage_offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool = False,
+    backward_hooks: Any = None,
+    metadata: dict[str, bool] | None = None,
+) -> Any:
+    """The leaf tensor whose elements lie in `memory` at `storage_offset` with `stride`.
+
+    Raises RuntimeError when any element would lie outside the memory. `metadata` marks values that torch had left to
+    be conjugated or negated later. `backward_hooks` is what torch's files carry there, always empty.
+    """
+    from .tensor import wrap
+
+    tensor = wrap(_view(memory.flat, storage_offset, size, stride))
+    tensor._storage = memory.shared_record()
+    for mark in metadata or ():
+        tensor = wrap(_RESOLVE[mark](tensor._array))
+    if requires_grad:
+        tensor.requires_grad_(True)
+    return tensor
+
+
+_RESOLVE = {"conj": np.conjugate, "neg": np.negative}
+
+
+def rebuild_tensor_v3(
+    memory: Memory,
+    storage_offset: int,
+    size: tuple[int, ...],
+    stride: tuple[int, ...],
+    requires_grad: bool,
+    backward_hooks: Any,
+    dtype: dtypes.dtype,
+    metadata: dict[str, bool] | None = None,
+) -> Any:
+    """As `rebuild_tensor_v2`, for a memory that is read as `dtype`."""
+    if memory.nbytes() % dtype.itemsize:
+        raise RuntimeError(f"a storage of {memory.nbytes()} bytes does not hold whole elements of {dtype}")
+    typed = Memory(memory.flat.view(dtype.numpy))
+    typed.storage = memory.shared_record()
+    return rebuild_tensor_v2(typed, storage_offset, size, stride, requires_grad, backward_hooks, metadata)
+
+
+def rebuild_from_type_v2(rebuild: Any, cls: type, args: tuple, state: Any) -> Any:
+    """A tensor of class `cls` with the attributes `state`, from the call `rebuild(*args)`."""
+    from .tensor import Tensor
+
+    tensor = rebuild(*args)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"rebuilding a {cls.__name__} gave {type(tensor).__name__} in place of a Tensor")
+    if type(tensor) is not cls:
+        tensor = _as_class(tensor, cls)
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in {**(attributes or {}), **(slots or {})}.items():
+        setattr(tensor, name, value)
+    return tensor
+
+
+def _as_class(tensor: Any, cls: type) -> Any:
+    from .tensor import alias
+
+    converted = alias(tensor, cls)
+    if tensor.requires_grad:
+        converted.requires_grad_(True)
+    return converted
+
+
+def _view(flat: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> np.ndarray:
+    """The strided view of a flat array, after proof that it lies inside."""
+    size, stride = tuple(size), tuple(stride)
+    if not all(type(n) is int for n in (offset, *size, *stride)):
+        raise TypeError(f"a tensor's offset, size and stride must be ints, got {offset!r}, {size!r}, {stride!r}")
+    if len(size) != len(stride):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {list(size)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    needed = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else 0
+    if needed > flat.size:
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, and itemsize "
+            f"{flat.itemsize} requiring a storage size of {needed * flat.itemsize} are out of bounds for storage of "
+            f"size {flat.nbytes}"
+        )
+    return _strided(flat, offset, size, stride)
+
+
+def _strided(flat: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> np.ndarray:
+    if len(size) > 64 or prod(size) * flat.itemsize > _ADDRESS_MAX:
+        raise RuntimeError(f"numel: integer multiplication overflow for sizes {list(size)}")
+    if 0 in size:
+        return np.empty(size, flat.dtype)
+    raw_strides = tuple(min(s * flat.itemsize, _ADDRESS_MAX) for s in stride)  # only size-1 dimensions reach the cap
+    return np.ndarray(size, flat.dtype, buffer=flat.view(np.uint8), offset=offset * flat.itemsize, strides=raw_strides)
+
+
+def deepcopy_tensor(tensor: Any, memo: dict[int, Any]) -> Any:
+    """What `Tensor.__deepcopy__` returns: a copy of the whole storage, which the copies of aliases share.
+
+    Raises RuntimeError for a tensor with history.
+    """
+    if id(tensor) in memo:
+        return memo[id(tensor)]
+    if not tensor.is_leaf:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    memory, offset, stride = memory_of(tensor)
+    copied = rebuild_tensor_v2(copy.deepcopy(memory, memo), offset, tuple(tensor._array.shape), stride)
+    if type(copied) is not type(tensor):
+        copied = _as_class(copied, type(tensor))
+    memo[id(tensor)] = copied
+    copied.requires_grad_(tensor.requires_grad)
+    if tensor._grad is not None:
+        copied._grad = copy.deepcopy(tensor._grad, memo)
+    copied.__dict__.update(copy.deepcopy(tensor.__dict__, memo))
+    return copied

@@ -1,0 +1,252 @@
+"""One record per operator: its kernel, gradient rules, names and samples, and the entry points made from them.
+
+`@primitive` turns a kernel into the public function. The parameters before `/` in the kernel's signature are arrays,
+those behind it metadata:
+
+    @primitive(method=True)
+    def softmax(input, /, dim):
+        ...                                          # the reference kernel, on raw arrays
+    @softmax.vjp                                     # or @primitive.vjp("input") style, one rule for each input:
+    def _(g, out, dim):                              # parameter names say what backward keeps
+        ...                                          # in the tensor language
+
+A rule's parameters are `g` (the incoming gradient), `out` (the result), an array parameter's name (the tensor itself is
+kept), `<array>_shape` or `<array>_dtype` (only that is kept), a metadata parameter's name, or `needs` (which inputs want
+a gradient, for a joint rule that returns a tuple). A rule never undoes broadcasting or promotion: the engine sums and
+casts a gradient to the shape and type of the value that it belongs to.
+
+An entry point is specialised by text (`entry.py`), because a generic call costs four times as much as NumPy's work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import entry
+from .node import Node
+from .tensor import Tensor
+
+OPS: dict[str, Record] = {}  # every operator by its public name (aliases included)
+FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
+
+
+class Record:
+    """What is known of one operator.
+
+    name: the public name; kernel: on raw arrays; arrays, metadata: the parameter names; rules: gradient rules by array
+    name, or one joint rule under None; promote: how array inputs of different types are brought together; view: the
+    result shares memory with the first input; outputs: None for one result, or the number of differentiable results
+    (-1: a tuple of unknown length).
+    """
+
+    def __init__(self, name: str, kernel: Callable, **options: Any):
+        self.name = name
+        self.kernel = kernel
+        self.reference = kernel
+        self.doc = options.get("doc") or kernel.__doc__
+        self.promote: str | None = options.get("promote")
+        self.kind: str = options.get("kind", "general")
+        self.view: bool = options.get("view", False)
+        self.outputs: int | None = options.get("outputs")
+        self.samples: Callable | None = options.get("samples")
+        self.reference_oracle: Any = options.get("oracle")
+        self.differentiable: bool = options.get("differentiable", True)
+        self.inplace: bool = options.get("inplace", False)
+        self.out: bool = options.get("out", False)
+        self.returns: Any = options.get("returns")  # a named tuple class for several results
+        self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
+        self.rules: dict[str | None, Callable] = options.get("rules") or {}
+        self.node_class: type[Node] = type(options.get("node") or node_name(name), (Node,), {"__slots__": ()})
+        self.node_class.op = self
+        self.function: Any = None
+        self.scope: dict[str, Any] = {}
+
+    def vjp(self, rule: Any) -> Any:
+        """Decorator: the gradient rule. `@op.vjp` for a single or joint rule, `@op.vjp("weight")` for one input's."""
+        if isinstance(rule, str):
+            return lambda f: self._add_rule(rule, f)
+        return self._add_rule(self.signature.arrays[0] if len(self.signature.arrays) == 1 else None, rule)
+
+    def _add_rule(self, array: str | None, rule: Callable) -> Callable:
+        self.rules[array] = rule
+        entry.build(self)
+        return rule
+
+    def override(self, kernel: Callable) -> None:
+        """Use `kernel` in place of the reference kernel; the reference stays at `self.reference`."""
+        self.kernel = kernel
+        self.scope["kernel"] = kernel
+
+    def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
+        """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""
+        sig = self.signature
+        n = len(sig.positional)
+        keyword = dict(zip(sig.keyword, metadata[len(metadata) - len(sig.keyword) :], strict=True)) if sig.keyword else {}
+        star = metadata[n] if sig.star else ()
+        return f(*arrays, *metadata[:n], *star, **keyword)
+
+    def specialise(self) -> None:
+        """Compile the entry points now rather than at the first call."""
+        entry.specialise(self)
+
+    def bundle(self, results: list) -> Any:
+        """The results of an operator with several: a tuple, or torch's named tuple."""
+        return self.returns(*results) if self.returns else tuple(results)
+
+    def __repr__(self) -> str:
+        return f"<operator {self.name}>"
+
+
+def node_name(name: str) -> str:
+    """torch's node name for an operator: 'max_pool2d' -> 'MaxPool2DBackward0'."""
+    words = name.split(".")[-1].strip("_").split("_")
+    return "".join(w[:1].upper() + w[1:] for w in words) + "Backward0"
+
+
+def primitive(
+    *,
+    name: str | None = None,
+    method: bool | str = False,
+    functional: bool = False,
+    aliases: tuple[str, ...] = (),
+    public: bool = True,
+    **options: Any,
+) -> Callable[[Callable], Any]:
+    """Decorator: an operator with its own kernel. See the module's text for the signature's meaning.
+
+    method: also a method of Tensor. functional: also in nn.functional. inplace: also `name_`. out: accepts `out=`.
+    public=False: a building block of other operators, not exported.
+    """
+
+    def register(kernel: Callable) -> Any:
+        record = Record(name or kernel.__name__, kernel, **options)
+        function = entry.build(record)
+        publish(record.name, function, method, functional, aliases, public)
+        if record.inplace:
+            _publish_inplace(record, aliases)
+        return function
+
+    return register
+
+
+def publish(
+    name: str, function: Any, method: bool | str, functional: bool, aliases: tuple[str, ...], public: bool = True
+) -> None:
+    """Give a function its public names."""
+    for n in (name, *aliases):
+        if public:
+            if n in OPS:
+                raise ValueError(f"operator {n!r} is registered twice")
+            OPS[n] = function
+            if functional:
+                FUNCTIONAL.add(n)
+        if method:
+            setattr(Tensor, n if method is True else method, function)
+
+
+def _publish_inplace(record: Record, aliases: tuple[str, ...]) -> None:
+    from .inplace import make_inplace
+
+    function = make_inplace(record)
+    for n in (record.name, *aliases):
+        setattr(Tensor, n + "_", function)
+        if record.kind == "unary":
+            OPS[n + "_"] = function
+
+
+def composite(
+    *,
+    name: str | None = None,
+    method: bool = False,
+    functional: bool = False,
+    aliases: tuple[str, ...] = (),
+    function: bool = True,
+    out: bool = False,
+) -> Callable[[Callable], Any]:
+    """Decorator: an operator that is a plain function of others.
+
+    method: also a method of Tensor (function=False: only that). out: accepts `out=`, which receives a copy.
+    """
+
+    def register(f: Callable) -> Any:
+        g = entry.accept_out(f) if out else f
+        publish(name or f.__name__, g, method, functional, aliases, function)
+        return g
+
+    return register
+
+
+def unary(
+    name: str,
+    kernel: Callable,
+    rule: Callable | None,
+    doc: str,
+    *,
+    promote: str = "float",
+    method: bool = True,
+    functional: bool = False,
+    inplace: bool = True,
+    out: bool = True,
+    aliases: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
+    """A row of the table of operators on one array. The rule's parameters are among g, x, out.
+
+    promote: "float" (integers become the default float type), "same" (the type stays), "bool" (the result is bool).
+    """
+    rules = {"x": rule} if rule else {}
+    record = Record(name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options)
+    function = entry.build(record)
+    publish(name, function, method, functional, aliases)
+    if inplace:
+        _publish_inplace(record, aliases)
+    return function
+
+
+def binary(
+    name: str,
+    kernel: Callable,
+    rule_x: Callable | None,
+    rule_y: Callable | None,
+    doc: str,
+    *,
+    promote: str = "same",
+    operator: str | None = None,
+    method: bool = True,
+    inplace: bool = True,
+    aliases: tuple[str, ...] = (),
+    export: bool = True,
+    **options: Any,
+) -> Any:
+    """A row of the table of operators on two arrays, either of which may be a Python number (the first: reflected).
+
+    The rules' parameters are among g, x, y, out. promote: "same" (the common type), "float" (integers become the
+    default float type), "bool" (compared in the common type, the result is bool).
+    operator: the Python operator without underscores, such as "add": gives `__add__`, `__radd__`, `__iadd__`.
+    export=False: the public function of this name is a composite around the row.
+    """
+    rules = {k: r for k, r in (("x", rule_x), ("y", rule_y)) if r}
+    record = Record(name, kernel, kind="binary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=True, **options)
+    function = entry.build(record)
+    if export:
+        publish(name, function, method, False, aliases)
+    if inplace:
+        _publish_inplace(record, aliases)
+    if operator:
+        publish_operator(record, operator)
+    return function
+
+
+_COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
+
+
+def publish_operator(record: Record, operator: str) -> None:
+    """Bind a binary operator to Python's operator."""
+    plain, reflected = entry.operators(record)
+    setattr(Tensor, f"__{operator}__", plain)
+    if operator in _COMPARISONS:
+        return
+    setattr(Tensor, f"__r{operator}__", reflected)
+    if record.inplace:
+        setattr(Tensor, f"__i{operator}__", getattr(Tensor, record.name + "_"))

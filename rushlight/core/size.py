@@ -1,0 +1,113 @@
+"""Shapes: torch's `Size`, and the arithmetic that operators share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+
+class Size(tuple):
+    """The shape of a tensor: a tuple of ints that prints as torch's and can count its elements."""
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def numel(self) -> int:
+        return prod(self)
+
+    def __getitem__(self, index):
+        part = tuple.__getitem__(self, index)
+        return Size(part) if isinstance(index, slice) else part
+
+    def __add__(self, other):
+        return Size(tuple.__add__(self, tuple(other)))
+
+    def __mul__(self, n):
+        return Size(tuple.__mul__(self, n))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return Size, (tuple(self),)
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front. Raises IndexError outside the range; a 0-d tensor counts as 1-d."""
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
+    """Each of `dims` counted from the front. Raises RuntimeError when one appears twice."""
+    wrapped = tuple(wrap_dim(d, ndim) for d in dims)
+    if len(set(wrapped)) != len(wrapped):
+        twice = next(d for d in wrapped if wrapped.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return wrapped
+
+
+def shape_from(args: Sequence[Any]) -> tuple[int, ...]:
+    """The shape in a call such as `f(2, 3)`, `f((2, 3))` or `f(Size)`; entries may be 0-d integer tensors."""
+    if len(args) == 1 and not hasattr(args[0], "__index__"):
+        args = args[0]
+    try:
+        return tuple([a if type(a) is int else a.__index__() for a in args])
+    except (TypeError, AttributeError):
+        bad = next(a for a in args if not hasattr(a, "__index__"))
+        raise TypeError(f"expected a shape of ints, but found element of type {type(bad).__name__}: {bad!r}") from None
+
+
+def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
+    """`shape` with a -1 entry worked out for `numel` elements. Raises RuntimeError when it cannot fit."""
+    known, unknown = 1, None
+    for i, n in enumerate(shape):
+        if n == -1:
+            if unknown is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            unknown = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n}")
+        else:
+            known *= n
+    if unknown is None:
+        if known != numel:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        return shape
+    if known == 0:
+        if numel:
+            raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {list(shape)} because the unspecified dimension size -1 "
+            "can be any value and is ambiguous"
+        )
+    if numel % known:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    return (*shape[:unknown], numel // known, *shape[unknown + 1 :])
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that all of `shapes` broadcast to. Raises RuntimeError with torch's words when there is none."""
+    out: tuple[int, ...] = ()
+    for shape in shapes:
+        out = _broadcast_two(out, tuple(shape))
+    return out
+
+
+def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    n = max(len(a), len(b))
+    a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
+    for i, (p, q) in enumerate(zip(a, b, strict=True)):
+        if p != q and p != 1 and q != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension {i}"
+            )
+    return tuple(q if p == 1 else p for p, q in zip(a, b, strict=True))
+
+
+def sum_to_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes over which a value of `shape` is summed to undo a broadcast from `target`."""
+    lead = len(shape) - len(target)
+    return tuple(range(lead)) + tuple(lead + i for i, n in enumerate(target) if n == 1 and shape[lead + i] != 1)

@@ -1,0 +1,255 @@
+"""What entry points leave out: numbers for tensors, mixed types, listeners, errors, `out=`, several results.
+
+`call` does all that a specialised entry point does, by looking at the operator's record. Nothing here is specific to
+an operator.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .errors import argument_type, explain
+from .mode import thread
+from .node import Output
+from .storage import Storage, storage_of, tick
+from .tensor import Tensor, type_word, wrap
+
+_new = object.__new__
+
+
+class _Unsupported(TypeError):
+    """An operand that Python's operator protocol should offer to the other side."""
+
+
+def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
+    """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
+    state = thread.state
+    arrays = prepare(record, tensors)
+    result = _finish(record, tensors, arrays, metadata, execute(record, arrays, metadata), state)
+    if state.level > 1:
+        observe(state, record, tensors, metadata, result)
+    return result
+
+
+def operator(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
+    """As `call`, for Python's operators: an operand of a foreign type gives NotImplemented."""
+    try:
+        return call(record, tensors, metadata, error)
+    except _Unsupported:
+        return NotImplemented
+
+
+def execute(record: Any, arrays: list, metadata: tuple) -> Any:
+    """Run the kernel without NumPy's floating-point warnings; errors come out in torch's words."""
+    try:
+        with np.errstate(all="ignore"):
+            return record.invoke(record.kernel, arrays, metadata)
+    except Exception as error:
+        better = explain(record.name, arrays, error)
+        if better is error:
+            raise
+        raise better from None
+
+
+def _finish(record: Any, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:
+    if "finish" not in record.scope:
+        record.specialise()
+    level = -1 if state.inference else 1 if state.grad else 0
+    return record.scope["finish"](r, level, *tensors, *arrays, *metadata)
+
+
+def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+    """Tell whoever listens of a finished call."""
+    if state.anomaly:
+        state.anomaly_trace(result)
+    if state.hooks_saved:
+        state.pack_saved(result)
+    if state.listener is not None:
+        state.listener(record, tensors, metadata, result)
+
+
+# ---------------------------------------------------------------------------------------------- bringing inputs together
+
+
+def prepare(record: Any, tensors: tuple) -> list:
+    """The arrays of the inputs, converted and promoted as the operator declares. Raises TypeError on foreign types."""
+    if record.kind == "general" and record.promote is None:
+        return [_array_of(record, i, t) for i, t in enumerate(tensors)]
+    for i, t in enumerate(tensors):
+        if not isinstance(t, (Tensor, bool, int, float, complex, np.generic)) and not (t is None and _optional(record, i)):
+            raise _Unsupported(str(argument_type(record.name, _argument(record, i), i + 1, t)))
+    if not any(isinstance(t, Tensor) for t in tensors):
+        raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
+    d = common_type(record, tensors)
+    return [t if t is None else _as_type(t, d) for t in tensors]
+
+
+def _argument(record: Any, i: int) -> str:
+    return record.signature.arrays[i] if record.kind == "general" else ("input", "other")[i]
+
+
+def _optional(record: Any, i: int) -> bool:
+    return record.signature.arrays[i] in record.signature.optional
+
+
+def _array_of(record: Any, i: int, t: Any) -> Any:
+    if isinstance(t, Tensor):
+        return t._array
+    if t is None and _optional(record, i):
+        return None
+    raise argument_type(record.name, _argument(record, i), i + 1, t)
+
+
+def common_type(record: Any, tensors: tuple) -> dtypes.dtype | None:
+    """The type that the operator's inputs are brought to."""
+    p = dtypes.Promotion()
+    for t in tensors:
+        if isinstance(t, Tensor):
+            p.add_array(t.dtype, t._array.ndim)
+        elif t is not None:
+            p.add_number(t)
+    d = p.result()
+    return dtypes.get_default_dtype() if record.promote == "float" and d.category < 2 else d
+
+
+def _as_type(t: Any, d: Any) -> Any:
+    if isinstance(t, Tensor):
+        return t._array if t._array.dtype == d.numpy else t._array.astype(d.numpy)
+    return number_as(t, d)
+
+
+def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
+    """A Python number as a 0-d array of type `d`; integers wrap around as in torch."""
+    if d.category == 1:
+        value = int(value)
+        bits = 8 * d.itemsize
+        value &= (1 << bits) - 1
+        if d.is_signed and value >> (bits - 1):
+            value -= 1 << bits
+    return np.array(value, d.numpy)
+
+
+# ---------------------------------------------------------------------------------------------- results
+
+
+def watch_view(s: Storage, view: Tensor) -> None:
+    """Remember a differentiable view, so that an in-place write can give it its new history."""
+    views = s.views
+    if views is None:
+        s.views = [weakref.ref(view)]
+        return
+    views.append(weakref.ref(view))
+    if len(views) > s.prune_at:
+        s.views = [r for r in views if r() is not None]
+        s.prune_at = max(64, 2 * len(s.views))
+
+
+def mark_inference(t: Tensor) -> None:
+    """Flag a tensor as made in inference mode."""
+    storage_of(t).inference = True
+
+
+def finish_many(record: Any, results: Any, node: Any, first: Tensor, metadata: tuple, level: int) -> tuple:
+    """The tensors of an operator with several results. The first `record.outputs` are differentiable (-1: all)."""
+    n = len(results) if record.outputs < 0 else record.outputs
+    if node is not None:
+        node.shape = tuple(None if r is None else r.shape for r in results[:n])
+    out = []
+    for i, r in enumerate(results):
+        t = wrap(np.asarray(r))
+        if record.view:
+            t._storage = storage_of(first)
+            t._view = (first, record, (*metadata, i), level)
+            watch_view(t._storage, t)
+        if node is not None and i < n:
+            t._edge = _output_edge(node, i, t._array)
+        if level < 0:
+            mark_inference(t)
+        out.append(t)
+    return record.bundle(out)
+
+
+def _output_edge(node: Any, index: int, array: np.ndarray) -> Output:
+    e = _new(Output)
+    e.seq, e.edges, e.index = tick(), (node,), index
+    e.saved, e.storage, e.hooks = (), None, None
+    e.shape, e.dtype = array.shape, array.dtype
+    return e
+
+
+def relink(node: Any, saved: Any, name: str) -> Any:
+    """The tensor of a saved result: with its history while a backward is itself recorded."""
+    if isinstance(saved, tuple):
+        return tuple(relink(node, r, f"out{i}") for i, r in enumerate(saved))
+    if isinstance(saved, Tensor):
+        return saved
+    t = wrap(np.asarray(saved))
+    if node.op.outputs is None:
+        t._storage = node.storage
+        if thread.state.grad:
+            t._edge = node
+    elif thread.state.grad:
+        i = int(name[3:] or 0)
+        if node.op.outputs < 0 or i < node.op.outputs:
+            t._edge = _output_edge(node, i, t._array)
+    return t
+
+
+def no_rule(record: Any, array: str) -> Any:
+    raise NotImplementedError(f"the derivative of '{record.name}' with respect to '{array}' is not implemented")
+
+
+# ---------------------------------------------------------------------------------------------- out=
+
+
+def into_out(record: Any, tensors: tuple, metadata: tuple, out: Any) -> Any:
+    """Call an operator and put its result into `out`."""
+    return write_out(record.name, tensors, call(record, tensors, metadata, None), out)
+
+
+def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
+    """Copy `result` into the tensor (or tuple of tensors) `out`, which is resized where its shape differs."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors, not {type(out).__name__}")
+        for r, o in zip(result, out, strict=True):
+            write_out(name, inputs, r, o)
+        return type(result)(out) if type(result) is tuple else type(result)(*out)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    _check_out(name, inputs, result, out)
+    if out._array.shape != result._array.shape:
+        _resize_out(out, result._array.shape)
+    np.copyto(out._array, result._array, casting="unsafe")
+    storage_of(out).wrote(f"{name}(out=...)")
+    return out
+
+
+def _check_out(name: str, inputs: tuple, result: Tensor, out: Tensor) -> None:
+    if not dtypes.can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"
+        )
+    if thread.state.grad and (result._edge is not None or out._edge is not None):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+
+
+def _resize_out(out: Tensor, shape: tuple[int, ...]) -> None:
+    if out._array.size:
+        warnings.warn(
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out._array.shape)}, which does not match the required output shape {list(shape)}. This behavior is "
+            "deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
+            "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            stacklevel=5,
+        )
+    out._array = np.empty(shape, out._array.dtype)
+    storage_of(out).root = out._array

@@ -1,0 +1,489 @@
+"""What a tensor is: an array, its history, its accumulated gradient, and the record it shares with its aliases.
+
+This file holds what every tensor has whatever operators exist. Operators add their methods when they are registered
+(`record.py`), and `backward` is added by the engine (`autograd/`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+from .device import CPU
+from .mode import thread
+from .node import Leaf, Output, hooks_of
+from .size import Size, wrap_dim
+from .storage import Storage, storage_of
+
+_new = object.__new__
+
+
+class Tensor:
+    """A multi-dimensional array that can record its history for backward."""
+
+    __slots__ = ("_array", "_edge", "_grad", "_storage", "_view", "__dict__", "__weakref__")
+    __array_priority__ = 1000  # NumPy lets the tensor's reflected operators decide
+    __hash__ = object.__hash__
+
+    _array: np.ndarray
+    _edge: Any  # Node, Output, Leaf or None
+    _grad: Tensor | None
+    _storage: Storage | None
+    _view: tuple | None  # (the tensor this is a view of, the record of the view operator, its arguments)
+
+    def __new__(cls, *args: Any, device: Any = None):
+        return legacy_constructor(cls, args, device)
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        pass
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+        """An alias of `data` without history, of class `cls`."""
+        t = alias(data, cls)
+        if require_grad:
+            t.requires_grad_(True)
+        return t
+
+    def as_subclass(self, cls: type) -> Any:
+        """An alias of the tensor, with its history, of class `cls`."""
+        t = alias(self, cls)
+        t._edge = self._edge
+        return t
+
+    # ---------------------------------------------------------------- shape and type
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._array.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or its entry `dim`."""
+        if dim is None:
+            return Size(self._array.shape)
+        if not self._array.ndim:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return self._array.shape[wrap_dim(dim, self._array.ndim)]
+
+    @property
+    def ndim(self) -> int:
+        return self._array.ndim
+
+    def dim(self) -> int:
+        """How many dimensions the tensor has."""
+        return self._array.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """How many elements the tensor has."""
+        return self._array.size
+
+    nelement = numel
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return dtypes.from_numpy(self._array.dtype)
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    def element_size(self) -> int:
+        """The size of one element in bytes."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    @property
+    def device(self):
+        return CPU
+
+    is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = is_mps = is_xpu = False
+    is_sparse_csr = False
+    is_cpu = True
+    names: Any = property(lambda self: (None,) * self._array.ndim)
+
+    def is_floating_point(self) -> bool:
+        """Whether the elements are floating-point numbers."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the elements are complex numbers."""
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        """Whether the elements can be negative."""
+        return self.dtype.is_signed
+
+    def is_conj(self) -> bool:
+        """False: conjugation is never lazy here."""
+        return False
+
+    def is_neg(self) -> bool:
+        """False: negation is never lazy here."""
+        return False
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: conjugation is never lazy here."""
+        return self
+
+    resolve_neg = resolve_conj
+
+    def is_inference(self) -> bool:
+        """Whether the tensor was made in inference mode."""
+        return self._storage is not None and self._storage.inference
+
+    # ---------------------------------------------------------------- memory
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides in elements, or that of `dim`."""
+        a = self._array
+        strides = element_strides(a)
+        return strides if dim is None else strides[wrap_dim(dim, a.ndim)]
+
+    def storage_offset(self) -> int:
+        """How many elements lie before the first one in the shared memory."""
+        root = storage_of(self).root
+        a = self._array
+        return (a.__array_interface__["data"][0] - lowest_address(root)) // a.itemsize if a.size else 0
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return self._array.__array_interface__["data"][0] if self._array.size else 0
+
+    @property
+    def _version(self) -> int:
+        s = self._storage
+        return 0 if s is None else s.version
+
+    @property
+    def _base(self) -> Tensor | None:
+        view = self._view
+        if view is None:
+            return None
+        while view is not None:
+            base = view[0]
+            view = base._view
+        return base
+
+    def _is_view(self) -> bool:
+        return self._view is not None
+
+    # ---------------------------------------------------------------- history
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._edge is not None
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Say in place whether operations on this leaf are recorded. Returns the tensor."""
+        edge = self._edge
+        if requires_grad:
+            if edge is None:
+                self._check_can_require_grad()
+                self._edge = Leaf(self)
+        elif edge is not None:
+            if type(edge) is not Leaf:
+                raise RuntimeError(
+                    "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
+                    "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
+                )
+            self._edge = None
+        return self
+
+    def _check_can_require_grad(self) -> None:
+        if not (self.is_floating_point() or self.is_complex()):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if self.is_inference() and not thread.state.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+
+    @property
+    def is_leaf(self) -> bool:
+        edge = self._edge
+        return edge is None or type(edge) is Leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        edge = self._edge
+        if edge is None or type(edge) is Leaf:
+            return None
+        return edge.edges[0] if type(edge) is Output else edge
+
+    @property
+    def output_nr(self) -> int:
+        return self._edge.index if type(self._edge) is Output else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        if self._grad is None and self._edge is not None and type(self._edge) is not Leaf:
+            _warn_non_leaf_grad(self)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    def retain_grad(self) -> None:
+        """Keep `.grad` of this non-leaf tensor in backward. Does nothing for a leaf."""
+        if self._edge is None:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if type(self._edge) is not Leaf:
+            from weakref import ref
+
+            hooks_of(self._edge).retain = ref(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        edge = self._edge
+        if edge is None or type(edge) is Leaf or edge.hooks is None:
+            return False
+        return edge.hooks.retain is not None and edge.hooks.retain() is self
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(grad)` whenever a gradient of this tensor is computed; it may return another one."""
+        if self._edge is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return hooks_of(self._edge).add("tensor", hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Call `hook(tensor)` after `.grad` of this leaf was accumulated."""
+        if self._edge is None:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        if type(self._edge) is not Leaf:
+            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+        return hooks_of(self._edge).add("accumulated", hook)
+
+    def detach(self) -> Tensor:
+        """An alias without history: it shares memory and version and requires no grad."""
+        return alias(self, Tensor)
+
+    def detach_(self) -> Tensor:
+        """Cut the tensor from its history in place."""
+        if self._view is not None:
+            raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        self._edge = None
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        return alias(self, Tensor, share_version=False)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if type(self._edge) is Leaf and value.dtype.category < 2:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+        self._array = value._array
+        self._storage = value._storage if value._storage is not None else storage_of(value)
+        edge = self._edge
+        if type(edge) is Leaf:
+            edge.shape, edge.dtype = self._array.shape, self._array.dtype
+
+    # ---------------------------------------------------------------- Python's and NumPy's view of it
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        return _python_number(self._array.item())
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python numbers; a number for a 0-d tensor."""
+        a = self._array
+        return (a.astype(np.float32) if a.dtype.kind == "V" else a).tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The values as an ndarray that shares the tensor's memory."""
+        if self._edge is not None:
+            if not force:
+                raise RuntimeError(
+                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+                )
+        if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
+            raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
+        storage_of(self)  # the ndarray is an alias: no gradient buffer may be taken over in place any more
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        a = self.numpy()
+        if dtype is not None and a.dtype != dtype:
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            if not self._array.size:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self._array.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "iub" or self._array.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self._array.item())
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, Tensor):
+            return bool((self == element).any().item())
+        if isinstance(element, (int, float, complex, bool)):
+            return bool((self._array == element).any())
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __iter__(self):
+        if not self._array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))  # type: ignore[attr-defined]
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .printing import describe_tensor
+
+        return describe_tensor(self)
+
+    def __format__(self, spec: str) -> str:
+        if not self._array.ndim and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self):
+        return sorted(set(object.__dir__(self)))
+
+
+def wrap(array: np.ndarray) -> Tensor:
+    """A fresh tensor around `array`, sharing its memory, without history."""
+    t = _new(Tensor)
+    t._array = array
+    t._edge = t._grad = t._storage = t._view = None
+    return t
+
+
+def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
+    """A tensor of class `cls` on the memory of `t`, without history.
+
+    `.data` does not share the version counter (torch's rule: writes through it go unnoticed by backward).
+    """
+    out = _new(cls)
+    out._array = t._array
+    out._edge = out._grad = out._view = None
+    s = storage_of(t)
+    if not share_version:
+        s = _new(Storage)
+        s.root = storage_of(t).root
+    out._storage = s
+    return out
+
+
+def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
+    """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`, `Tensor()`: float tensors of the default type."""
+    from .device import check
+
+    check(device)
+    kind = dtypes.get_default_dtype()
+    t = legacy_tensor(kind, args)
+    return t if cls is Tensor else alias(t, cls)
+
+
+def legacy_tensor(kind: dtypes.dtype, args: tuple) -> Tensor:
+    """What the old constructors do with their arguments, for element type `kind`."""
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        if args[0].dtype is not kind:
+            raise TypeError(f"expected {kind} (got {args[0].dtype})")
+        return args[0].detach()
+    if len(args) == 1 and isinstance(args[0], np.ndarray):
+        return wrap(np.array(args[0], kind.numpy))
+    if len(args) == 1 and not isinstance(args[0], (Size, int, np.integer)):
+        return wrap(np.array(args[0], kind.numpy))
+    shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args
+    return wrap(np.zeros(tuple(int(n) for n in shape) if args else (0,), kind.numpy))
+
+
+def element_strides(a: np.ndarray) -> tuple[int, ...]:
+    """The strides of `a` in elements. NumPy's strides along axes of size 1 or in empty arrays are as torch gives them."""
+    size = a.itemsize
+    return tuple([s // size for s in a.strides])
+
+
+def lowest_address(a: np.ndarray) -> int:
+    """The address of the element of `a` that lies first in memory."""
+    return a.__array_interface__["data"][0]
+
+
+def _python_number(value: Any) -> Any:
+    return value if isinstance(value, (int, float, complex, bool)) else float(value)
+
+
+_WORDS = {
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "uint8": "Byte", "int8": "Char",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def type_word(d: dtypes.dtype) -> str:
+    """The word for a dtype in torch's messages: 'Float', 'Long', ..."""
+    return _WORDS[d.name]
+
+
+def _check_grad(t: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value._array.dtype != t._array.dtype:
+        raise RuntimeError(
+            f"assigned grad has data of a different type: expected {t.dtype}, got {value.dtype}. "
+            "Cast the gradient first, for example with grad.to(tensor.dtype)."
+        )
+    if value._array.shape != t._array.shape:
+        raise RuntimeError(
+            "assigned grad has data of a different size: the tensor has shape "
+            f"{list(t.shape)}, the gradient {list(value.shape)}"
+        )
+
+
+def _warn_non_leaf_grad(t: Tensor) -> None:
+    if not t.retains_grad:
+        import warnings
+
+        warnings.warn(
+            "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+            "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+            "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
+            "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
+            "informations.",
+            stacklevel=3,
+        )
+
+

@@ -1,0 +1,3 @@
+"""Every operator, by torch's name."""
+
+from . import pointwise
