@@ -314,11 +314,10 @@ def _check_saved(node: Any) -> None:
     seq = target.seq
     for i in target.tensor_slots:
         t = saved[i]
-        if t is None:
-            continue
-        s = getattr(t, "_storage", None)
-        if s is not None and s.stamp > seq:
-            _stale(target, t._array, s, "of its input")
+        for one in t if type(t) is tuple else (t,):
+            s = getattr(one, "_storage", None)
+            if s is not None and s.stamp > seq:
+                _stale(target, one._array, s, "of its input")
     s = target.storage
     if s is not None and s.stamp > seq:
         _stale(target, s.root, s, "of its result")

@@ -30,6 +30,7 @@ class Signature:
         code = kernel.__code__
         names = code.co_varnames[: code.co_argcount]
         self.arrays: tuple[str, ...] = names[: code.co_posonlyargcount]
+        self.variadic = False
         self.positional: tuple[str, ...] = names[code.co_posonlyargcount :]
         self.keyword: tuple[str, ...] = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         has_star = code.co_flags & _POSITIONAL_ONLY_STAR
@@ -38,6 +39,8 @@ class Signature:
         self.defaults: dict[str, Any] = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
         self.keyword_defaults: dict[str, Any] = dict(kernel.__kwdefaults__ or {})
         self.optional = {n for n in self.arrays if n in self.defaults}
+        if not self.arrays and self.star and not self.positional:  # def kernel(*tensors, metadata)
+            self.variadic, self.arrays, self.star = True, (self.star,), None
         if not self.arrays:
             raise TypeError(f"the kernel of {kernel.__name__} names no arrays: put them before '/' in its signature")
 
@@ -63,6 +66,7 @@ class _Pointwise:
     positional = keyword = metadata = ()
     optional: set[str] = set()
     star = None
+    variadic = False
     defaults: dict[str, Any] = {}
     keyword_defaults: dict[str, Any] = {}
 
@@ -167,6 +171,8 @@ class Saved:
                 return "r"
             return f"r[{n[3:] or 0}]" if self.record.outputs == 1 or n != "out" else "r"
         stem = n.removesuffix("_shape").removesuffix("_dtype")
+        if self.record.signature.variadic and n in (self.arrays[0], self.arrays[0] + "_shape"):
+            return n if n in self.arrays else "tuple([None if a is None else a.shape for a in arrays])"
         if n.endswith("_shape") and stem in self.arrays:
             array = self.variables[stem][1]
             return f"None if {array} is None else {array}.shape" if stem in self.record.signature.optional else f"{array}.shape"
@@ -218,6 +224,8 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
     """The text after the kernel's call, and that of the backward function's saved values."""
     metadata = "".join(n + ", " for n in record.signature.metadata)
     any_edge = " or ".join(f"{e} is not None" for e in edges)
+    if record.signature.variadic:
+        any_edge, edges = "edges.count(None) != len(edges)", ["*edges"]
     fields = {
         "first": tensors[0],
         "metadata": metadata,
@@ -248,6 +256,26 @@ def {function}({parameters}):
         r = state.run(kernel, {arrays}{call})
     except Exception as error:
         return slow_call(record, ({tensors}), ({metadata}), error)
+{tail}
+"""
+_VARIADIC = """\
+def {function}(*{name}{parameters}):
+{out_check}    try:
+        arrays = [None if t is None else t._array for t in {name}]
+        state = thread.state
+        level = state.level
+        if level > 1{type_check}:
+            return slow_call(record, {name}, ({metadata}), None)
+        r = state.run(kernel, *arrays{call})
+        edges = tuple([None if t is None else t._edge for t in {name}])
+    except Exception as error:
+        return slow_call(record, {name}, ({metadata}), error)
+{tail}
+"""
+_SAME_TYPE = " or [a.dtype for a in arrays].count(arrays[0].dtype) != len(arrays)"
+_FINISH_VARIADIC = """\
+def finish(r, level, {name}, arrays, {metadata}):
+    edges = tuple([getattr(t, "_edge", None) for t in {name}])
 {tail}
 """
 _FINISH = """\
@@ -340,8 +368,29 @@ def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
     return template.format(**fields), saved
 
 
+def _variadic_text(record: Any) -> tuple[str, Saved]:
+    sig = record.signature
+    name = sig.arrays[0]
+    saved = Saved(record, {name: (name, "arrays", "edges")})
+    metadata = "".join(n + ", " for n in sig.metadata)
+    keyword = sig.keyword + (("out",) if record.out else ())
+    text = _VARIADIC.format(
+        function="call",
+        name=name,
+        parameters="".join(", " + n for n in keyword),
+        out_check=_OUT_CHECK.format(tensors=f"*{name},", metadata=metadata) if record.out else "",
+        type_check=_SAME_TYPE if record.promote else "",
+        metadata=metadata,
+        call="".join(f", {n}={n}" for n in sig.keyword),
+        tail=_tail(record, saved, [name + "[0]"], []),
+    )
+    return text, saved
+
+
 def _general_text(record: Any) -> tuple[str, Saved]:
     sig = record.signature
+    if sig.variadic:
+        return _variadic_text(record)
     variables = {n: (n, f"a{i}", f"e{i}") for i, n in enumerate(sig.arrays)}
     saved = Saved(record, variables)
     edges = [v[2] for v in variables.values()]
@@ -367,6 +416,12 @@ def _general_text(record: Any) -> tuple[str, Saved]:
 
 
 def _finish_text(record: Any, saved: Saved) -> str:
+    if record.signature.variadic:
+        return _FINISH_VARIADIC.format(
+            name=saved.arrays[0],
+            metadata="".join(n + ", " for n in record.signature.metadata),
+            tail=_tail(record, saved, [saved.arrays[0] + "[0]"], []),
+        )
     pairs = [saved.variables[n] for n in saved.arrays]
     edges = "".join(f"    {e} = getattr({t}, '_edge', None)\n" for t, _, e in pairs)
     return _FINISH.format(

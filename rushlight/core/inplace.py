@@ -8,6 +8,7 @@ the write, so that reading a tensor's history never has to ask whether it is up 
 
 from __future__ import annotations
 
+from sys import _getframe
 from typing import Any
 
 import numpy as np
@@ -16,34 +17,135 @@ from . import dtype as dtypes
 from .mode import State, thread
 from .node import Leaf, Node, Output
 from .slow import call, common_type, execute, number_as, observe, prepare
-from .storage import describe, storage_of, tick, user_line
+from .storage import _PACKAGE, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
 _new = object.__new__
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 def make_inplace(record: Any) -> Any:
     """The method `name_` of an operator: its result is written into the first input."""
-    arrays = record.signature.arrays
-    n = len(arrays)
-    metadata_names = record.signature.metadata
-    binary = record.kind != "general"
-
-    def method(self, *args, **kwargs):
-        if kwargs or len(args) != n - 1 + len(metadata_names) or record.signature.star:
-            args = _bind(record, args, kwargs, binary)
-        return write(record, self, args[: n - 1], args[n - 1 :])
-
+    make = {"unary": _unary_method, "binary": _binary_method}.get(record.kind, _general_method)
+    method = make(record)
     method.__name__ = record.name + "_"
     method.__doc__ = f"In-place form of `{record.name}`: the result is written into the tensor, which is returned."
     method.record = record  # type: ignore[attr-defined]
     return method
 
 
-def _bind(record: Any, args: tuple, kwargs: dict, pointwise: bool) -> tuple:
+def _general_method(record: Any) -> Any:
+    n = len(record.signature.arrays)
+    metadata_names = record.signature.metadata
+
+    def method(self, *args, **kwargs):
+        if kwargs or len(args) != n - 1 + len(metadata_names) or record.signature.star:
+            args = _bind(record, args, kwargs)
+        return write(record, self, args[: n - 1], args[n - 1 :])
+
+    return method
+
+
+def _unary_method(record: Any) -> Any:
+    def method(self):
+        state = thread.state
+        a = self._array
+        d = a.dtype
+        if (d is F32 or d is F64) and (state.level == 0 or (state.level == 1 and self._edge is None)):
+            s = self._storage or storage_of(self)
+            if not s.inference and 0 not in a.strides and record.promote != "bool":
+                kernel = record.kernel
+                if type(kernel) is np.ufunc:
+                    state.run(kernel, a, a)
+                else:
+                    np.copyto(a, state.run(kernel, a))
+                _wrote(s, state)
+                return self
+        return write(record, self, (), ())
+
+    return method
+
+
+def _binary_method(record: Any) -> Any:
+    def method(self, other):
+        state = thread.state
+        level = state.level
+        if level == 0 or (level == 1 and self._edge is None):
+            a = self._array
+            d = a.dtype
+            kind = type(other)
+            if kind is float or kind is int:
+                b = other if d is F32 or d is F64 else None
+            elif kind is Tensor and (level == 0 or other._edge is None) and other._array.dtype is d and d.kind == "f":
+                b = other._array
+            else:
+                b = None
+            if b is not None and 0 not in a.strides:
+                s = self._storage or storage_of(self)
+                kernel = record.kernel
+                if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
+                    try:
+                        state.run(kernel, a, b, a)
+                    except ValueError:  # shapes that do not fit: explained below
+                        return write(record, self, (other,), ())
+                    _wrote(s, state)
+                    return self
+        return write(record, self, (other,), ())
+
+    return method
+
+
+def accept_inplace(self: Tensor, *others: Tensor) -> State | None:
+    """The thread's state if a write of `others`, all floats of one type and shape, needs no checks and no history.
+
+    The write counts as made: the caller does it at once. None means that `write` has to look closer.
+    """
+    state = thread.state
+    level = state.level
+    a = self._array
+    d, shape = a.dtype, a.shape
+    if level < 0 or level > 1 or (level and self._edge is not None) or (d is not F32 and d is not F64) or 0 in a.strides:
+        return None
+    for t in others:
+        b = t._array
+        if b.dtype is not d or b.shape != shape or (level and t._edge is not None):
+            return None
+    s = self._storage or storage_of(self)
+    if s.inference:
+        return None
+    _wrote(s, state)
+    return state
+
+
+def _wrote(s: Any, state: State) -> None:
+    """`s.wrote(...)` with the user's line looked up and noted as cheaply as can be."""
+    writer = state.writer
+    if writer is None:
+        frame = _getframe(2)
+        inside = _INSIDE.get(frame.f_code.co_filename)
+        while inside or inside is None and _is_inside(frame.f_code.co_filename):
+            frame = frame.f_back
+            if frame is None:
+                break
+            inside = _INSIDE.get(frame.f_code.co_filename)
+        writer = None if frame is None else (frame.f_code, frame.f_lasti)
+    s.version += 1
+    s.stamp = stamp = tick()
+    s.writes = (*s.writes[-7:], (stamp, writer))
+
+
+_INSIDE: dict[str, bool] = {}  # source file -> whether it belongs to this package
+
+
+def _is_inside(filename: str) -> bool:
+    inside = _INSIDE[filename] = filename.startswith((_PACKAGE, "<rushlight"))
+    return inside
+
+
+def _bind(record: Any, args: tuple, kwargs: dict) -> tuple:
     """The arguments behind the first, in the order of the signature, with defaults."""
     sig = record.signature
-    names = (["other"] if record.kind == "binary" else []) if pointwise else [*sig.arrays[1:], *sig.positional]
+    names = [*sig.arrays[1:], *sig.positional]
     values = dict(zip(names, args, strict=False))
     star = args[len(names) :]
     if star and not sig.star:
@@ -271,4 +373,4 @@ class CopySlices(Node):
         return (whole, *grads[1:])
 
 
-__all__ = ["CopySlices", "call", "check_writable", "describe", "make_inplace", "number_as", "set_history", "write", "alias"]
+__all__ = ["CopySlices", "call", "check_writable", "describe", "accept_inplace", "make_inplace", "number_as", "set_history", "write", "alias"]

@@ -116,8 +116,15 @@ def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
         root = array = np.ascontiguousarray(array).reshape(array.shape)
         flat = root.reshape(-1)
     memory = _known_memory(root, flat, array.dtype)
-    offset = (_address(array) - _address(memory.flat)) // array.itemsize if array.size else 0
+    if not array.size:
+        return memory, 0, _contiguous_strides(array.shape)
+    offset = (_address(array) - _address(memory.flat)) // array.itemsize
     return memory, offset, tuple(s // array.itemsize for s in array.strides)
+
+
+def _contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """torch's strides of an empty tensor, where NumPy's are zero: as if no dimension were 0."""
+    return tuple(prod(max(n, 1) for n in shape[axis + 1 :]) for axis in range(len(shape)))
 
 
 def _known_memory(root: np.ndarray, flat: np.ndarray, element_type: np.dtype) -> Memory:

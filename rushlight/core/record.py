@@ -66,7 +66,8 @@ class Record:
         """Decorator: the gradient rule. `@op.vjp` for a single or joint rule, `@op.vjp("weight")` for one input's."""
         if isinstance(rule, str):
             return lambda f: self._add_rule(rule, f)
-        return self._add_rule(self.signature.arrays[0] if len(self.signature.arrays) == 1 else None, rule)
+        single = len(self.signature.arrays) == 1 and not self.signature.variadic
+        return self._add_rule(self.signature.arrays[0] if single else None, rule)
 
     def _add_rule(self, array: str | None, rule: Callable) -> Callable:
         self.rules[array] = rule

@@ -60,6 +60,8 @@ def _finish(record: Any, tensors: tuple, arrays: list, metadata: tuple, r: Any, 
     if "finish" not in record.scope:
         record.specialise()
     level = -1 if state.inference else 1 if state.grad else 0
+    if record.signature.variadic:
+        return record.scope["finish"](r, level, tensors, arrays, *metadata)
     return record.scope["finish"](r, level, *tensors, *arrays, *metadata)
 
 
@@ -90,11 +92,13 @@ def prepare(record: Any, tensors: tuple) -> list:
 
 
 def _argument(record: Any, i: int) -> str:
+    if record.signature.variadic:
+        return record.signature.arrays[0]
     return record.signature.arrays[i] if record.kind == "general" else ("input", "other")[i]
 
 
 def _optional(record: Any, i: int) -> bool:
-    return record.signature.arrays[i] in record.signature.optional
+    return record.signature.variadic or record.signature.arrays[i] in record.signature.optional
 
 
 def _array_of(record: Any, i: int, t: Any) -> Any:

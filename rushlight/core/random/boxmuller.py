@@ -8,6 +8,8 @@ differs from one rounding about once in 2**29 steps.)
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .libm import fma, libm
@@ -21,8 +23,10 @@ _SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _LN2_LOW, _LN2_HIGH = -2.12194440e-4, 0.693359375
 _MINUS_QUARTER_PI = (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 _TWO_PI = np.float32(2 * np.pi)
+_SQRT_HALF_BITS = np.float32(0.707106781186547524).view(np.int32)
+_SIGN = np.int32(-(1 << 31))
 
-PAIRS = 1 << 13  # of a strip: its temporaries stay in the second-level cache
+PAIRS = 1 << 14  # of a strip: its temporaries stay in the second-level cache
 
 
 def blocks32(uniforms: np.ndarray, mean: float, std: float) -> None:
@@ -32,8 +36,8 @@ def blocks32(uniforms: np.ndarray, mean: float, std: float) -> None:
         u1, u2 = np.float32(1) - strip[:, 0], strip[:, 1]
         radius = np.sqrt(np.float32(-2) * _log(u1.ravel()))
         sin, cos = _sincos((_TWO_PI * u2).ravel())
-        strip[:, 0] = _scale(radius * cos, mean, std).reshape(-1, 8)
-        strip[:, 1] = _scale(radius * sin, mean, std).reshape(-1, 8)
+        strip[:, 0] = scale(radius * cos, mean, std).reshape(-1, 8)
+        strip[:, 1] = scale(radius * sin, mean, std).reshape(-1, 8)
 
 
 def blocks64(uniforms: np.ndarray, mean: float, std: float) -> None:
@@ -46,73 +50,81 @@ def blocks64(uniforms: np.ndarray, mean: float, std: float) -> None:
     pairs[:, 1] = fma(radius * libm("sin", theta), std, mean)
 
 
-def _scale(x: np.ndarray, mean: float, std: float) -> np.ndarray:
+def scale(x: np.ndarray, mean: Any, std: Any) -> np.ndarray:
+    """x * std + mean rounded to float32 once."""
     mean, std = np.float32(mean), np.float32(std)
     if mean == 0 or std == 1:  # one of the two roundings is void
         return x * std + mean
-    return (x.astype(np.float64) * np.float64(std) + np.float64(mean)).astype(np.float32)
+    return _fused(x, std, mean)
 
 
-def _fused(x: np.ndarray, y: np.ndarray, z: np.ndarray, scratch: np.ndarray) -> np.ndarray:
-    """x * y + z rounded to float32 once; `scratch` is float64 of the same shape."""
-    np.multiply(x, y, out=scratch, dtype=np.float64)
-    np.add(scratch, z, out=scratch)
-    return scratch.astype(np.float32)
-
-
-def _horner(x: np.ndarray, coefficients: tuple[float, ...], scratch: np.ndarray) -> np.ndarray:
-    """The polynomial in x, float32, highest power first, each step fused."""
+def _fused(x: np.ndarray, y: Any, z: Any) -> np.ndarray:
+    """x * y + z rounded to float32 once."""
     wide = x.astype(np.float64)
+    wide *= y
+    wide += z
+    return wide.astype(np.float32)
+
+
+def _horner(x: np.ndarray, coefficients: tuple[float, ...]) -> np.ndarray:
+    """The polynomial in x, float32, highest power first, each step fused."""
     first, *rest = (np.float64(np.float32(c)) for c in coefficients)
-    np.multiply(wide, first, out=scratch)
+    wide = x.astype(np.float64)
+    y, rounded = wide * first, np.empty_like(x)
     for c in rest[:-1]:
-        scratch += c
-        scratch[...] = scratch.astype(np.float32)
-        scratch *= wide
-    scratch += rest[-1]
-    return scratch.astype(np.float32)
+        y += c
+        np.copyto(rounded, y, "same_kind")
+        np.copyto(y, rounded)
+        y *= wide
+    y += rest[-1]
+    np.copyto(rounded, y, "same_kind")
+    return rounded
 
 
 def _log(x: np.ndarray) -> np.ndarray:
-    """log of normal positive float32 numbers."""
-    scratch = np.empty(x.shape, np.float64)
-    bits = x.view(np.uint32)
-    exponent = ((bits >> 23).astype(np.int32) - 126).astype(np.float32)
-    x = ((bits & np.uint32(0x807FFFFF)) | np.uint32(0x3F000000)).view(np.float32)
-    small = x < np.float32(0.707106781186547524)
-    exponent -= small
-    x = (x - np.float32(1)) + x * small
-    z = x * x
-    y = _horner(x, _LOG, scratch) * x
-    y = _fused(y, z, exponent * np.float32(_LN2_LOW), scratch)
-    y -= z * np.float32(0.5)
-    x += y
-    return _fused(exponent, np.float32(_LN2_HIGH), x, scratch)
+    """log of normal positive float32 numbers: e log 2 + log m with m in [sqrt(1/2), sqrt(2))."""
+    bits = x.view(np.int32)
+    exponent = bits - _SQRT_HALF_BITS
+    exponent >>= 23
+    m = (bits - (exponent << 23)).view(np.float32)
+    m -= np.float32(1)
+    e = exponent.astype(np.float32)
+    z = m * m
+    y = _horner(m, _LOG)
+    y *= m
+    y = _fused(y, z, e * np.float32(_LN2_LOW))
+    z *= np.float32(0.5)
+    y -= z
+    y += m
+    e *= np.float32(_LN2_HIGH)  # exact, as its ten bits are: no need to fuse
+    y += e
+    return y
 
 
 def _sincos(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """sin and cos of float32 angles in [0, 2 pi)."""
-    scratch = np.empty(x.shape, np.float64)
     octant = (x * np.float32(1.27323954473516)).astype(np.int32)
     octant += 1
     octant &= ~1
     turns = octant.astype(np.float32)
-    for part in _MINUS_QUARTER_PI:
-        x = _fused(turns, np.float32(part), x, scratch)
+    for part in _MINUS_QUARTER_PI[:2]:  # short constants: the products are exact
+        x = x + turns * np.float32(part)
+    x = _fused(turns, np.float32(_MINUS_QUARTER_PI[2]), x)
     z = x * x
-    cos = _horner(z, _COS, scratch) * z
-    cos = _fused(cos, z, z * np.float32(-0.5), scratch)
+    cos = _horner(z, _COS)
+    cos *= z
+    cos = _fused(cos, z, z * np.float32(-0.5))
     cos += np.float32(1)
-    sin = _horner(z, _SIN, scratch) * z
-    sin = _fused(sin, x, x, scratch)
-    swapped = (octant & 2) != 0
-    sine, cosine = np.where(swapped, cos, sin), np.where(swapped, sin, cos)
-    _flip(sine, octant << 29)
-    _flip(cosine, (octant + 2) << 29)
-    return sine, cosine
-
-
-def _flip(x: np.ndarray, signs: np.ndarray) -> None:
-    """Negate x, in place, where the top bit of `signs` is set."""
-    bits = x.view(np.uint32)
-    bits ^= signs.view(np.uint32) & np.uint32(0x80000000)
+    sin = _horner(z, _SIN)
+    sin *= z
+    sin = _fused(sin, x, x)
+    # Exchange the two where bit 1 of the octant is set, on the bits: `where` costs 3 ns an element.
+    sin_bits, cos_bits = sin.view(np.int32), cos.view(np.int32)
+    exchange = sin_bits ^ cos_bits
+    exchange &= (octant << 30) >> 31
+    sin_bits ^= exchange
+    cos_bits ^= exchange
+    sin_bits ^= (octant << 29) & _SIGN
+    octant += 2
+    cos_bits ^= (octant << 29) & _SIGN
+    return sin, cos

@@ -17,22 +17,35 @@ from .layout import FLOATING, cast, count, mantissa, require, torch_name
 from .libm import fma, libm
 from .mersenne import Generator, resolve
 
+_STRIP = 1 << 15  # words and temporaries of this many values stay in the second-level cache
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 
 
-def canonical32(words: np.ndarray) -> np.ndarray:
-    """Uniform float32 in [0, 1) from the low 24 bits of each word. Spends `words`."""
+def canonical32(gen: Generator, n: int) -> np.ndarray:
+    """n uniform float32 in [0, 1), from the low 24 bits of a word each. The caller holds the generator's lock."""
+    if n > _STRIP:
+        out = np.empty(n, np.float32)
+        for start in range(0, n, _STRIP):
+            out[start : start + _STRIP] = canonical32(gen, min(_STRIP, n - start))
+        return out
+    words = gen.words(n)
     words &= np.uint32(0xFFFFFF)
     unit = words.astype(np.float32)
     unit *= np.float32(2.0**-24)
     return unit
 
 
-def canonical64(words: np.ndarray) -> np.ndarray:
-    """Uniform float64 in [0, 1) from the low 53 bits of each pair of words, the first word the high half.
+def canonical64(gen: Generator, n: int) -> np.ndarray:
+    """n uniform float64 in [0, 1), from the low 53 bits of two words each, the first word the high half.
 
-    Shape: words (2 N,) -> (N,)
+    The caller holds the generator's lock.
     """
+    if n > _STRIP:
+        out = np.empty(n)
+        for start in range(0, n, _STRIP):
+            out[start : start + _STRIP] = canonical64(gen, min(_STRIP, n - start))
+        return out
+    words = gen.words(2 * n)
     unit = (words[0::2] & np.uint32(0x1FFFFF)).astype(np.float64)
     unit *= 2.0**32
     unit += words[1::2]
@@ -41,9 +54,9 @@ def canonical64(words: np.ndarray) -> np.ndarray:
 
 
 def uniform64(gen: Generator, n: int) -> np.ndarray:
-    """n uniform float64 in [0, 1) under the generator's lock: what every draw below starts from."""
+    """n uniform float64 in [0, 1), under the generator's lock."""
     with gen.lock:
-        return canonical64(gen.words(2 * n))
+        return canonical64(gen, n)
 
 
 def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, high: float = 1.0) -> np.ndarray:
@@ -55,25 +68,23 @@ def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, hig
     if dtype.kind == "c":
         return _as_complex(uniform(gen, (*shape, 2), _part(dtype), low, high), dtype)
     require(dtype, FLOATING, "check_uniform_bounds")
-    _check_bounds(dtype, low, high)
+    canonical = canonical64 if dtype == np.float64 else canonical32
+    unscaled = low == 0 and high == 1
+    if not unscaled:
+        _check_bounds(dtype, low, high)
     if n == 0:
         return np.empty(shape, dtype)
     gen = resolve(gen)
+    with gen.lock:
+        values = canonical(gen, n)
+    if unscaled and dtype.itemsize > 2:
+        return values.reshape(shape)
     if dtype == np.float64:
-        unit = uniform64(gen, n)
-        if (low, high) == (0, 1):
-            return unit.reshape(shape)
-        values = fma(unit, high - low, low)
-    else:
-        with gen.lock:
-            unit = canonical32(gen.words(n))
-        if (low, high) == (0, 1) and dtype == np.float32:
-            return unit.reshape(shape)
-        first, last = np.float32(low), np.float32(high)
-        values = unit.astype(np.float64) * np.float64(last - first) + np.float64(first)
-        values = values.astype(np.float32).astype(dtype, copy=False)
-    with np.errstate(over="ignore"):
-        first, last = (cast(np.float64([bound]), dtype)[0] for bound in (low, high))
+        values = fma(values, high - low, low)
+    elif not unscaled:
+        values = boxmuller.scale(values, low, np.float32(high) - np.float32(low))
+    values = values.astype(dtype, copy=False)
+    first, last = cast(np.array([low, high], np.float64), dtype)
     values[values == last] = first  # the rounding can reach the excluded bound
     return values.reshape(shape)
 
@@ -104,12 +115,10 @@ def normal(
         return cast(_serial(gen, n, mean, std, dtype == np.float64), dtype).reshape(shape)
     if dtype.itemsize == 2:
         return _blocks_of_half(gen, n, mean, std).astype(dtype).reshape(shape)
-    canonical, width, blocks = (
-        (canonical64, 2, boxmuller.blocks64) if dtype == np.float64 else (canonical32, 1, boxmuller.blocks32)
-    )
+    canonical, blocks = (canonical64, boxmuller.blocks64) if dtype == np.float64 else (canonical32, boxmuller.blocks32)
     with gen.lock:
-        out = canonical(gen.words(width * n))
-        tail = canonical(gen.words(width * 16)) if n % 16 else None
+        out = canonical(gen, n)
+        tail = canonical(gen, 16) if n % 16 else None
     blocks(out[: n - n % 16], mean, std)
     if tail is not None:
         blocks(tail, mean, std)
@@ -121,7 +130,7 @@ def _blocks_of_half(gen: Generator, n: int, mean: float, std: float) -> np.ndarr
     """The block form for 16-bit types, which draws no uniforms for the incomplete block."""
     whole = n - n % 16
     with gen.lock:
-        out = canonical32(gen.words(whole + (16 if n % 16 else 0)))
+        out = canonical32(gen, whole + (16 if n % 16 else 0))
     boxmuller.blocks32(out, mean, std)
     if n % 16 == 0:
         return out
@@ -134,7 +143,7 @@ def _serial(gen: Generator, n: int, mean: float, std: float, exact: bool) -> np.
         cached, gen.cached_normal = gen.cached_normal, None
         fresh = n - (cached is not None)
         pairs = (fresh + 1) // 2
-        units = canonical64(gen.words(4 * pairs))
+        units = canonical64(gen, 2 * pairs)
         if pairs <= _SCALAR_PAIRS:
             values = [value for u1, u2 in units.reshape(-1, 2).tolist() for value in _pair(u1, u2)]
         else:
@@ -247,9 +256,7 @@ def _check_bounds(dtype: np.dtype, low: float, high: float) -> None:
         if not -limit <= bound <= limit:
             raise RuntimeError(f"{name} is out of bounds for {_c_name(dtype)}")
     if not low <= high:
-        raise RuntimeError(
-            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
-        )
+        raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}")
     if not high - low <= limit:
         raise RuntimeError(
             f"uniform_ expects to-from <= std::numeric_limits<{torch_name(dtype)}>::max(), but found to={high:g} and "

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from .continuous import canonical32, canonical64, exponential, uniform64
-from .layout import FLOATING, INTEGRAL, cast, count, require, torch_name
+from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, require, torch_name
 from .libm import libm
 from .mersenne import Generator, resolve
 
 MOST_CATEGORIES = 1 << 24
+_STRIP = 1 << 15  # words and temporaries of this many trials stay in the second-level cache
 
 
 def bernoulli(gen: Generator | None, shape: Any, dtype: Any, p: float = 0.5) -> np.ndarray:
@@ -22,25 +23,29 @@ def bernoulli(gen: Generator | None, shape: Any, dtype: Any, p: float = 0.5) -> 
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
     if n == 0:
         return np.empty(shape, dtype)
-    require(dtype, FLOATING | INTEGRAL | {"bool"}, "bernoulli_scalar_cpu_")
-    return successes(resolve(gen), n, p).astype(dtype, copy=False).reshape(shape)
+    require(dtype, NUMBERS_OR_BOOL, "bernoulli_scalar_cpu_")
+    out = np.empty(shape, dtype)
+    fill_with_trials(resolve(gen), out.reshape(-1), p)
+    return out
 
 
-def successes(gen: Generator, n: int, p: float) -> np.ndarray:
-    """n trials of probability p: bool (n,).
+def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
+    """Write 1 with probability p, else 0. Shape: out (n,)
 
     A trial succeeds where its 53-bit integer is below p 2**53. The high 21 bits decide all but one in 2**21.
     """
     limit = math.ceil(p * 2.0**53)
     high_limit, low_limit = np.uint32(limit >> 32), np.uint32(limit & 0xFFFFFFFF)
     with gen.lock:
-        words = gen.words(2 * n)
-    high = words[0::2] & np.uint32(0x1FFFFF)
-    trials = high < high_limit
-    if low_limit:
-        ties = np.flatnonzero(high == high_limit)
-        trials[ties] = words[1::2][ties] < low_limit
-    return trials
+        for start in range(0, out.size, _STRIP):
+            part = out[start : start + _STRIP]
+            words = gen.words(2 * part.size)
+            high = words[0::2] & np.uint32(0x1FFFFF)
+            trials = high < high_limit
+            if low_limit:
+                ties = np.flatnonzero(high == high_limit)
+                trials[ties] = words[1::2][ties] < low_limit
+            part[...] = trials
 
 
 def bernoulli_of(gen: Generator | None, p: np.ndarray, dtype: Any = None, shape: Any = None) -> np.ndarray:
@@ -54,7 +59,7 @@ def bernoulli_of(gen: Generator | None, p: np.ndarray, dtype: Any = None, shape:
     p = np.broadcast_to(p, shape)
     if n == 0:
         return np.empty(shape, dtype)
-    require(dtype, FLOATING | INTEGRAL | {"bool"}, "bernoulli_tensor_cpu_self_")
+    require(dtype, NUMBERS_OR_BOOL, "bernoulli_tensor_cpu_self_")
     require(p.dtype, FLOATING, "bernoulli_tensor_cpu_p_")
     if not ((p >= 0) & (p <= 1)).all():
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
@@ -64,7 +69,7 @@ def bernoulli_of(gen: Generator | None, p: np.ndarray, dtype: Any = None, shape:
     else:
         p = p.astype(np.float32, copy=False)
         with gen.lock:
-            unit = canonical32(gen.words(n))
+            unit = canonical32(gen, n)
     return (unit.reshape(shape) < p).astype(dtype, copy=False)
 
 
@@ -75,7 +80,7 @@ def geometric(gen: Generator | None, shape: Any, dtype: Any, p: float) -> np.nda
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
     if n == 0:
         return np.empty(shape, dtype)
-    require(dtype, FLOATING | INTEGRAL, "geometric_cpu")
+    require(dtype, NUMBERS, "geometric_cpu")
     # Integers: NumPy's log moves a quotient across an integer about once in 2**40.
     trials = libm("log", uniform64(resolve(gen), n), dtype == np.float64)
     trials /= math.log1p(-p)
@@ -125,7 +130,7 @@ def _with_replacement(gen: Generator, p: np.ndarray, num_samples: int) -> np.nda
     cumulative /= cumulative[:, -1:].copy()
     cumulative[:, -1] = 1
     with gen.lock:
-        units = canonical64(gen.words(2 * p.shape[0] * num_samples)).reshape(-1, num_samples)
+        units = canonical64(gen, p.shape[0] * num_samples).reshape(-1, num_samples)
     rows = zip(cumulative.astype(np.float64, copy=False), units, strict=True)
     return np.stack([np.searchsorted(row, unit) for row, unit in rows]).astype(np.int64, copy=False)
 
@@ -134,9 +139,7 @@ def _check_multinomial(p: np.ndarray, num_samples: int, replacement: bool) -> No
     if p.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if p.dtype.name not in FLOATING:
-        raise RuntimeError(
-            f"multinomial only supports floating-point dtypes for input, got: {torch_name(p.dtype)}"
-        )
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {torch_name(p.dtype)}")
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > p.shape[-1]:

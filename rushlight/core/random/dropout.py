@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from .discrete import successes
+from .discrete import fill_with_trials
 from .layout import FLOATING, require, store
 from .mersenne import Generator, resolve
 
@@ -43,7 +43,7 @@ def alpha_dropout_masks(
     if p in (0, 1):
         keep[...] = 1 - p
         return keep, np.zeros_like(keep)
-    store(keep, successes(resolve(gen), keep.size, 1 - p))
+    _draw(gen, keep, 1 - p)
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     summand = _times(keep - keep.dtype.type(1), _ALPHA * a)
     summand = _plus(summand, _ALPHA * a * p)
@@ -54,10 +54,18 @@ def _mask(gen: Generator | None, out: np.ndarray, p: float) -> np.ndarray:
     if p in (0, 1):
         out[...] = 1 - p
         return out
-    store(out, successes(resolve(gen), out.size, 1 - p))
+    _draw(gen, out, 1 - p)
     wide = _wide(out.dtype)
     out *= (wide(1) / wide(1 - p)).astype(out.dtype)  # the same as dividing 0 and 1 by 1 - p
     return out
+
+
+def _draw(gen: Generator | None, out: np.ndarray, p: float) -> None:
+    if out.flags.c_contiguous:
+        return fill_with_trials(resolve(gen), out.reshape(-1), p)
+    flat = np.empty(out.size, out.dtype)
+    fill_with_trials(resolve(gen), flat, p)
+    store(out, flat)
 
 
 def _wide(dtype: np.dtype) -> type:

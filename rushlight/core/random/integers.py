@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .layout import FLOATING, INTEGRAL, UNSIGNED, cast, count, mantissa, require, torch_name
+from .layout import FLOATING, INTEGRAL, NUMBERS, NUMBERS_OR_BOOL, UNSIGNED, cast, count, mantissa, require, torch_name
 from .mersenne import Generator, resolve
 
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 WIDE_RANGE = 1 << 28  # from here on a value takes two words, against the skew of the remainder
 WIDE_PERMUTATION = (2**32 - 1) // 20
+_FEW = 1 << 10  # swaps that a loop makes sooner than the arrays
 
 _C_NAMES = {
     "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
@@ -74,7 +75,7 @@ def random_(
 def _unbounded(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np.dtype) -> np.ndarray:
     if n == 0:
         return np.empty(shape, dtype)
-    require(dtype, FLOATING | INTEGRAL | {"bool"}, "random_kernel_cpu")
+    require(dtype, NUMBERS_OR_BOOL, "random_kernel_cpu")
     gen = resolve(gen)
     if dtype.name == "bool":
         span = 2
@@ -82,7 +83,7 @@ def _unbounded(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np.
         span = 2 ** mantissa(dtype) + 1 if dtype.name in FLOATING else int(np.iinfo(dtype).max) + 1
     wide = dtype.name in ("int64", "float64")
     if n == 1 and wide:  # a seed for a DataLoader's workers: without an array of words
-        return np.full(shape, gen.random64() % span, dtype)
+        return np.array(gen.random64() % span, dtype).reshape(shape)
     with gen.lock:
         raw = words64(gen.words(2 * n)) if wide else gen.words(n)
     return cast(remainder(raw, span), dtype).reshape(shape)
@@ -93,7 +94,7 @@ def _full_range(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np
     if n == 0:
         return np.empty(shape, dtype)
     kernel = "random_full_64_bits_range_kernel_cpu"
-    require(dtype, (FLOATING | INTEGRAL) - {"float16"}, kernel)
+    require(dtype, NUMBERS - {"float16"}, kernel)
     if dtype.name not in ("int64", "float64", "float32", "bfloat16"):
         raise RuntimeError(f"{kernel} handles only int64, double, float and bfloat16")
     gen = resolve(gen)
@@ -193,7 +194,7 @@ def randperm(gen: Generator | None, n: int, dtype: Any = np.int64) -> np.ndarray
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     _check_permutation(n, dtype)
-    require(dtype, FLOATING | INTEGRAL, "randperm")
+    require(dtype, NUMBERS, "randperm")
     gen = resolve(gen)
     if n >= WIDE_PERMUTATION:
         return cast(_wide_permutation(gen, n), dtype)
@@ -201,19 +202,50 @@ def randperm(gen: Generator | None, n: int, dtype: Any = np.int64) -> np.ndarray
         return np.zeros(n, dtype)
     with gen.lock:
         words = gen.words(n - 1)
-    places = np.arange(n - 1, dtype=np.uint32)
-    words %= np.uint32(n) - places
-    words += places
-    order = list(range(n))
-    for here, there in enumerate(words.tolist()):  # each swap sees the ones before it: 50 ns a swap as a list
-        order[here], order[there] = order[there], order[here]
-    return cast(np.array(order, np.int64), dtype)
+    steps = np.arange(n - 1, dtype=np.uint32)
+    words %= np.uint32(n) - steps
+    words += steps
+    return cast(_swap_all(words), dtype)
+
+
+def _swap_all(there: np.ndarray) -> np.ndarray:
+    """0 ... n - 1 after swapping, for i = 0 ... n - 2 in turn, the items at i and at there[i] >= i.
+
+    Shape: there (n - 1,) with n < 2**31 -> integers (n,)
+
+    Swap i moves the item that it finds at i to there[i], and what it finds there is final at i. It finds the item that
+    the latest earlier swap with the same target moved, or the one that was there from the start. So the items follow
+    chains of swaps, which resolve all at once by pointer doubling.
+    """
+    n = there.size + 1
+    if n <= _FEW:
+        order = list(range(n))
+        for i, j in enumerate(there.tolist()):
+            order[i], order[j] = order[j], order[i]
+        return np.array(order, np.int64)
+    step = np.arange(n, dtype=np.int32)
+    target = np.append(there, np.uint32(n - 1)).astype(np.int32)
+    by_target = np.sort(target.astype(np.int64) << 32 | step)
+    swap, to = by_target.astype(np.int32), (by_target >> 32).astype(np.int32)
+    again = np.flatnonzero(to[1:] == to[:-1])
+    earlier = np.full(n, -1, np.int32)  # of each swap, the latest earlier one with its target
+    earlier[swap[again + 1]] = swap[again]
+    latest = np.full(n, -1, np.int32)  # of each place i, the latest swap before swap i that moved an item to it
+    latest[to] = swap  # of several values for one place, the last one stays
+    latest = np.where(latest == step, earlier, latest)
+    item = np.where(latest < 0, step, latest)
+    while True:
+        further = item[item]
+        if np.array_equal(further, item):
+            break
+        item = further
+    return np.where(earlier < 0, target, item[earlier])
 
 
 def _wide_permutation(gen: Generator, n: int, strip: int = 1 << 20) -> np.ndarray:
     """The inside-out form with two words a step, which torch takes from WIDE_PERMUTATION on."""
     order = np.empty(n, np.int64)
-    cells = memoryview(order)
+    cells = order.data
     with gen.lock:
         for start in range(0, n, strip):
             steps = np.arange(start, min(start + strip, n), dtype=np.uint64)
@@ -226,8 +258,9 @@ def _wide_permutation(gen: Generator, n: int, strip: int = 1 << 20) -> np.ndarra
 
 def _check_permutation(n: int, dtype: np.dtype) -> None:
     if dtype.name in ("float16", "float32", "float64"):
-        limit = (1 << mantissa(dtype)) + 1
-        if n > limit:
+        digits = mantissa(dtype)
+        if n > (1 << digits) + 1:
+            limit = "2049" if digits == 11 else f"2^{digits}+1"
             raise RuntimeError(f"n cannot be greater than {limit} for {torch_name(dtype)} type.")
     elif dtype.name in INTEGRAL and n > 0 and not _converts(n, dtype):
         raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")

@@ -15,6 +15,8 @@ _NAMES = {
 _MANTISSA = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 FLOATING = frozenset(_MANTISSA)
 INTEGRAL = frozenset(["uint8", "int8", "int16", "int32", "int64"])
+NUMBERS = FLOATING | INTEGRAL
+NUMBERS_OR_BOOL = NUMBERS | {"bool"}
 UNSIGNED = frozenset(["uint16", "uint32", "uint64"])
 
 

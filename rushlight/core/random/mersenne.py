@@ -7,7 +7,7 @@ takes about 25 ms to import, so a generator holds only its seed until the first 
 from __future__ import annotations
 
 import os
-from threading import Lock
+from _thread import allocate_lock  # threading.Lock, without importing threading
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,13 @@ class Generator:
     Every draw holds `lock`, so that threads may share a generator. A forked child continues from its parent's state.
     """
 
-    __slots__ = ("_seed", "_stream", "_next_word", "_unused", "_normal", "_float_normal", "lock", "__weakref__")
+    __slots__ = ("__weakref__", "_float_normal", "_next_word", "_normal", "_seed", "_stream", "_unused", "lock")
 
     def __init__(self, device: Any = "cpu"):
         if device != "cpu":
             _require_cpu(device)
-        self.lock = Lock()
-        self._stream = None
+        self.lock = allocate_lock()
+        self._stream: Any = None
         self._next_word: Any = None
         self._reseed(DEFAULT_SEED)
 
@@ -59,7 +59,9 @@ class Generator:
         Returns the generator. Raises RuntimeError for a value that is no integer, ValueError for one out of range.
         """
         if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
-            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+            raise RuntimeError(  # noqa: TRY004 - torch's type
+                f"manual_seed expected a long, but got {type(seed).__name__}"
+            )
         seed = int(seed)
         if not -(1 << 63) <= seed < 1 << 64:
             raise ValueError("Overflow when unpacking long long")
@@ -113,7 +115,7 @@ class Generator:
         """The state: uint8 (5056,), the bytes that torch's `get_state` holds for the same history."""
         record = np.zeros((), _STATE)
         with self.lock:
-            _, key, position = self._start().get_state(legacy=True)[:3]
+            _, key, position, *_ = self._start().get_state(legacy=True)
             record["seed"] = self._seed
             record["left"] = WORDS + 1 - position
             record["seeded"] = 1
@@ -204,7 +206,7 @@ class Generator:
         if self._stream is not None:
             self._stream.seed(seed & 0xFFFFFFFF)
 
-    def _start(self):
+    def _start(self) -> Any:
         if self._stream is None:
             from numpy.random import MT19937, RandomState
 

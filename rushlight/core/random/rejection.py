@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .continuous import canonical64
-from .layout import FLOATING, cast, require
+from .layout import FLOATING, cast, require, torch_name
 from .mersenne import Generator, resolve
 
 _BOTH = frozenset(["float32", "float64"])
@@ -26,7 +26,7 @@ class _Reservoir:
     """A generator's uniforms and normals one at a time; on leaving, the generator stands after the last one used."""
 
     def __init__(self, gen: Generator, expected: int):
-        self.gen, self.size = gen, min(max(expected, 16), 1 << 16)
+        self.gen, self.size = gen, min(max(expected, 16), 1 << 14)
 
     def __enter__(self):
         self.gen.lock.acquire()
@@ -43,7 +43,7 @@ class _Reservoir:
         if value is None:
             # The bookmark follows, so that rewinding passes over one block at most.
             self.bookmark, self.used = self.gen.remember(), 0
-            self.units = iter(canonical64(self.gen.words(2 * self.size)).tolist())
+            self.units = iter(canonical64(self.gen, self.size).tolist())
             value = next(self.units)
         self.used += 1
         return value
@@ -106,7 +106,7 @@ def binomial(gen: Generator | None, trials: np.ndarray, prob: np.ndarray) -> np.
     Shape: trials and prob broadcast. Raises RuntimeError where their types differ.
     """
     if trials.dtype != prob.dtype:
-        raise RuntimeError(f"Found dtype {prob.dtype.name} but expected {trials.dtype.name}")
+        raise RuntimeError(f"Found dtype {torch_name(prob.dtype)} but expected {torch_name(trials.dtype)}")
     require(trials.dtype, _BOTH, "binomial_cpu")
     trials, prob = np.broadcast_arrays(trials, prob)
     real = trials.dtype.type
@@ -121,7 +121,7 @@ def _binomial(n: Any, p: Any, real: Any, uniform: Any) -> Any:
         return 0
     if p >= 1:
         return n
-    if p != p:
+    if math.isnan(p):
         return math.nan
     rare = p if p <= 0.5 else real(1 - float(p))
     draw = _binomial_large if n * rare >= 10 else _binomial_small
@@ -214,10 +214,10 @@ def _gamma(alpha: Any, real: Any, source: _Reservoir) -> float:
     d = float(alpha - third)
     c = 1.0 / math.sqrt(9.0 * d)
     while True:
-        y = 0.0
-        while y <= 0:
-            x = source.normal()
-            y = 1.0 + c * x
+        x = source.normal()
+        y = 1.0 + c * x
+        if y <= 0:
+            continue
         v = y * y * y
         u = 1 - source.uniform()
         xx = x * x

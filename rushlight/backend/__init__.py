@@ -1,0 +1,1 @@
+"""Faster kernels on raw arrays, each an override of an operator's reference kernel."""

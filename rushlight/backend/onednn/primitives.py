@@ -1,0 +1,149 @@
+"""oneDNN's engine, memory descriptors and primitive descriptors as Python values.
+
+Numbers of enumerations and argument kinds are those of the C API's headers, version 3.
+"""
+
+import ctypes
+
+from .library import check, load
+
+__all__ = ["Owned", "any_layout", "channels_last", "dims", "engine", "implementation", "plain", "primitive_desc"]
+
+SRC, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 64, 80
+DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
+F32, S32, U8 = 3, 4, 6
+FORWARD_TRAINING = 64
+
+_MAX_DIMS = 12
+_TAG_ANY = 1
+_CPU_ENGINE = 1
+_SCRATCHPAD_USER = 1
+_QUERY_IMPLEMENTATION = 8
+_QUERY_EXEC_ARG_DESC = 255
+_REFUSALS = (2, 3)  # invalid_arguments, unimplemented
+
+
+class Owned:
+    """A oneDNN object, destroyed with its last reference; `value` is its handle."""
+
+    __slots__ = ("_destroy", "value")
+
+    def __init__(self, value: int, destroy):
+        self.value = value
+        self._destroy = destroy
+
+    def __del__(self):
+        self._destroy(self.value)
+
+
+def create(kind: str, *arguments, verb: str = "create") -> Owned:
+    """Call dnnl_<kind>_<verb>(&handle, *arguments) and own the handle."""
+    library, handle = load(), ctypes.c_void_p()
+    name = f"dnnl_{kind}_{verb}"
+    check(getattr(library, name)(ctypes.byref(handle), *arguments), name)
+    return Owned(handle.value, getattr(library, f"dnnl_{kind}_destroy"))
+
+
+_engine: int | None = None
+
+
+def engine() -> int:
+    """The CPU engine's handle; one for the process, never destroyed, so that no object outlives it."""
+    global _engine
+    if _engine is None:
+        handle = ctypes.c_void_p()
+        check(load().dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0), "dnnl_engine_create")
+        _engine = handle.value
+    return _engine
+
+
+def dims(values):
+    """A dnnl_dims_t."""
+    return (ctypes.c_int64 * _MAX_DIMS)(*values)
+
+
+# -- memory descriptors ----------------------------------------------------------------------------------------------
+def strided(shape, strides, data_type=F32) -> Owned:
+    """Descriptor of memory with `strides` counted in elements."""
+    return create("memory_desc", len(shape), dims(shape), data_type, dims(strides), verb="create_with_strides")
+
+
+def plain(shape, data_type=F32) -> Owned:
+    """Descriptor of row-major memory."""
+    return strided(shape, _packed(shape, range(len(shape))), data_type)
+
+
+def channels_last(shape) -> Owned:
+    """Descriptor of memory for the logical shape (N, C, *) that is stored as (N, *, C)."""
+    return strided(shape, _packed(shape, (0, *range(2, len(shape)), 1)))
+
+
+def equal(first: int, second: int) -> bool:
+    """Whether two memory descriptors describe the same shape, type and layout."""
+    return bool(load().dnnl_memory_desc_equal(first, second))
+
+
+def any_layout(shape) -> Owned:
+    """Descriptor of memory whose layout the primitive is to choose."""
+    return create("memory_desc", len(shape), dims(shape), F32, _TAG_ANY, verb="create_with_tag")
+
+
+def _packed(shape, order):
+    """Strides of gapless memory whose axes, slowest first, are `order`."""
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return strides
+
+
+# -- primitive descriptors -------------------------------------------------------------------------------------------
+def primitive_desc(kind: str, *arguments) -> Owned | None:
+    """Descriptor of a primitive of `kind` ("convolution_forward", ...), or None where oneDNN refuses.
+
+    oneDNN's own reference implementations (a convolution: 100 times slower than NumPy's) count as a refusal.
+    `arguments` are those of dnnl_<kind>_primitive_desc_create between the engine and the attributes.
+    """
+    library, handle, attributes = load(), ctypes.c_void_p(), _caller_keeps_scratchpad()
+    name = f"dnnl_{kind}_primitive_desc_create"
+    values = (argument.value if isinstance(argument, Owned) else argument for argument in arguments)
+    status = getattr(library, name)(ctypes.byref(handle), engine(), *values, attributes.value)
+    if status in _REFUSALS:
+        return None
+    check(status, name)
+    desc = Owned(handle.value, library.dnnl_primitive_desc_destroy)
+    return None if implementation(desc).startswith("ref") else desc
+
+
+def reorder_desc(source: int, target: int) -> Owned:
+    """Descriptor of the copy from one memory descriptor's layout to another's."""
+    library, handle = load(), ctypes.c_void_p()
+    name = "dnnl_reorder_primitive_desc_create"
+    check(getattr(library, name)(ctypes.byref(handle), source, engine(), target, engine(), None), name)
+    return Owned(handle.value, library.dnnl_primitive_desc_destroy)
+
+
+def _caller_keeps_scratchpad() -> Owned:
+    """Attributes. oneDNN's own scratchpad is counted per thread and breaks when another thread frees a primitive."""
+    attributes = create("primitive_attr")
+    name = "dnnl_primitive_attr_set_scratchpad_mode"
+    check(load().dnnl_primitive_attr_set_scratchpad_mode(attributes.value, _SCRATCHPAD_USER), name)
+    return attributes
+
+
+def implementation(desc: Owned) -> str:
+    """The implementation oneDNN picked, such as "jit:avx512_core"."""
+    text = ctypes.c_char_p()
+    status = load().dnnl_primitive_desc_query(desc.value, _QUERY_IMPLEMENTATION, 0, ctypes.byref(text))
+    check(status, "dnnl_primitive_desc_query")
+    return text.value.decode()
+
+
+def wanted_desc(desc: Owned, argument: int) -> int:
+    """The memory descriptor that the primitive wants for `argument`; the handle lives as long as `desc`."""
+    return load().dnnl_primitive_desc_query_md(desc.value, _QUERY_EXEC_ARG_DESC, argument)
+
+
+def size_bytes(memory_desc: int) -> int:
+    """How much memory a descriptor describes."""
+    return load().dnnl_memory_desc_get_size(memory_desc)

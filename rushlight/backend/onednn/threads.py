@@ -1,0 +1,22 @@
+"""How many threads oneDNN's kernels use."""
+
+from . import calls
+from .library import available, load
+
+__all__ = ["get_num_threads", "set_num_threads"]
+
+
+def set_num_threads(n: int) -> None:
+    """Let oneDNN's kernels use n >= 1 threads, in every Python thread, from their next call on."""
+    if n < 1:
+        raise RuntimeError(f"set_num_threads expects a positive integer, got {n}")
+    calls.start_over(n)
+    if available():
+        load().omp_set_num_threads(n)
+
+
+def get_num_threads() -> int:
+    """How many threads oneDNN's kernels may use; 1 where oneDNN is missing and no number has been set."""
+    if calls.threads_wanted is not None:
+        return calls.threads_wanted
+    return load().omp_get_max_threads() if available() else 1

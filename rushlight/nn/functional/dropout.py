@@ -1,0 +1,95 @@
+"""Dropout. Each function does nothing unless ``training``; ``p`` is the probability to drop."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+from rushlight.core.tensor import Tensor
+
+from .operators import ops
+
+__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
+
+
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero each element with probability ``p``, and divide the others by ``1 - p``."""
+    _check_probability(p)
+    return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean and variance behind selu."""
+    _check_probability(p)
+    return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels. Shape: (N, C, *)."""
+    _check_probability(p)
+    return (ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout)(input, p, training)
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero each channel with probability ``p``. Shape: (N, C, L) or (C, L)."""
+    _check_probability(p)
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
+            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
+        )
+    return _by_sample(_feature_dropout(inplace), input, p, training, inplace, batched=input.dim() == 3)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero each channel with probability ``p``. Shape: (N, C, H, W); three dimensions are taken for (N, C, L)."""
+    _check_probability(p)
+    _warn_about_rank("dropout2d", input.dim(), 2)
+    if input.dim() == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired "
+            "- input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a "
+            "future release to interpret the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+            "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _feature_dropout(inplace)(input, p, training)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Zero each channel with probability ``p``. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    _check_probability(p)
+    _warn_about_rank("dropout3d", input.dim(), 3)
+    return _by_sample(_feature_dropout(inplace), input, p, training, inplace, batched=input.dim() == 5)
+
+
+def _check_probability(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _feature_dropout(inplace: bool) -> Callable[..., Tensor]:
+    return ops.feature_dropout_ if inplace else ops.feature_dropout
+
+
+def _by_sample(
+    drop: Callable[..., Tensor], input: Tensor, p: float, training: bool, inplace: bool, batched: bool
+) -> Tensor:
+    if batched:
+        return drop(input, p, training)
+    if inplace:
+        return drop(input.unsqueeze_(0), p, training).squeeze_(0)
+    return drop(input.unsqueeze(0), p, training).squeeze(0)
+
+
+def _warn_about_rank(name: str, rank: int, dims: int) -> None:
+    if rank in (dims + 1, dims + 2):
+        return
+    warnings.warn(
+        f"{name}: Received a {rank}-D input to {name}, which is deprecated and will result in an error in a future "
+        "release. To retain the behavior and silence this warning, please use dropout instead. Note that "
+        f"{name} exists to provide channel-wise dropout on inputs with {dims} spatial dimensions, a channel dimension, "
+        f"and an optional batch dimension (i.e. {dims + 1}D or {dims + 2}D inputs).",
+        stacklevel=3,
+    )

@@ -1,0 +1,57 @@
+"""Padding, resampling and rearranging of sequences, images and volumes."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rushlight.core.tensor import Tensor
+
+from .operators import ops
+
+__all__ = [
+    "affine_grid",
+    "channel_shuffle",
+    "grid_sample",
+    "interpolate",
+    "native_channel_shuffle",
+    "pad",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
+]
+
+pad = ops.pad
+interpolate = ops.interpolate
+grid_sample = ops.grid_sample
+affine_grid = ops.affine_grid
+pixel_shuffle = ops.pixel_shuffle
+pixel_unshuffle = ops.pixel_unshuffle
+channel_shuffle = ops.channel_shuffle
+native_channel_shuffle = ops.channel_shuffle
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """`interpolate` under its deprecated name."""
+    _warn_deprecated("upsample")
+    return ops.interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` by the nearest element, under a deprecated name."""
+    _warn_deprecated("upsample_nearest")
+    return ops.interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """Bilinear `interpolate` with aligned corners, under a deprecated name."""
+    _warn_deprecated("upsample_bilinear")
+    return ops.interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def _warn_deprecated(name: str) -> None:
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=3)

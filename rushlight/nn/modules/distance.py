@@ -1,0 +1,35 @@
+"""Distances and similarities of pairs of vectors."""
+
+from __future__ import annotations
+
+from rushlight.core.tensor import Tensor
+from rushlight.nn import functional as F
+
+from .module import Module
+
+__all__ = ["CosineSimilarity", "PairwiseDistance"]
+
+
+class PairwiseDistance(Module):
+    """``||x1 - x2 + eps||_p`` over the last dimension. Shape: (N, D), (N, D) -> (N,), or (N, 1) with ``keepdim``."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.norm = p
+        self.eps = eps
+        self.keepdim = keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)
+
+
+class CosineSimilarity(Module):
+    """``x1 . x2 / max(||x1|| ||x2||, eps)`` over ``dim``. Shape: (*, D, *), (*, D, *) -> (*, *)."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)

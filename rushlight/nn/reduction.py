@@ -1,0 +1,22 @@
+"""How a loss reduces its elements to a result, and torch's two older arguments that say so."""
+
+from __future__ import annotations
+
+import warnings
+
+__all__ = ["legacy_reduction"]
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3) -> str:
+    """``reduction``, unless one of the older arguments is given: then what they mean, with a warning."""
+    if size_average is None and reduce is None:
+        return reduction
+    if reduce is False:
+        reduction = "none"
+    else:
+        reduction = "sum" if size_average is False else "mean"
+    warnings.warn(
+        f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+        stacklevel=stacklevel,
+    )
+    return reduction

@@ -1,0 +1,26 @@
+"""Parameters as one vector, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rushlight import ops
+from rushlight.core.tensor import Tensor
+
+__all__ = ["parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of the parameters one after the other, with their history. Shape: (number of elements,)."""
+    return ops.cat([param.view(-1) for param in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Make the parameters views of slices of the vector. Shape: at least (number of elements,)."""
+    if not isinstance(vec, Tensor):
+        raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")
+    start = 0
+    for param in parameters:
+        stop = start + param.numel()
+        param.data = vec[start:stop].view_as(param).data
+        start = stop

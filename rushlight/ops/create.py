@@ -1,0 +1,735 @@
+"""Making tensors: from data, filled, counted, like another one, copied, or of another type."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core import device as devices
+from ..core.inplace import check_writable, set_history
+from ..core.mode import thread
+from ..core.node import Node
+from ..core.record import composite, primitive
+from ..core.size import shape_from
+from ..core.slow import write_out
+from ..core.storage import storage_of, user_line
+from ..core.tensor import Tensor, alias, type_word, wrap
+
+# ---------------------------------------------------------------------------------------------- from data
+
+
+def _finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    t = wrap(array)
+    if thread.state.inference:
+        storage_of(t).inference = True
+    return t.requires_grad_() if requires_grad else t
+
+
+def _numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
+    if dtype is None:
+        return default.numpy
+    if isinstance(dtype, dtypes.dtype):
+        return dtype.numpy
+    if dtype in (float, int, bool):
+        return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}[dtype].numpy
+    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+
+
+@composite()
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor that holds a copy of `data`: a number, nested sequences of numbers, an ndarray or a tensor.
+
+    >>> tensor([[1, 2], [3, 4]]).shape
+    torch.Size([2, 2])
+    """
+    devices.check(device)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            stacklevel=2,
+        )
+    return _finish(array_from(data, dtype), requires_grad)
+
+
+def array_from(data: Any, dtype: Any = None) -> np.ndarray:
+    """A fresh array of the values in `data`, of `dtype` or the type that torch infers."""
+    if isinstance(data, Tensor):
+        a = data._array
+        return np.array(a, _numpy_type(dtype, data.dtype), order="C")
+    if isinstance(data, np.ndarray):
+        return np.array(data, _numpy_type(dtype, dtypes.from_numpy(data.dtype)), order="C")
+    if isinstance(data, np.generic):
+        return np.array(data, _numpy_type(dtype, dtypes.from_numpy(data.dtype)))
+    if isinstance(data, (bool, int, float, complex)):
+        return _from_numbers(data, dtype)
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if hasattr(data, "__array_interface__") or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
+        return array_from(np.asarray(data), dtype)
+    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, dict):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    return _from_numbers(_plain(data), dtype)
+
+
+def _from_numbers(values: Any, dtype: Any) -> np.ndarray:
+    """An array of nested lists of Python numbers."""
+    _check_shape(values)
+    try:
+        a = np.array(values)
+    except (ValueError, OverflowError):
+        a = np.array(values, dtype=object)
+    if a.dtype == object or a.dtype.kind == "u":
+        _check_elements(values)
+        if dtype is None or _numpy_type(dtype, dtypes.float32).kind in "iub":
+            raise ValueError("Overflow when unpacking long long")
+    if a.dtype.kind in "US":
+        raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")
+    target = _numpy_type(dtype, _inferred(a, values))
+    if target.kind in "iu" and a.size and a.dtype.kind in "iu":
+        info = np.iinfo(target)
+        if a.max() > info.max or a.min() < info.min:
+            raise RuntimeError(f"value cannot be converted to type {target.name}_t without overflow".replace("int64_t", "int64_t"))
+    with np.errstate(all="ignore"):
+        return a.astype(target) if a.dtype != target else a
+
+
+def _inferred(a: np.ndarray, values: Any) -> dtypes.dtype:
+    if not a.size or (a.dtype.kind == "f" and not _has_numpy(values)):
+        return dtypes.get_default_dtype()
+    if a.dtype.kind == "f":
+        return dtypes.from_numpy(a.dtype)
+    if a.dtype.kind == "c":
+        return dtypes.of_number(1j)
+    return dtypes.bool_ if a.dtype.kind == "b" else dtypes.int64
+
+
+def _has_numpy(values: Any) -> bool:
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    return isinstance(values, np.generic)
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with tensors and arrays replaced by numbers and lists. Raises as torch does on ragged data."""
+    out = []
+    for v in data:
+        if isinstance(v, Tensor):
+            if v._array.size != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+            v = v.item()
+        elif isinstance(v, np.ndarray):
+            v = list(v) if v.ndim == 1 else v[()] if not v.ndim else _plain(v)
+        elif not isinstance(v, (bool, int, float, complex, np.generic, str, bytes)):
+            if v is None or isinstance(v, dict) or not hasattr(v, "__len__"):
+                raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
+            v = _plain(v)
+        out.append(v)
+    return out
+
+
+def _check_elements(values: Any) -> None:
+    for v in values if isinstance(values, (list, tuple)) else ():
+        if isinstance(v, (list, tuple)):
+            _check_elements(v)
+
+
+def _check_shape(values: Any, dim: int = 0) -> None:
+    """Raise ValueError where nested sequences do not form a block."""
+    if not isinstance(values, list) or not values or not any(isinstance(v, list) for v in values):
+        return
+    n = len(values[0]) if isinstance(values[0], list) else None
+    for v in values:
+        if not isinstance(v, list):
+            raise TypeError(f"expected a sequence at dim {dim + 1} (got {type(v).__name__})" if n is not None else "not a sequence")
+        if n is None:
+            raise ValueError(f"only one element tensors can be converted to Python scalars: dim {dim + 1} is ragged")
+        if len(v) != n:
+            raise ValueError(f"expected sequence of length {n} at dim {dim + 1} (got {len(v)})")
+        _check_shape(v, dim + 1)
+
+
+@composite()
+def from_numpy(ndarray):
+    """A tensor on the memory of an ndarray. Raises TypeError for types that torch has none of."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtypes.from_numpy(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if not ndarray.flags.writeable:
+        import warnings
+
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
+            "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
+            "it writable before converting it to a tensor.",
+            stacklevel=2,
+        )
+    t = _finish(ndarray)
+    storage_of(t)
+    return t
+
+
+@composite(aliases=("asarray",))
+def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
+    devices.check(device)
+    if isinstance(data, Tensor):
+        return data.clone() if copy else data if dtype is None or dtype is data.dtype else data.to(dtype)
+    if isinstance(data, np.ndarray) and not copy and dtype in (None, dtypes.from_numpy(data.dtype)):
+        return from_numpy(data)
+    return _finish(array_from(data, dtype), requires_grad)
+
+
+@composite(name="frombuffer")
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-D tensor on the memory of an object with the buffer protocol."""
+    return _finish(np.frombuffer(buffer, dtype.numpy, count, offset), requires_grad)
+
+
+@composite()
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+    """A 0-d tensor of the default floating type (or `dtype`)."""
+    devices.check(device)
+    return _finish(np.array(s, _numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+
+
+# ---------------------------------------------------------------------------------------------- filled
+
+
+def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
+    shape = shape_from(args) if size is None else shape_from((size,))
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(f"{name}: Dimension size must be non-negative. (Trying to create tensor with negative dimension {n}: {list(shape)})")
+    return shape
+
+
+def _creator(name: str, make: Any, doc: str) -> Any:
+    def f(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None, names=None):  # fmt: skip
+        if device is not None:
+            devices.check(device)
+        shape = _shape(name, args, size)
+        default = dtypes.get_default_dtype()
+        t = wrap(make(shape, default.numpy if dtype is None else _numpy_type(dtype, default)))
+        if out is not None:
+            return write_out(name, (), t, out)
+        if thread.state.inference:
+            storage_of(t).inference = True
+        return t.requires_grad_() if requires_grad else t
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return composite()(f)
+
+
+zeros = _creator("zeros", np.zeros, "A tensor of zeros of the given shape.")
+ones = _creator("ones", np.ones, "A tensor of ones of the given shape.")
+empty = _creator("empty", np.empty, "A tensor of the given shape with undefined values.")
+
+
+@composite()
+def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of shape `size` filled with a number."""
+    devices.check(device)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    shape = _shape("full", (size,), None)
+    t = _finish(np.full(shape, value, _numpy_type(dtype, dtypes.of_number(value))), requires_grad)
+    return t if out is None else write_out("full", (), t, out)
+
+
+def _like(name: str, make: Any) -> Any:
+    def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+        devices.check(device)
+        a = input._array
+        return _finish(make(a, None if dtype is None else _numpy_type(dtype, input.dtype)), requires_grad)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"`{name[:-5]}` in the shape, type and layout of `input`."
+    return composite()(f)
+
+
+def _dense_like(make: Any) -> Any:
+    """NumPy's *_like keeps the order of strides (order='K'), as torch's preserve_format does for dense tensors."""
+    return lambda a, kind: make(a, dtype=kind, subok=False)
+
+
+zeros_like = _like("zeros_like", _dense_like(np.zeros_like))
+ones_like = _like("ones_like", _dense_like(np.ones_like))
+empty_like = _like("empty_like", _dense_like(np.empty_like))
+
+
+@composite()
+def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+    """`full` in the shape and type of `input`."""
+    devices.check(device)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return _finish(np.full_like(input._array, value, dtype=_numpy_type(dtype, input.dtype), subok=False), requires_grad)
+
+
+def _new_creator(name: str, make: Any) -> None:
+    def f(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+        devices.check(device)
+        return _finish(make(_shape(name, args, size), _numpy_type(dtype, self.dtype)), requires_grad)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"`{name[4:]}` of the type of this tensor."
+    composite(method=True, function=False)(f)
+
+
+_new_creator("new_zeros", np.zeros)
+_new_creator("new_ones", np.ones)
+_new_creator("new_empty", np.empty)
+
+
+@composite(method=True, function=False)
+def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """`full` of the type of this tensor."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@composite(method=True, function=False)
+def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """A tensor that holds a copy of `data`, of the type of this one."""
+    devices.check(device)
+    return _finish(array_from(data, dtype or self.dtype), requires_grad)
+
+
+@composite(method=True, function=False)
+def new(self, *args, device=None):
+    """An old constructor: a tensor of this one's type from sizes or data."""
+    from ..core.tensor import legacy_tensor
+
+    devices.check(device)
+    return legacy_tensor(self.dtype, args)
+
+
+@composite()
+def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of undefined values with the given shape and strides (in elements)."""
+    devices.check(device)
+    size, stride = tuple(size), tuple(stride)
+    last = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else 0
+    flat = np.empty(last, _numpy_type(dtype, dtypes.get_default_dtype()))
+    a = np.lib.stride_tricks.as_strided(flat, size, [s * flat.itemsize for s in stride])
+    return _finish(a, requires_grad)
+
+
+@composite()
+def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A tensor of undefined values whose dimensions lie in memory in the order `physical_layout`."""
+    devices.check(device)
+    a = np.empty([size[d] for d in physical_layout], _numpy_type(dtype, dtypes.get_default_dtype()))
+    return _finish(a.transpose(np.argsort(physical_layout)), requires_grad)
+
+
+# ---------------------------------------------------------------------------------------------- counted
+
+
+def _number(v: Any) -> Any:
+    return v.item() if isinstance(v, (Tensor, np.generic)) else v
+
+
+@composite()
+def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """The numbers start, start + step, ... below `end`."""
+    devices.check(device)
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    floats = any(isinstance(v, float) for v in (start, end, step))
+    kind = _numpy_type(dtype, dtypes.get_default_dtype() if floats else dtypes.int64)
+    t = _finish(_counted(start, end, step, kind), requires_grad)
+    return t if out is None else write_out("arange", (), t, out)
+
+
+def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
+    if kind.kind in "iu":
+        start, end, step = int(start), math.ceil(end) if step > 0 else math.floor(end), int(step)
+        return np.arange(start, end, step, kind)
+    n = math.ceil((end - start) / step)
+    wide = np.float32 if kind == np.float32 and max(abs(start), abs(end)) < 0 else np.float64
+    return (start + np.arange(n, dtype=wide) * step).astype(kind)
+
+
+@composite()
+def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+    """The numbers start, start + step, ... up to and including `end` (deprecated: use arange)."""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        stacklevel=2,
+    )
+    if end is None:
+        start, end = 0, start
+    n = math.floor((end - start) / step) + 1
+    return _finish((start + np.arange(n) * step).astype(_numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+
+
+@composite()
+def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`steps` numbers from `start` to `end`, both included, equally far apart."""
+    devices.check(device)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    t = _finish(_spaced(_number(start), _number(end), int(steps), _numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    return t if out is None else write_out("linspace", (), t, out)
+
+
+def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
+    """torch counts up from `start` in the first half and down from `end` in the second, in the result's type."""
+    work = kind if kind.kind in "fc" and kind.num < 256 and kind != np.float16 else np.dtype(np.float32)
+    if kind.kind in "iu":
+        work = np.dtype(np.float64) if kind.itemsize == 8 else np.dtype(np.float32)
+    if n == 1:
+        return np.array([start]).astype(kind)
+    step = work.type((end - start) / work.type(max(n - 1, 1)))
+    i = np.arange(n).astype(work)
+    half = n // 2
+    out = np.where(np.arange(n) < half, work.type(start) + step * i, work.type(end) - step * (n - 1 - i).astype(work))
+    return out.astype(kind)
+
+
+@composite()
+def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """`base` to the power of `steps` numbers from `start` to `end`."""
+    devices.check(device)
+    kind = _numpy_type(dtype, dtypes.get_default_dtype())
+    wide = np.dtype(np.float64)
+    t = _finish(np.power(float(base), _spaced(_number(start), _number(end), int(steps), wide)).astype(kind), requires_grad)
+    return t if out is None else write_out("logspace", (), t, out)
+
+
+@composite()
+def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    devices.check(device)
+    for k, v in (("n", n), ("m", n if m is None else m)):
+        if v < 0:
+            raise RuntimeError(f"{k} must be greater or equal to 0, got {v}")
+    t = _finish(np.eye(n, m, dtype=_numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    return t if out is None else write_out("eye", (), t, out)
+
+
+def _indices(name: str, make: Any) -> Any:
+    def f(row, col, offset=0, *, dtype=None, device=None, layout=None):
+        devices.check(device)
+        return _finish(np.stack(make(row, offset, col)).astype(_numpy_type(dtype, dtypes.int64)))
+
+    f.__name__, f.__doc__ = name, f"The row and column indices of the {name[:4]} part of a matrix, shape (2, n)."
+    return composite()(f)
+
+
+tril_indices = _indices("tril_indices", np.tril_indices)
+triu_indices = _indices("triu_indices", np.triu_indices)
+
+
+@composite(name="complex")
+def complex_(real, imag, *, out=None):
+    """A complex tensor of two real ones."""
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(f"Expected object of scalar type {type_word(real.dtype)} but got scalar type {type_word(imag.dtype)} for second argument")
+    t = real.to(real.dtype.to_complex()) + imag * 1j
+    return t if out is None else write_out("complex", (real, imag), t, out)
+
+
+# ---------------------------------------------------------------------------------------------- copied
+
+
+@primitive(name="clone", public=False)
+def _clone(input, /, order="K"):
+    if order == "C":
+        return np.array(input, order="C")
+    return input.copy(order="K") if 0 not in input.strides else np.array(input, order="C")
+
+
+@_clone.vjp
+def _(g):
+    return g
+
+
+@composite(method=True)
+def clone(input, *, memory_format=None):
+    """A copy with its own memory, through which gradients flow."""
+    name = getattr(memory_format, "name", "preserve_format")
+    if name == "channels_last":
+        return _clone(input.permute(0, 2, 3, 1), "C").permute(0, 3, 1, 2)
+    return _clone(input, "C") if name == "contiguous_format" else _clone(input)
+
+
+@composite(method=True, function=False)
+def contiguous(self, memory_format=None):
+    """The tensor itself if its elements lie in order in memory, else a copy that does."""
+    if memory_format is not None and getattr(memory_format, "name", "") == "channels_last":
+        return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+    return self if self._array.flags.c_contiguous else _clone(self, "C")
+
+
+@primitive(name="_to_copy", public=False, node="ToCopyBackward0")
+def _to_copy(input, /, dtype):
+    new = dtype.numpy
+    if input.dtype.kind == "f" and new.kind in "iu":
+        return _float_to_int(input, new)
+    if input.dtype.kind == "c" and new.kind != "c":
+        if new.kind != "b":
+            input = input.real
+    return input.astype(new)
+
+
+def _float_to_int(a: np.ndarray, new: np.dtype) -> np.ndarray:
+    """Truncation; narrow integers wrap around as torch's conversion through int64 does."""
+    return a.astype(np.int64).astype(new) if new.itemsize < 8 else a.astype(new)
+
+
+@_to_copy.vjp
+def _(g):
+    return g  # the engine casts it back
+
+
+@composite(method=True, function=False)
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
+            device = a
+        elif a is not None and not isinstance(a, bool):
+            raise TypeError(f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor")
+    if device is not None:
+        devices.check(device)
+    flags = [a for a in args if isinstance(a, bool)]
+    copy = copy or (len(flags) > 1 and flags[1])
+    kind = self.dtype
+    if dtype is not None and dtype is not kind:
+        return _to_copy(self, dtype)
+    if memory_format is not None and not self.is_contiguous(memory_format):
+        return clone(self, memory_format=memory_format)
+    return _to_copy(self, kind) if copy else self
+
+
+def _cast_method(name: str, d: dtypes.dtype) -> None:
+    def f(self, memory_format=None):
+        return self if self._array.dtype is d.numpy else to(self, d)
+
+    f.__name__, f.__doc__ = name, f"The tensor as {d}."
+    composite(name=name, method=True, function=False)(f)
+
+
+for _d in dtypes.ALL:
+    if _d._aliases:
+        _cast_method(_d._aliases[0], _d)
+
+
+@composite(method=True, function=False)
+def type_as(self, other):
+    """The tensor as the type of `other`."""
+    return to(self, other.dtype)
+
+
+@composite(method=True, function=False)
+def cpu(self, memory_format=None):
+    """The tensor itself: it is on the CPU."""
+    return self
+
+
+@composite(method=True, function=False)
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """The tensor on a CUDA device. Raises when there is none."""
+    return to(self, device="cuda" if device is None else device)
+
+
+@composite(method=True, function=False)
+def pin_memory(self, device=None):
+    """Raises: page-locked memory needs an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@composite(method=True, function=False)
+def is_pinned(self, device=None):
+    """False: nothing is page-locked without an accelerator."""
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- written
+
+
+@primitive(name="copy", public=False, node="CopyBackwards")
+def _copy(input, src, /):
+    return src if src.shape == input.shape and src.dtype is input.dtype else np.broadcast_to(src, input.shape).astype(input.dtype)
+
+
+@_copy.vjp("input")
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@_copy.vjp("src")
+def _(g):
+    return g
+
+
+def _write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
+    """Overwrite `self` with `a`; `node()` gives the history if the write is recorded."""
+    state = thread.state
+    recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
+    check_writable(self, state)
+    np.copyto(self._array, a, casting="unsafe")
+    storage_of(self).wrote(state.writer or user_line(3))
+    if recording:
+        set_history(self, node())
+    return self
+
+
+@composite(method=True, function=False)
+def copy_(self, src, non_blocking=False):
+    """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    a = src._array
+    if a.shape != self._array.shape:
+        try:
+            np.broadcast_to(a, self._array.shape)
+        except ValueError:
+            raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
+    if a.dtype.kind == "f" and self._array.dtype.kind in "iu":
+        a = _float_to_int(a, self._array.dtype)
+    if a.dtype.kind == "c" and self._array.dtype.kind in "fiu":
+        a = a.real
+    return _write_values(self, a, (src,), lambda: _node(_copy, (self._edge, src._edge)))
+
+
+def _cannot_expand(a: tuple, b: tuple) -> str:
+    lead = len(b) - len(a)
+    for i, n in enumerate(b):
+        have = a[i - lead] if i >= lead >= 0 else 1
+        if have not in (1, n):
+            return f"The size of tensor a ({n}) must match the size of tensor b ({have}) at non-singleton dimension {i}"
+    return f"output with shape {list(b)} doesn't match the broadcast shape {list(a)}"
+
+
+def _node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
+    from ..core.storage import tick
+
+    node = object.__new__(op.record.node_class)
+    if "finish" not in op.record.scope:
+        op.record.specialise()
+    node.seq, node.edges, node.saved, node.storage, node.hooks = tick(), edges, saved, None, None
+    return node
+
+
+@primitive(name="fill", public=False)
+def _fill(input, value, /):
+    return np.full_like(input, value)
+
+
+@_fill.vjp("input")
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@_fill.vjp("value")
+def _(g):
+    return g.sum()
+
+
+@composite(method=True, function=False)
+def fill_(self, value):
+    """Overwrite every element with `value`, a number or a 0-d tensor."""
+    source = ()
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.")
+        source, value = (value,), value._array
+    elif not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type(value).__name__}")
+    edge = source[0]._edge if source else None
+    return _write_values(self, value, source, lambda: _node(_fill, (self._edge, edge)))
+
+
+@composite(method=True, function=False)
+def zero_(self):
+    """Overwrite every element with zero."""
+    return _write_values(self, 0, (), lambda: _node(_zero, (self._edge,)))
+
+
+@primitive(name="zero", public=False)
+def _zero(input, /):
+    return np.zeros_like(input)
+
+
+@_zero.vjp
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@composite(method=True)
+def detach(input):
+    """An alias without history: it shares memory and version and requires no grad."""
+    return alias(input, Tensor)
+
+
+@composite(method=True, function=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Make the tensor use the memory, shape and strides of `source` (a tensor); without source it becomes empty."""
+    if source is None:
+        self._array, self._storage = np.empty(0, self._array.dtype), None
+        return self
+    if size is not None:
+        source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
+    self._array, self._storage = source._array, storage_of(source)
+    return self
+
+
+def _dense_strides(size: Any) -> list[int]:
+    strides, n = [], 1
+    for k in reversed(tuple(size)):
+        strides.append(n)
+        n *= max(k, 1)
+    return strides[::-1]
+
+
+@composite(method=True, function=False)
+def resize_(self, *sizes, memory_format=None):
+    """Change the shape in place; the elements in memory stay, new ones are undefined."""
+    if self._edge is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = shape_from(sizes)
+    flat = np.ascontiguousarray(self._array).reshape(-1)
+    n = math.prod(shape)
+    if n > flat.size:
+        flat = np.concatenate([flat, np.empty(n - flat.size, flat.dtype)])
+    self._array = flat[:n].reshape(shape)
+    storage_of(self).root = self._array
+    return self
+
+
+@composite(method=True, function=False)
+def resize_as_(self, other, memory_format=None):
+    """`resize_` to the shape of `other`."""
+    return resize_(self, other._array.shape)

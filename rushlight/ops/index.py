@@ -1,0 +1,350 @@
+"""Indexing: `x[...]` and `x[...] = y` in every form, gather and scatter, and the index_* and masked_* families."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.inplace import write
+from ..core.record import composite, primitive
+from ..core.size import broadcast_shapes, wrap_dim
+from ..core.slow import number_as
+from ..core.tensor import Tensor, type_word, wrap
+from .parts import embed, part, select
+
+# ---------------------------------------------------------------------------------------------- reading x[...]
+
+_last_is_select = primitive(name="part.select", view=True, public=False, node="SelectBackward0")(lambda input, /, index: input[index])
+_last_is_new = primitive(name="part.unsqueeze", view=True, public=False, node="UnsqueezeBackward0")(
+    lambda input, /, index: input[index]
+)
+_whole = primitive(name="part.alias", view=True, public=False, node="AliasBackward0")(lambda input, /, index: input[index])
+for _op in (_last_is_select, _last_is_new, _whole):
+    _op.vjp(lambda g, input_shape, index: embed(g, input_shape, index))
+
+_FULL = slice(None)
+
+
+def _getitem(self, index):
+    if type(index) is int:
+        a = self._array
+        if a.ndim and -len(a) <= index < len(a):
+            return _last_is_select(self, (index, ...))
+    basic, advanced, kind = _parse(self, index)
+    if basic is not None:
+        self = kind(self, basic)
+    return _index(self, *advanced) if advanced else self
+
+
+def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
+    """(basic index or None, advanced index tensors of what it leaves, the view operator that names the node)."""
+    items = _items(index)
+    ndim = t._array.ndim
+    taken = sum(_dims_taken(i) for i in items)
+    if taken > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    if not any(i is Ellipsis for i in items):
+        items = (*items, Ellipsis)
+    basic: list[Any] = []
+    advanced: list[Any] = []
+    kind, plain, dim = _whole, True, 0
+    for i in items:
+        if i is Ellipsis:
+            rest = ndim - taken
+            basic.append(_FULL) if False else basic.extend([_FULL] * rest)
+            advanced.extend([None] * rest)
+            dim += rest
+            continue
+        if i is None:
+            basic.append(None)
+            advanced.append(None)
+            kind, plain = _last_is_new, False
+        elif isinstance(i, slice):
+            i = _slice(i)
+            basic.append(i)
+            advanced.append(None)
+            if i != _FULL and not (i.start in (None, 0) and i.step in (None, 1) and (i.stop is None or i.stop >= t._array.shape[dim])):
+                kind, plain = part, False
+            dim += 1
+        elif isinstance(i, Tensor):
+            if i._array.dtype.kind == "b":
+                basic.extend([_FULL] * i._array.ndim if i._array.ndim else [None])
+                plain = plain and bool(i._array.ndim)
+                advanced.extend(_from_mask(i._array, t._array.shape, dim))
+                dim += i._array.ndim
+            else:
+                basic.append(_FULL)
+                advanced.append(i)
+                dim += 1
+        else:
+            n = t._array.shape[dim]
+            if not -n <= i < n:
+                raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+            basic.append(i)
+            kind, plain = _last_is_select, False
+            dim += 1
+    while advanced and advanced[-1] is None:
+        advanced.pop()
+    if plain and advanced:
+        return None, advanced, kind
+    return (*basic, Ellipsis), advanced, kind
+
+
+def _items(index: Any) -> tuple:
+    """The index as a tuple of ints, slices, None, Ellipsis and tensors."""
+    if isinstance(index, tuple):
+        return tuple([_item(i) for i in index])
+    if isinstance(index, list) and any(isinstance(i, (slice, type(None), type(Ellipsis))) for i in index):
+        return tuple([_item(i) for i in index])
+    return (_item(index),)
+
+
+def _item(i: Any) -> Any:
+    if i is None or i is Ellipsis or isinstance(i, slice) or type(i) is int:
+        return i
+    if isinstance(i, (bool, np.bool_)):
+        return wrap(np.array(i))
+    if isinstance(i, Tensor):
+        return _index_tensor(i)
+    if isinstance(i, np.integer):
+        return int(i)
+    if isinstance(i, np.ndarray):
+        return _index_tensor(wrap(i))
+    if isinstance(i, (list, tuple, range)):
+        from .create import array_from
+
+        a = array_from(list(i))
+        return _index_tensor(wrap(a if a.size else a.astype(np.int64)))
+    if hasattr(i, "__index__"):
+        return i.__index__()
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{type(i).__name__})"
+    )
+
+
+def _index_tensor(i: Tensor) -> Any:
+    a = i._array
+    if a.dtype.kind not in "iub":
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
+    if a.dtype == np.uint8:
+        import warnings
+
+        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5)
+        return wrap(a.astype(bool))
+    if not a.ndim and a.dtype.kind != "b":
+        return int(a)
+    return i
+
+
+def _dims_taken(i: Any) -> int:
+    if i is None or i is Ellipsis:
+        return 0
+    return i._array.ndim if isinstance(i, Tensor) and i._array.dtype.kind == "b" else 1
+
+
+def _slice(s: slice) -> slice:
+    def end(v: Any) -> Any:
+        return v if v is None or type(v) is int else v.__index__()
+
+    step = end(s.step)
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero")
+    return slice(end(s.start), end(s.stop), step)
+
+
+def _from_mask(mask: np.ndarray, shape: tuple, dim: int) -> list[Tensor]:
+    """The index tensors of a boolean mask that covers the dimensions from `dim`."""
+    for k, n in enumerate(mask.shape):
+        if shape[dim + k] != n:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the indexed tensor "
+                f"{list(shape)} at index {dim + k}"
+            )
+    if not mask.ndim:
+        return [wrap(np.zeros(int(mask), np.int64))]
+    return [wrap(w) for w in mask.nonzero()]
+
+
+def _where(indices: tuple) -> tuple:
+    return tuple([_FULL if i is None else i for i in indices])
+
+
+@primitive(name="index", public=False)
+def _index(*tensors):
+    """The elements at index arrays, which are broadcast together; None leaves a dimension whole."""
+    input, indices = tensors[0], _where(tensors[1:])
+    try:
+        out = input[indices]
+    except IndexError:
+        raise _index_error(input, indices) from None
+    return out if out.flags.c_contiguous else np.ascontiguousarray(out)
+
+
+def _index_error(input: np.ndarray, indices: tuple) -> Exception:
+    arrays = [(d, i) for d, i in enumerate(indices) if isinstance(i, np.ndarray)]
+    for d, i in arrays:
+        n = input.shape[d]
+        bad = i[(i < -n) | (i >= n)]
+        if bad.size:
+            return IndexError(f"index {bad.flat[0]} is out of bounds for dimension {d} with size {n}")
+    shapes = ", ".join(str(list(i.shape)) for _, i in arrays)
+    return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
+
+
+@_index.vjp
+def _(g, tensors, needs):
+    x, *indices = tensors
+    return (_index_backward(g, *indices, shape=x._array.shape), *(None,) * len(indices))
+
+
+@primitive(name="_index_backward", public=False)
+def _index_backward(*tensors, shape):
+    g, *indices = tensors
+    out = np.zeros(shape, g.dtype)
+    add_at(out, _where(tuple(indices)), g)
+    return out
+
+
+@_index_backward.vjp
+def _(g, tensors):
+    return (_index(g, *tensors[1:]), *(None,) * (len(tensors) - 1))
+
+
+def add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
+    """out[where] += values with repeated places added up. Fast for one index along the first dimension."""
+    if len(where) == 1 and out.ndim >= 1 and where[0].size and out.dtype.kind == "f" and out.shape[0]:
+        _add_rows(out, where[0].reshape(-1), values.reshape(where[0].size, *out.shape[1:]))
+    else:
+        np.add.at(out, where, values)
+
+
+def _add_rows(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
+    """Add rows of values to rows of out in order; without repeats in one step."""
+    n = out.shape[0]
+    rows = np.where(rows < 0, rows + n, rows)
+    if np.bincount(rows, minlength=1).max() <= 1:
+        out[rows] += values
+        return
+    if out.ndim == 1:
+        np.add.at(out, rows, values)
+        return
+    order = np.argsort(rows, kind="stable")
+    sorted_rows = rows[order]
+    starts = np.flatnonzero(np.r_[True, sorted_rows[1:] != sorted_rows[:-1]])
+    out[sorted_rows[starts]] += np.add.reduceat(values[order], starts, axis=0)
+
+
+# ---------------------------------------------------------------------------------------------- writing x[...] = y
+
+
+def _setitem(self, index, value):
+    basic, advanced, kind = _parse(self, index)
+    target = self if basic is None else kind(self, basic) if _is_part(basic, self) else self
+    if advanced:
+        _put(target, advanced, value)
+    elif isinstance(value, Tensor):
+        target.copy_(_fit_value(value, target))
+    elif isinstance(value, (bool, int, float, complex, np.generic)):
+        target.fill_(value)
+    elif isinstance(value, np.ndarray):
+        target.copy_(_fit_value(wrap(value), target))
+    else:
+        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_word(self.dtype)}Tensor")
+
+
+def _is_part(basic: tuple, t: Tensor) -> bool:
+    return any(i is not _FULL and i is not Ellipsis for i in basic)
+
+
+def _fit_value(value: Tensor, target: Tensor) -> Tensor:
+    """Leading dimensions of size 1 that the target lacks are dropped, as torch does."""
+    shape = value._array.shape
+    while len(shape) > target._array.ndim and shape[0] == 1:
+        shape = shape[1:]
+    if len(shape) > target._array.ndim or not _expands(shape, target._array.shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value._array.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(target._array.shape)}"
+        )
+    return value if shape == value._array.shape else value.reshape(shape)
+
+
+def _expands(shape: tuple, to: tuple) -> bool:
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+def _put(target: Tensor, advanced: list, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        value = wrap(value.astype(target._array.dtype)) if isinstance(value, np.ndarray) else wrap(number_as(value, target.dtype))
+    elif value.dtype is not target.dtype:
+        if value._array.ndim:
+            raise RuntimeError(
+                f"Index put requires the source and destination dtypes match, got {type_word(target.dtype)} for the "
+                f"destination and {type_word(value.dtype)} for the source."
+            )
+        value = value.to(target.dtype)
+    write(_index_put.record, target, (value, *advanced), (False,))
+
+
+@primitive(name="index_put", public=False)
+def _index_put(*tensors, accumulate):
+    input, value, *indices = tensors
+    out = input.copy()
+    where = _where(tuple(indices))
+    try:
+        picked = np.broadcast_shapes(*(i.shape for i in indices if i is not None))
+        if accumulate:
+            add_at_values(out, where, value)
+        else:
+            out[where] = value
+    except IndexError:
+        raise _index_error(input, where) from None
+    except ValueError:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(picked)}"
+        ) from None
+    return out
+
+
+def add_at_values(out: np.ndarray, where: tuple, value: np.ndarray) -> None:
+    np.add.at(out, where, value)
+
+
+@_index_put.vjp
+def _(g, tensors, accumulate, needs):
+    indices = tensors[2:]
+    gx = None
+    if needs[0]:
+        gx = g if accumulate else _index_put(g, g.new_zeros(()), *indices, accumulate=False)
+    gv = _index(g, *indices) if needs[1] else None
+    return (gx, gv, *(None,) * len(indices))
+
+
+@composite(method=True)
+def index_put(input, indices, values, accumulate=False):
+    """The input with `values` at the places of the index tensors; repeated places are added up with accumulate."""
+    advanced = _put_indices(input, indices)
+    return _index_put(input, values, *advanced, accumulate=accumulate)
+
+
+@composite(method=True, function=True)
+def index_put_(input, indices, values, accumulate=False):
+    """In-place `index_put`."""
+    return write(_index_put.record, input, (values, *_put_indices(input, indices)), (accumulate,))
+
+
+def _put_indices(input: Tensor, indices: Any) -> list:
+    out: list[Any] = []
+    for i in indices:
+        if i is not None and i._array.dtype.kind == "b":
+            out.extend(_from_mask(i._array, input._array.shape, len(out)))
+        else:
+            out.append(i)
+    return out
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[attr-defined]
+Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]

@@ -1,0 +1,415 @@
+"""Tensors put together, repeated, and moved around."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.record import composite, primitive
+from ..core.size import shape_from, wrap_dim, wrap_dims
+from ..core.tensor import Tensor
+from .parts import slice_
+from .view import _expand, _view, flatten, reshape
+
+# ---------------------------------------------------------------------------------------------- cat and stack
+
+
+@primitive(name="cat", public=False, promote="same")
+def _cat(*tensors, dim):
+    arrays = [a for a in tensors if a.shape != (0,)] or list(tensors[:1])
+    first = arrays[0]
+    if not all(a.ndim for a in tensors):
+        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    d = wrap_dim(dim, first.ndim)
+    for i, a in enumerate(arrays):
+        if a.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {a.ndim}")
+        if a.shape[:d] != first.shape[:d] or a.shape[d + 1 :] != first.shape[d + 1 :]:
+            k = next(k for k in range(a.ndim) if k != d and a.shape[k] != first.shape[k])
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {d}. Expected size {first.shape[k]} but got size "
+                f"{a.shape[k]} for tensor number {i} in the list."
+            )
+    return np.concatenate(arrays, d)
+
+
+@_cat.vjp
+def _(g, tensors_shape, dim, needs):
+    d = dim % g._array.ndim
+    out, at = [], 0
+    for shape, wanted in zip(tensors_shape, needs, strict=True):
+        n = 0 if shape == (0,) and g._array.ndim != 1 else shape[d]
+        out.append((slice_(g, d, at, at + n) if shape != (0,) else g.new_zeros(0)) if wanted else None)
+        at += n
+    return tuple(out)
+
+
+def _sequence(name: str, tensors) -> tuple:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    tensors = tuple(tensors)
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return tensors
+
+
+@composite(out=True, aliases=("concat", "concatenate"))
+def cat(tensors, dim=0, *, axis=None):
+    """The tensors one after another along the existing dimension `dim`."""
+    tensors = _sequence("cat", tensors)
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    return _cat(*tensors, dim=dim if axis is None else axis)
+
+
+@primitive(name="stack", public=False, promote="same")
+def _stack(*tensors, dim):
+    first = tensors[0].shape
+    for i, a in enumerate(tensors):
+        if a.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
+            )
+    d = wrap_dim(dim, len(first) + 1)
+    return np.stack(tensors, d)
+
+
+@_stack.vjp
+def _(g, tensors, dim):
+    return g.unbind(dim)
+
+
+@composite(out=True)
+def stack(tensors, dim=0):
+    """The tensors, all of one shape, along a new dimension `dim`."""
+    tensors = _sequence("stack", tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    return _stack(*tensors, dim=dim)
+
+
+def _at_least(n: int):
+    def one(t):
+        shape = t._array.shape
+        if len(shape) >= n:
+            return t
+        if n == 3:
+            return _view(t, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)])
+        return _view(t, (1,) * (n - len(shape)) + shape)
+
+    def f(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            tensors = tuple(tensors[0])
+            return tuple(one(t) for t in tensors)
+        return one(tensors[0]) if len(tensors) == 1 else tuple(one(t) for t in tensors)
+
+    f.__name__, f.__doc__ = f"atleast_{n}d", f"Views of the tensors with at least {n} dimensions."
+    return composite()(f)
+
+
+atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
+
+
+@composite(out=True)
+def hstack(tensors):
+    """The tensors side by side: along dimension 1, or 0 for 1-D tensors."""
+    tensors = atleast_1d(list(_sequence("hstack", tensors)))
+    return cat(tensors, 0 if tensors[0]._array.ndim == 1 else 1)
+
+
+@composite(out=True, aliases=("row_stack",))
+def vstack(tensors):
+    """The tensors, at least 2-D, below each other."""
+    return cat(atleast_2d(list(_sequence("vstack", tensors))), 0)
+
+
+@composite(out=True)
+def dstack(tensors):
+    """The tensors, at least 3-D, behind each other."""
+    return cat(atleast_3d(list(_sequence("dstack", tensors))), 2)
+
+
+@composite(out=True)
+def column_stack(tensors):
+    """1-D tensors as the columns of a matrix; others side by side."""
+    return hstack([reshape(t, t.numel(), 1) if t._array.ndim <= 1 else t for t in _sequence("column_stack", tensors)])
+
+
+@composite()
+def block_diag(*tensors):
+    """A matrix with the given matrices along its diagonal."""
+    blocks = [atleast_2d(t) for t in tensors]
+    rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
+    out, at = [], 0
+    for b in blocks:
+        left, right = b.new_zeros(b.shape[0], at), b.new_zeros(b.shape[0], columns - at - b.shape[1])
+        out.append(cat([left, b, right], 1))
+        at += b.shape[1]
+    return cat(out, 0) if rows else blocks[0]
+
+
+@composite()
+def meshgrid(*tensors, indexing=None):
+    """Grids of coordinates: one tensor for each input, all of the shape of their lengths."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        import warnings
+
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+        )
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) > 1
+    order = (tensors[1], tensors[0], *tensors[2:]) if swap else tensors
+    shape = tuple(t.numel() for t in order)
+    grids = [
+        _expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(order) - i - 1)), shape) for i, t in enumerate(order)
+    ]
+    if swap:
+        grids = [g.transpose(0, 1) for g in (grids[1], grids[0], *grids[2:])]
+    return tuple(grids)
+
+
+@composite()
+def cartesian_prod(*tensors):
+    """All combinations of one element from each 1-D tensor, a row each."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@composite(method=False)
+def combinations(input, r=2, with_replacement=False):
+    """All combinations of `r` elements of a 1-D tensor, a row each."""
+    from itertools import combinations as without
+    from itertools import combinations_with_replacement as with_
+
+    rows = list((with_ if with_replacement else without)(range(input.numel()), r))
+    from ..core.tensor import wrap
+
+    return input[wrap(np.array(rows, np.int64).reshape(-1, r))] if rows else input.new_empty(0, r)
+
+
+# ---------------------------------------------------------------------------------------------- repeated
+
+
+@primitive(name="repeat", public=False)
+def _repeat(input, /, repeats):
+    if len(repeats) < input.ndim:
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
+    if any(r < 0 for r in repeats):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(repeats)}")
+    return np.tile(input, repeats)
+
+
+@_repeat.vjp
+def _(g, input_shape, repeats):
+    n, lead = len(input_shape), len(repeats) - len(input_shape)
+    if 0 in repeats:
+        return g.new_zeros(input_shape)
+    shape = list(repeats[:lead])
+    axes = list(range(lead))
+    for i in range(n):
+        axes.append(len(shape))
+        shape += [repeats[lead + i], input_shape[i]]
+    return g.reshape(shape).sum(axes) if axes else g
+
+
+@composite(method=True, function=False)
+def repeat(self, *repeats):
+    """The tensor repeated along each dimension (more entries than dimensions add leading ones)."""
+    return _repeat(self, shape_from(repeats))
+
+
+@composite()
+def tile(input, dims):
+    """The tensor repeated along its last dimensions."""
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    return _repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
+
+
+@composite(name="tile", method=True, function=False)
+def _tile_method(self, *dims):
+    """The tensor repeated along its last dimensions."""
+    return tile(self, shape_from(dims))
+
+
+@composite(method=True)
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
+    from ..core.tensor import wrap
+
+    if repeats is None:
+        counts = input._array
+        return wrap(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
+    x = flatten(input) if dim is None else input
+    d = 0 if dim is None else wrap_dim(dim, x._array.ndim)
+    counts = repeats._array if isinstance(repeats, Tensor) else np.array(repeats)
+    if counts.size != 1 and counts.size != x._array.shape[d]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
+            f"input.size({d}) = {x._array.shape[d]}"
+        )
+    where = np.repeat(np.arange(x._array.shape[d], dtype=np.int64), counts.reshape(-1) if counts.size != 1 else int(counts.item()))
+    return x.index_select(d, wrap(where))
+
+
+# ---------------------------------------------------------------------------------------------- moved around
+
+
+@primitive(name="flip", public=False)
+def _flip(input, /, dims):
+    return np.ascontiguousarray(np.flip(input, wrap_dims(dims, input.ndim)))
+
+
+@_flip.vjp
+def _(g, dims):
+    return g.flip(dims)
+
+
+@composite()
+def flip(input, dims):
+    """The elements in reversed order along `dims`."""
+    return _flip(input, (dims,) if isinstance(dims, int) else tuple(dims))
+
+
+@composite(name="flip", method=True, function=False)
+def _flip_method(self, *dims):
+    """The elements in reversed order along `dims`."""
+    return _flip(self, shape_from(dims))
+
+
+@composite(method=True)
+def fliplr(input):
+    """The columns in reversed order."""
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return _flip(input, (1,))
+
+
+@composite(method=True)
+def flipud(input):
+    """The rows in reversed order."""
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return _flip(input, (0,))
+
+
+@primitive(name="roll", public=False)
+def _roll(input, /, shifts, dims):
+    return np.roll(input, shifts, dims)
+
+
+@_roll.vjp
+def _(g, shifts, dims):
+    back = tuple(-s for s in shifts) if isinstance(shifts, tuple) else -shifts
+    return _roll(g, back, dims)
+
+
+@composite(method=True)
+def roll(input, shifts, dims=None):
+    """The elements moved by `shifts` along `dims`, around the ends; without dims over the flattened tensor."""
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None or dims == ():
+        if len(shifts) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
+        return _roll(input, shifts[0], None)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(dims) != len(shifts):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    return _roll(input, shifts, tuple(wrap_dim(d, input._array.ndim) for d in dims))
+
+
+@primitive(name="rot90", public=False)
+def _rot90(input, /, k, dims):
+    return np.ascontiguousarray(np.rot90(input, k, dims))
+
+
+@_rot90.vjp
+def _(g, k, dims):
+    return _rot90(g, -k, dims)
+
+
+@composite(method=True)
+def rot90(input, k=1, dims=(0, 1)):
+    """The tensor turned by `k` quarters in the plane of `dims`."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input._array.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input._array.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input._array.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return _rot90(input, k, tuple(wrap_dim(d, input._array.ndim) for d in dims))
+
+
+# ---------------------------------------------------------------------------------------------- triangles and diagonals
+
+
+@primitive(method=True, inplace=True, out=True)
+def tril(input, /, diagonal=0):
+    """The lower triangle of (a batch of) matrices, zeros elsewhere."""
+    if input.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
+    return np.tril(input, diagonal)
+
+
+@tril.vjp
+def _(g, diagonal):
+    return g.tril(diagonal)
+
+
+@primitive(method=True, inplace=True, out=True)
+def triu(input, /, diagonal=0):
+    """The upper triangle of (a batch of) matrices, zeros elsewhere."""
+    if input.ndim < 2:
+        raise RuntimeError("triu: input tensor must have at least 2 dimensions")
+    return np.triu(input, diagonal)
+
+
+@triu.vjp
+def _(g, diagonal):
+    return g.triu(diagonal)
+
+
+@primitive(method=True)
+def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
+    """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
+    if not input.ndim:
+        raise RuntimeError("diag_embed: input must have at least one dimension")
+    n = input.shape[-1] + abs(offset)
+    d1, d2 = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    shape = list(input.shape[:-1])
+    for d in sorted((d1, d2)):
+        shape.insert(d, n)
+    out = np.zeros(shape, input.dtype)
+    part = out.diagonal(offset, d1, d2)
+    part.flags.writeable = True
+    part[...] = input
+    return out
+
+
+@diag_embed.vjp
+def _(g, offset, dim1, dim2):
+    return g.diagonal(offset, dim1, dim2)
+
+
+@composite(method=True)
+def diagflat(input, offset=0):
+    """A matrix with the flattened input on its diagonal."""
+    return diag_embed(flatten(input), offset)
+
+
+@composite(method=True, out=True)
+def diag(input, diagonal=0):
+    """The diagonal of a matrix, or a matrix with the given diagonal."""
+    n = input._array.ndim
+    if n not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
+    return diag_embed(input, diagonal) if n == 1 else input.diagonal(diagonal).clone()

@@ -1,0 +1,415 @@
+"""Powers, and the operators that combine three tensors in one pass: lerp, addcmul, addcdiv."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.inplace import accept_inplace, write
+from ..core.record import binary, primitive, publish
+from ..core.slow import number_as, write_out
+from ..core.tensor import Tensor, type_word, wrap
+from .pointwise import CHUNK, F32, F64, conjugate, widened
+
+# ---------------------------------------------------------------------------------------------- powers
+
+
+def _integer_power(x, y):
+    """Powers of integers; a negative exponent gives 0 unless the base is 1 or -1, as torch computes it."""
+    y = np.asarray(y)
+    negative = y < 0
+    r = np.power(x, np.where(negative, 0, y).astype(x.dtype))
+    if negative.any():
+        odd = (y & 1) == 1
+        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(odd, -1, 1), 0))
+        r = np.where(negative, inverse, r).astype(x.dtype)
+    return r
+
+
+def _power(x, y):
+    return np.power(x, y) if x.dtype.kind not in "iub" else _integer_power(x, y)
+
+
+_SPECIAL = {
+    2: np.square,
+    3: lambda x: x * x * x,
+    0.5: np.sqrt,
+    -0.5: lambda x: np.true_divide(1, np.sqrt(x)),
+    -1: lambda x: np.true_divide(1, x),
+    -2: lambda x: np.true_divide(1, x * x),
+    1: np.copy,
+    0: np.ones_like,
+}
+
+
+@widened
+def _power_of_floats(x, exponent):
+    special = _SPECIAL.get(exponent)
+    return np.power(x, exponent) if special is None else special(x)
+
+
+def _cast_for(x, number):
+    """`x` in the type that it has together with a Python number."""
+    p = dtypes.Promotion()
+    d = dtypes.from_numpy(x.dtype)
+    p.add_array(d, 1)
+    p.add_number(number)
+    result = p.result()
+    return x if result is d else x.astype(result.numpy)
+
+
+@primitive(public=False, name="pow.scalar", node="PowBackward0")
+def _pow_scalar(input, /, exponent):
+    d = input.dtype
+    if (d is not F32 and d is not F64) or type(exponent) is complex:
+        input = _cast_for(input, exponent)
+        if input.dtype.kind in "iub":
+            if exponent < 0:
+                raise RuntimeError(
+                    "Integers to negative integer powers are not allowed."
+                )
+            return _integer_power(input, int(exponent))
+    return _power_of_floats(input, exponent)
+
+
+@_pow_scalar.vjp
+def _(g, input, exponent):
+    if exponent == 0:
+        return g * 0
+    return g * conjugate(
+        exponent * (input if exponent == 2 else _pow_scalar(input, exponent - 1))
+    )
+
+
+def _base_rule(g, x, y):
+    return (g * conjugate(y * _pow_tensor(x, y - 1))).masked_fill(y == 0, 0)
+
+
+def _exponent_rule(g, x, y, out):
+    zero = x == 0
+    if zero._array.any():
+        zero = (
+            zero & (y.real if y.is_complex() else y) >= 0
+            if not x.is_complex()
+            else zero
+        )
+    return (g * conjugate(out * x.log())).masked_fill(zero, 0)
+
+
+_pow_tensor = binary(
+    "pow.tensor", lambda x, y: _power(np.asarray(x), y), _base_rule, _exponent_rule, "input ** exponent.", export=False,
+    inplace=False, node="PowBackward1",
+)  # fmt: skip
+
+
+@primitive(public=False, name="pow.base", node="PowBackward2")
+def _pow_base(exponent, /, base):
+    exponent = _cast_for(exponent, base)
+    base = number_as(base, dtypes.from_numpy(exponent.dtype))
+    return _power(
+        base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent
+    )
+
+
+@_pow_base.vjp
+def _(g, exponent, out, base):
+    if base == 0:
+        return (g * out * float("-inf")).masked_fill(exponent >= 0, 0)
+    return g * conjugate(out * wrap(np.log(number_as(base, out.dtype))))
+
+
+def pow(input, exponent, *, out=None):
+    """input ** exponent; either may be a number.
+
+    >>> pow(tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    if isinstance(exponent, Tensor):
+        result = (
+            _pow_tensor(input, exponent)
+            if isinstance(input, Tensor)
+            else _pow_base(exponent, input)
+        )
+    else:
+        result = _pow_scalar(input, exponent)
+    return result if out is None else write_out("pow", (input, exponent), result, out)
+
+
+def _power_operator(self, exponent):
+    if isinstance(exponent, Tensor):
+        return _pow_tensor(self, exponent)
+    return (
+        _pow_scalar(self, exponent)
+        if isinstance(exponent, (int, float, complex, np.generic))
+        else NotImplemented
+    )
+
+
+def _reflected_power(self, base):
+    return (
+        _pow_base(self, base)
+        if isinstance(base, (int, float, complex, np.generic))
+        else NotImplemented
+    )
+
+
+def pow_(self, exponent):
+    """self **= exponent, in place."""
+    if isinstance(exponent, Tensor):
+        return write(_pow_tensor.record, self, (exponent,), ())
+    if self._array.dtype.kind in "iub" and isinstance(exponent, float):
+        raise RuntimeError(
+            f"result type Float can't be cast to the desired output type {type_word(self.dtype)}"
+        )
+    return write(_pow_scalar.record, self, (), (exponent,))
+
+
+def _double(value):
+    if not isinstance(value, Tensor):
+        return complex(value) if isinstance(value, complex) else float(value)
+    return value.to(dtypes.complex128 if value.is_complex() else dtypes.float64)
+
+
+def float_power(input, exponent, *, out=None):
+    """input ** exponent, computed in double precision."""
+    return pow(_double(input), _double(exponent), out=out)
+
+
+def float_power_(self, exponent):
+    """self **= exponent in double precision, in place. Raises RuntimeError unless the tensor is of that type."""
+    wanted = (
+        dtypes.complex128
+        if self.is_complex() or isinstance(exponent, complex)
+        else dtypes.float64
+    )
+    if self.dtype is not wanted:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {type_word(self.dtype)} but the operation's result requires dtype "
+            f"{type_word(wanted)}"
+        )
+    return self.pow_(_double(exponent))
+
+
+publish("pow", pow, True, False, ())
+publish("float_power", float_power, True, False, ())
+Tensor.__pow__, Tensor.__rpow__ = _power_operator, _reflected_power
+Tensor.pow_ = Tensor.__ipow__ = pow_
+Tensor.float_power_ = float_power_
+
+# ---------------------------------------------------------------------------------------------- three tensors at once
+
+
+def _one_type(*arrays) -> None:
+    """Raise TypeError for arrays of different types: the careful path then brings them to one."""
+    d = arrays[0].dtype
+    for a in arrays[1:]:
+        if a.dtype is not d and a.dtype != d:
+            raise TypeError("arrays of different types")
+
+
+def _lerp(a, b, weight):
+    d = np.subtract(b, a)
+    if weight < 0.5:
+        d *= weight
+        d += a
+        return d
+    d *= 1 - weight
+    return np.subtract(b, d, d)
+
+
+@primitive(public=False, name="lerp.scalar", node="LerpBackward0", promote="same")
+def _lerp_scalar(input, end, /, weight):
+    _same_for_lerp(input, end)
+    return (
+        _lerp(input, end, weight)
+        if input.shape == end.shape and input.ndim
+        else widened(_lerp_any)(input, end, weight)
+    )
+
+
+def _lerp_any(a, b, weight):
+    return a + weight * (b - a) if weight < 0.5 else b - (b - a) * (1 - weight)
+
+
+def _same_for_lerp(a, b):
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
+        raise RuntimeError(
+            f"expected dtype {type_word(dtypes.from_numpy(a.dtype)).lower()} for `end` but got dtype "
+            f"{type_word(dtypes.from_numpy(b.dtype)).lower()}"
+        )
+    if a.dtype.kind in "iub":
+        raise RuntimeError(
+            f"\"lerp\" not implemented for '{type_word(dtypes.from_numpy(a.dtype))}'"
+        )
+
+
+@_lerp_scalar.vjp
+def _(g, weight, needs):
+    return g * (1 - weight) if needs[0] else None, g * weight if needs[1] else None
+
+
+@primitive(public=False, name="lerp.tensor", node="LerpBackward1")
+def _lerp_tensor(input, end, weight, /):
+    _same_for_lerp(input, end)
+    if weight.dtype != input.dtype and weight.ndim:
+        raise RuntimeError(
+            f"expected dtype {input.dtype} for `weight` but got dtype {weight.dtype}"
+        )
+    weight = weight.astype(input.dtype, copy=False)
+    return widened(_lerp_by)(input, end, weight)
+
+
+def _lerp_by(a, b, weight):
+    small = np.abs(weight) < 0.5
+    return np.where(small, a + weight * (b - a), b - (b - a) * (1 - weight))
+
+
+@_lerp_tensor.vjp
+def _(g, input, end, weight, needs):
+    return (
+        g * conjugate(1 - weight) if needs[0] else None,
+        g * conjugate(weight) if needs[1] else None,
+        g * conjugate(end - input) if needs[2] else None,
+    )
+
+
+def lerp(input, end, weight, *, out=None):
+    """input + weight * (end - input): the point between two tensors.
+
+    >>> lerp(tensor([0.0, 10.0]), tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
+    tensor = isinstance(weight, Tensor)
+    result = (
+        _lerp_tensor(input, end, weight) if tensor else _lerp_scalar(input, end, weight)
+    )
+    return result if out is None else write_out("lerp", (input, end), result, out)
+
+
+def lerp_(self, end, weight):
+    """self += weight * (end - self), in place."""
+    if isinstance(weight, Tensor):
+        return write(_lerp_tensor.record, self, (end, weight), ())
+    if isinstance(end, Tensor):
+        state = accept_inplace(self, end)
+        if state is not None:
+            _run(state, _lerp_into, (self._array, end._array), weight)
+            return self
+    return write(_lerp_scalar.record, self, (end,), (weight,))
+
+
+def _run(state, step, arrays, *rest):
+    """Run `step` on whole arrays, or in pieces that stay in the cache."""
+    a = arrays[0]
+    if a.size <= CHUNK or not all([x.flags.c_contiguous for x in arrays]):
+        state.run(step, *arrays, *rest)
+        return
+    flat = [x.reshape(-1) for x in arrays]
+    for i in range(0, a.size, CHUNK):
+        state.run(step, *[x[i : i + CHUNK] for x in flat], *rest)
+
+
+def _lerp_into(a, b, weight):
+    d = np.subtract(b, a)
+    if weight < 0.5:
+        np.multiply(d, weight, d) if d.ndim else None
+        np.add(a, d if d.ndim else d * weight, a)
+    else:
+        np.subtract(b, d * (1 - weight), a)
+
+
+def _check_value(d, value) -> None:
+    if d.kind in "iu" and isinstance(value, float):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+
+
+@primitive(method=True, out=True, promote="same")
+def addcmul(input, tensor1, tensor2, /, *, value=1):
+    """input + value * tensor1 * tensor2.
+
+    >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
+    tensor([61.])
+    """
+    _one_type(input, tensor1, tensor2)
+    _check_value(input.dtype, value)
+    return input + (tensor1 * tensor2 if value == 1 else _by(value, tensor1) * tensor2)
+
+
+def _by(value, a):
+    return a * a.dtype.type(value) if not a.ndim else a * value
+
+
+@addcmul.vjp
+def _(g, tensor1, tensor2, value, needs):
+    return (
+        g,
+        g * conjugate(tensor2 * value) if needs[1] else None,
+        g * conjugate(tensor1 * value) if needs[2] else None,
+    )
+
+
+@primitive(method=True, out=True, promote="same")
+def addcdiv(input, tensor1, tensor2, /, *, value=1):
+    """input + value * tensor1 / tensor2. Raises RuntimeError for integers.
+
+    >>> addcdiv(tensor([1.0]), tensor([3.0]), tensor([4.0]), value=2)
+    tensor([2.5000])
+    """
+    _one_type(input, tensor1, tensor2)
+    if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+            "tensor1 / tensor2), for all dtypes."
+        )
+    return input + (tensor1 / tensor2 if value == 1 else _by(value, tensor1) / tensor2)
+
+
+@addcdiv.vjp
+def _(g, tensor1, tensor2, value, needs):
+    return (
+        g,
+        g * conjugate(value / tensor2) if needs[1] else None,
+        -g * conjugate(value * (tensor1 / (tensor2 * tensor2))) if needs[2] else None,
+    )
+
+
+def _addcmul_into(a, b, c, value):
+    t = np.multiply(b, value)
+    np.add(a, np.multiply(t, c), a)
+
+
+def _addcdiv_into(a, b, c, value):
+    t = np.multiply(b, value)
+    np.add(a, np.true_divide(t, c), a)
+
+
+def _three(op, step):
+    record = op.record
+
+    def method(self, tensor1, tensor2, *, value=1):
+        kind = type(value)
+        if (
+            (kind is float or kind is int)
+            and type(tensor1) is Tensor
+            and type(tensor2) is Tensor
+        ):
+            state = accept_inplace(self, tensor1, tensor2)
+            if state is not None:
+                _run(state, step, (self._array, tensor1._array, tensor2._array), value)
+                return self
+        return write(record, self, (tensor1, tensor2), (value,))
+
+    method.__name__, method.__doc__ = (
+        record.name + "_",
+        f"In-place form of `{record.name}`.",
+    )
+    return method
+
+
+Tensor.addcmul_ = _three(addcmul, _addcmul_into)
+Tensor.addcdiv_ = _three(addcdiv, _addcdiv_into)
+Tensor.lerp_ = lerp_
+publish("lerp", lerp, True, False, ())

@@ -1,0 +1,378 @@
+"""Views: the same memory under another shape. An in-place write to a view changes its base, and the other way round.
+
+The kernels return NumPy views; the core keeps memory, versions and histories together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided as _stride
+
+from ..core import dtype as dtypes
+from ..core.record import composite, primitive
+from ..core.size import Size, broadcast_shapes, infer_size, shape_from, wrap_dim, wrap_dims
+from ..core.tensor import Tensor
+
+# ---------------------------------------------------------------------------------------------- reshaping
+
+
+@primitive(name="view", method="_view_shape", view=True, public=False)
+def _view(input, /, *shape):
+    """The same elements in another shape, without a copy."""
+    try:
+        return input.reshape(*shape, copy=False)
+    except (ValueError, TypeError):
+        wanted = infer_size(shape_from(shape), input.size)
+        try:
+            return input.reshape(wanted, copy=False)
+        except ValueError:
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            ) from None
+
+
+@_view.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@primitive(name="_unsafe_view", public=False)
+def _unsafe_view(input, /, *shape):
+    """The elements, copied where they must be, in another shape: memory of its own."""
+    return np.ascontiguousarray(input).reshape(infer_size(shape_from(shape), input.size)).copy()
+
+
+@_unsafe_view.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@primitive(name="view.dtype", view=True, public=False, differentiable=False)
+def _view_dtype(input, /, dtype):
+    """The same bytes as elements of another type."""
+    new = dtype.numpy
+    if new.itemsize != input.itemsize:
+        if not input.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)")
+        if input.strides[-1] != input.itemsize:
+            raise RuntimeError("self.stride(-1) must be 1 to view a tensor as a type of another element size")
+        if input.shape[-1] * input.itemsize % new.itemsize:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {new.itemsize // input.itemsize} to view {input.dtype} as {dtype} "
+                f"(different element sizes), but got {input.shape[-1]}"
+            )
+    return input.view(new)
+
+
+@composite(method=True, function=False)
+def view(self, *shape, dtype=None, size=None):
+    """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+        return _view_dtype(self, dtype or shape[0])
+    return _view(self, *shape) if size is None else _view(self, size)
+
+
+@composite(method=True)
+def reshape(input, *dims, shape=None):
+    """The elements in another shape: a view where possible, else a copy. One entry may be -1."""
+    dims = dims if shape is None else (shape,)
+    try:
+        return _view(input, *dims)
+    except RuntimeError as error:
+        if "view size" not in str(error):
+            raise
+        return _unsafe_view(input, *dims)
+
+
+@composite(method=True, function=False)
+def view_as(self, other):
+    """The memory in the shape of `other`."""
+    return _view(self, other._array.shape)
+
+
+@composite(method=True, function=False)
+def reshape_as(self, other):
+    """The elements in the shape of `other`."""
+    return reshape(self, other._array.shape)
+
+
+@composite(method=True)
+def flatten(input, start_dim=0, end_dim=-1):
+    """The dimensions from `start_dim` to `end_dim` made one."""
+    shape = input._array.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, 1)
+    if start == end:
+        return input
+    n = 1
+    for k in shape[start : end + 1]:
+        n *= k
+    return reshape(input, (*shape[:start], n, *shape[end + 1 :]))
+
+
+@composite(method=True)
+def ravel(input):
+    """The elements as one dimension."""
+    return reshape(input.contiguous(), -1)
+
+
+@composite(method=True)
+def unflatten(input, dim, sizes):
+    """Dimension `dim` split into `sizes` (one may be -1)."""
+    shape = input._array.shape
+    d = wrap_dim(dim, len(shape))
+    if not len(sizes):
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        new = infer_size(tuple(sizes), shape[d])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input "
+            "tensor"
+        ) from None
+    return _view(input, (*shape[:d], *new, *shape[d + 1 :]))
+
+
+# ---------------------------------------------------------------------------------------------- order of dimensions
+
+
+@primitive(method=True, view=True)
+def transpose(input, /, dim0, dim1):
+    """The tensor with dimensions `dim0` and `dim1` exchanged."""
+    if not input.ndim:
+        wrap_dim(dim0, 0), wrap_dim(dim1, 0)
+        return input.view()
+    try:
+        return input.swapaxes(dim0, dim1)
+    except ValueError:
+        wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
+        raise
+
+
+@transpose.vjp
+def _(g, dim0, dim1):
+    return g.transpose(dim0, dim1)
+
+
+@primitive(method=True, view=True)
+def t(input, /):
+    """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return input.T
+
+
+@t.vjp
+def _(g):
+    return g.t()
+
+
+@primitive(name="permute", view=True, public=False)
+def _permute(input, /, dims):
+    order = wrap_dims(dims, input.ndim)
+    if len(order) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}"
+        )
+    return input.transpose(order)
+
+
+@_permute.vjp
+def _(g, dims):
+    n = len(dims)
+    back = [0] * n
+    for i, d in enumerate(dims):
+        back[d % n] = i
+    return g.permute(back)
+
+
+@composite(name="permute")
+def permute(input, dims):
+    """The tensor with its dimensions in the order `dims`."""
+    return _permute(input, tuple(dims))
+
+
+@composite(name="permute", method=True, function=False)
+def _permute_method(self, *dims):
+    """The tensor with its dimensions in the order `dims`."""
+    return _permute(self, shape_from(dims))
+
+
+for _alias in ("swapaxes", "swapdims"):
+    composite(name=_alias, method=True)(lambda input, dim0, dim1: transpose(input, dim0, dim1))
+
+
+@composite(method=True, aliases=("moveaxis",))
+def movedim(input, source, destination):
+    """The tensor with dimensions `source` moved to the places `destination`."""
+    n = input._array.ndim
+    src = wrap_dims((source,) if isinstance(source, int) else source, n)
+    dst = wrap_dims((destination,) if isinstance(destination, int) else destination, n)
+    if len(src) != len(dst):
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source (" + str(list(src)) + " dims) should contain the same "
+            f"number of dims as destination ({list(dst)} dims)"
+        )
+    rest = iter(d for d in range(n) if d not in src)
+    place = dict(zip(dst, src, strict=True))
+    return _permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
+
+
+def _reversed(self):
+    return _permute(self, tuple(range(self._array.ndim - 1, -1, -1)))
+
+
+def _matrix_transpose(self):
+    if self._array.ndim < 2:
+        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor.")
+    return transpose(self, -2, -1)
+
+
+def _adjoint(self):
+    if self._array.ndim < 2:
+        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor.")
+    result = transpose(self, -2, -1)
+    return result.conj() if self.is_complex() else result
+
+
+Tensor.T = property(_reversed)  # type: ignore[attr-defined]
+Tensor.mT = property(_matrix_transpose)  # type: ignore[attr-defined]
+Tensor.H = Tensor.mH = property(_adjoint)  # type: ignore[attr-defined]
+composite(name="adjoint", method=True)(_adjoint)
+
+# ---------------------------------------------------------------------------------------------- dimensions of size 1
+
+
+@primitive(name="unsqueeze", method=True, view=True)
+def unsqueeze(input, /, dim):
+    """The tensor with a dimension of size 1 put in at `dim`."""
+    n = input.ndim + 1
+    d = wrap_dim(dim, n)
+    return input.reshape(input.shape[:d] + (1,) + input.shape[d:], copy=False)
+
+
+@unsqueeze.vjp
+def _(g, dim):
+    return g.squeeze(dim)
+
+
+@primitive(name="squeeze", view=True, public=False)
+def _squeeze_all(input, /):
+    return input.squeeze()
+
+
+@_squeeze_all.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+def _squeezed(shape, dims):
+    return tuple(n for i, n in enumerate(shape) if n != 1 or i not in dims)
+
+
+@primitive(name="squeeze.dim", view=True, public=False, node="SqueezeBackward1")
+def _squeeze_dim(input, /, dim):
+    d = wrap_dim(dim, input.ndim)
+    return input.reshape(_squeezed(input.shape, (d,)), copy=False)
+
+
+@_squeeze_dim.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@primitive(name="squeeze.dims", view=True, public=False, node="SqueezeBackward2")
+def _squeeze_dims(input, /, dim):
+    return input.reshape(_squeezed(input.shape, wrap_dims(dim, input.ndim)), copy=False)
+
+
+@_squeeze_dims.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@composite(method=True)
+def squeeze(input, dim=None):
+    """The tensor without its dimensions of size 1, or without those of `dim` that have it."""
+    if dim is None:
+        return _squeeze_all(input)
+    return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)
+
+
+# ---------------------------------------------------------------------------------------------- broadcasting views
+
+
+@primitive(name="expand", view=True, public=False)
+def _expand(input, /, size):
+    if len(size) < input.ndim:
+        raise RuntimeError(
+            f"expand({list(input.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater "
+            f"or equal to the number of dimensions in the tensor ({input.ndim})"
+        )
+    lead = len(size) - input.ndim
+    shape, strides = [], []
+    for i, n in enumerate(size):
+        have = input.shape[i - lead] if i >= lead else 1
+        if n == -1:
+            if i < lead:
+                raise RuntimeError(
+                    f"expand({list(input.shape)}, size={list(size)}): The expanded size of the tensor (-1) isn't allowed "
+                    f"in a leading, non-existing dimension {i}"
+                )
+            n = have
+        if have not in (1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension "
+                f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
+            )
+        shape.append(n)
+        strides.append(input.strides[i - lead] if i >= lead and have == n else 0)
+    return _stride(input, shape, strides)
+
+
+@_expand.vjp
+def _(g):
+    return g
+
+
+@composite(method=True, function=False)
+def expand(self, *sizes, size=None, implicit=False):
+    """A view in which dimensions of size 1 are repeated without memory to the shape `sizes` (-1: as it is)."""
+    return _expand(self, shape_from(sizes) if size is None else tuple(size))
+
+
+@composite(method=True, function=False)
+def expand_as(self, other):
+    """The tensor expanded to the shape of `other`."""
+    return _expand(self, other._array.shape)
+
+
+@composite(method=True)
+def broadcast_to(input, size):
+    """The tensor expanded to `size`."""
+    return _expand(input, tuple(size))
+
+
+@composite()
+def broadcast_tensors(*tensors):
+    """The tensors expanded to their common shape."""
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    shape = broadcast_shapes(*(x._array.shape for x in tensors))
+    return tuple(_expand(x, shape) for x in tensors)
+
+
+composite(name="broadcast_shapes")(lambda *shapes: Size(broadcast_shapes(*((s,) if isinstance(s, int) else s for s in shapes))))
+
+
+@composite(method=True, function=False)
+def is_contiguous(self, memory_format=None):
+    """Whether the elements lie in memory in the order of the indices."""
+    name = getattr(memory_format, "name", "contiguous_format")
+    if name == "channels_last":
+        return self._array.ndim == 4 and self._array.transpose(0, 2, 3, 1).flags.c_contiguous
+    return self._array.flags.c_contiguous

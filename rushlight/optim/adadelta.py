@@ -1,0 +1,110 @@
+"""Adadelta: steps scaled by the ratio of past steps to past gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import ops
+from rushlight.core.tensor import Tensor
+
+from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, scalar, to_scalar
+from .dense import run
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(Algorithm):
+    """Adadelta.
+
+        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        v = rho * v + (1 - rho) * g ** 2
+        d = sqrt(u + eps) / sqrt(v + eps) * g
+        u = rho * u + (1 - rho) * d ** 2
+        p = p - lr * d
+
+    Raises ValueError for a negative lr, eps or weight_decay, and for rho outside [0, 1].
+
+    Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check_nonnegative(epsilon=eps, weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "rho": rho,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "maximize": maximize,
+            "capturable": capturable,
+            "foreach": foreach,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": scalar(0.0, group), "square_avg": ops.zeros_like(p), "acc_delta": ops.zeros_like(p)}
+
+    def _update(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        run(
+            _single,
+            params,
+            grads,
+            [state["square_avg"] for state in states],
+            [state["acc_delta"] for state in states],
+            [state["step"] for state in states],
+            lr=number(to_scalar(group["lr"])),
+            rho=group["rho"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+        )
+
+
+def _single(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    steps: list[Tensor],
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+    differentiable: bool,
+) -> None:
+    """Update ``params``, both averages and the 0-d ``steps`` in place."""
+    for i, param in enumerate(params):
+        step = steps[i]
+        step += 1
+        grad = -grads[i] if maximize else grads[i]
+        if weight_decay != 0:
+            grad = grad.add(param, alpha=weight_decay)
+        param, grad, square_avg, acc_delta = as_real(param, grad, square_avgs[i], acc_deltas[i])
+        square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
+        std = square_avg.add(eps).sqrt_()
+        delta = acc_delta.add(eps).sqrt_()
+        if differentiable:
+            delta = delta.clone()  # sqrt's gradient needs its result unchanged
+        delta.div_(std).mul_(grad)
+        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
+        param.add_(delta, alpha=-lr)

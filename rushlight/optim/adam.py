@@ -1,0 +1,206 @@
+"""Adam: steps scaled by running averages of the gradient and of its square."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import ops
+from rushlight.core.tensor import Tensor
+
+from .algorithm import Algorithm, as_real, check_betas, check_lr, number, scalar, to_scalar
+from .dense import run
+
+__all__ = ["Adam"]
+
+
+class Adam(Algorithm):
+    """Adam.
+
+        g = grad + weight_decay * p                   (-grad if ``maximize``)
+        m = beta1 * m + (1 - beta1) * g
+        v = beta2 * v + (1 - beta2) * g ** 2
+        p = p - lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
+
+    ``amsgrad`` divides by the largest v so far. ``decoupled_weight_decay`` shrinks p by 1 - lr * weight_decay instead of
+    adding to the gradient, which is AdamW. ``lr`` and both ``betas`` may be one-element tensors; with
+    ``differentiable=True`` the step is recorded. ``foreach`` and ``fused`` give the same results as neither;
+    ``capturable`` needs a device with graphs and raises AssertionError at the first step on the CPU.
+
+    Raises ValueError for a negative lr, eps or weight_decay, and for betas outside [0, 1).
+
+    Sources: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014; Reddi et al., On the Convergence of Adam
+    and Beyond, 2018.
+
+    >>> optimizer = Adam(model.parameters(), lr=1e-3)
+    """
+
+    _refuses_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-3,
+        betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        if isinstance(lr, Tensor):
+            _refuse_tensor_with_foreach("lr", foreach, capturable)
+        check_lr(lr)
+        if not eps >= 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        if not weight_decay >= 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        _check_tensor_betas(betas, foreach, capturable)
+        defaults = {
+            "lr": lr,
+            "betas": tuple(map(to_scalar, betas)),
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "amsgrad": amsgrad,
+            "maximize": maximize,
+            "foreach": foreach,
+            "capturable": capturable,
+            "differentiable": differentiable,
+            "fused": fused,
+            "decoupled_weight_decay": decoupled_weight_decay,
+        }
+        super().__init__(params, defaults)
+        self._check_fused_options(fused, foreach, differentiable)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state = {"step": scalar(0.0, group), "exp_avg": ops.zeros_like(p), "exp_avg_sq": ops.zeros_like(p)}
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = ops.zeros_like(p)
+        return state
+
+    def _check_flags(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        if isinstance(group["lr"], Tensor):
+            _refuse_tensor_with_foreach("lr", group["foreach"], group["capturable"], RuntimeError)
+        super()._check_flags(group, params)
+
+    def _update(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        if not params or not self._unscale(group, grads):
+            return
+        beta1, beta2 = group["betas"]
+        amsgrad, differentiable = group["amsgrad"], group["differentiable"]
+        if differentiable and any(state["step"].requires_grad for state in states):
+            raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+        run(
+            _single,
+            params,
+            grads,
+            [state["exp_avg"] for state in states],
+            [state["exp_avg_sq"] for state in states],
+            [state["max_exp_avg_sq"] for state in states] if amsgrad else None,
+            [state["step"] for state in states],
+            lr=to_scalar(group["lr"]),
+            beta1=to_scalar(beta1),
+            beta2=to_scalar(beta2),
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            decoupled_weight_decay=group["decoupled_weight_decay"],
+            maximize=group["maximize"],
+            differentiable=differentiable,
+        )
+
+
+def _refuse_tensor_with_foreach(name: str, foreach: bool | None, capturable: bool, error: type = ValueError) -> None:
+    if foreach and not capturable:
+        raise error(f"{name} as a Tensor is not supported for capturable=False and foreach=True")
+
+
+def _check_tensor_betas(betas: tuple, foreach: bool | None, capturable: bool) -> None:
+    kinds = {Tensor if isinstance(beta, Tensor) else type(beta) for beta in betas}
+    if kinds != {Tensor} and not all(isinstance(beta, float) for beta in betas):
+        raise ValueError("betas must be either both floats or both Tensors")
+    for i, beta in enumerate(betas):
+        if isinstance(beta, Tensor):
+            _refuse_tensor_with_foreach(f"betas[{i}]", foreach, capturable)
+            if beta.numel() != 1:
+                raise ValueError(f"Tensor betas[{i}] must be 1-element")
+
+
+def _single(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor] | None,
+    steps: list[Tensor],
+    *,
+    lr: float | Tensor,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    eps: float,
+    weight_decay: float,
+    decoupled_weight_decay: bool,
+    maximize: bool,
+    differentiable: bool,
+) -> None:
+    """Update ``params``, the moments and the 0-d step counters in place; ``max_exp_avg_sqs`` is None but for AMSGrad."""
+    for i, param in enumerate(params):
+        grad = -grads[i] if maximize else grads[i]
+        step = steps[i]
+        step += 1
+        if weight_decay != 0:
+            if decoupled_weight_decay:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = _decayed(grad, param, weight_decay, differentiable)
+        param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avgs[i], exp_avg_sqs[i])
+        largest = None if max_exp_avg_sqs is None else as_real(max_exp_avg_sqs[i])[0]
+        exp_avg.lerp_(grad, 1 - (beta1.to(param.dtype) if isinstance(beta1, Tensor) else beta1))
+        if differentiable and isinstance(beta2, Tensor) and beta2.requires_grad:
+            exp_avg_sq.lerp_(ops.square(grad), 1 - beta2)  # addcmul's value cannot be a tensor
+        else:
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=number(1 - beta2))
+        if differentiable:
+            _move_recorded(param, exp_avg, exp_avg_sq, largest, step, lr=lr, beta1=beta1, beta2=beta2, eps=eps)
+            continue
+        t = step.item()
+        step_size = lr / (1 - beta1**t)
+        bias_correction2_sqrt = (1 - beta2**t) ** 0.5
+        if largest is not None:
+            exp_avg_sq = largest.copy_(largest.maximum(exp_avg_sq))
+        denom = exp_avg_sq.sqrt().div_(bias_correction2_sqrt).add_(eps)
+        param.addcdiv_(exp_avg, denom, value=-number(step_size))
+
+
+def _decayed(grad: Tensor, param: Tensor, weight_decay: float | Tensor, differentiable: bool) -> Tensor:
+    if differentiable and isinstance(weight_decay, Tensor) and weight_decay.requires_grad:
+        return grad.addcmul_(param.clone(), weight_decay)
+    return grad.add(param, alpha=number(weight_decay))
+
+
+def _move_recorded(
+    param: Tensor,
+    exp_avg: Tensor,
+    exp_avg_sq: Tensor,
+    largest: Tensor | None,
+    step: Tensor,
+    *,
+    lr: float | Tensor,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    eps: float,
+) -> None:
+    """The last lines of a differentiable step, in tensors throughout and with copies of what later steps write."""
+    bias_correction1 = 1 - beta1 ** step.clone()
+    bias_correction2 = 1 - beta2 ** step.clone()
+    step_size_neg = (lr / bias_correction1).neg()
+    if largest is not None:
+        exp_avg_sq = largest.copy_(ops.maximum(largest.clone(), exp_avg_sq))
+    denom = (exp_avg_sq.sqrt() / (bias_correction2.sqrt() * step_size_neg)).add_(eps / step_size_neg)
+    param.addcdiv_(exp_avg.clone(), denom)

@@ -1,0 +1,112 @@
+"""Adamax: Adam with the infinity norm in place of the second moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import ops
+from rushlight.core.tensor import Tensor
+
+from .algorithm import Algorithm, as_real, check_betas, check_lr, check_nonnegative, number, scalar, to_scalar
+from .dense import run
+
+__all__ = ["Adamax"]
+
+
+class Adamax(Algorithm):
+    """Adamax.
+
+        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        m = beta1 * m + (1 - beta1) * g
+        u = max(beta2 * u, abs(g) + eps)
+        p = p - lr / (1 - beta1 ** t) * m / u
+
+    Raises ValueError for a negative lr, eps or weight_decay, and for betas outside [0, 1).
+
+    Source: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014, section 7.
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_nonnegative(epsilon=eps)
+        check_betas(betas)
+        check_nonnegative(weight_decay=weight_decay)
+        defaults = {
+            "lr": lr,
+            "betas": betas,
+            "eps": eps,
+            "weight_decay": weight_decay,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        return {"step": scalar(0.0, group), "exp_avg": ops.zeros_like(p), "exp_inf": ops.zeros_like(p)}
+
+    def _update(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        beta1, beta2 = group["betas"]
+        run(
+            _single,
+            params,
+            grads,
+            [state["exp_avg"] for state in states],
+            [state["exp_inf"] for state in states],
+            [state["step"] for state in states],
+            lr=to_scalar(group["lr"]),
+            beta1=beta1,
+            beta2=beta2,
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+        )
+
+
+def _single(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    steps: list[Tensor],
+    *,
+    lr: float | Tensor,
+    beta1: float,
+    beta2: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+    differentiable: bool,
+) -> None:
+    """Update ``params``, both averages and the 0-d ``steps`` in place."""
+    for i, param in enumerate(params):
+        step = steps[i]
+        step += 1
+        grad = -grads[i] if maximize else grads[i]
+        if weight_decay != 0:
+            grad = grad.add(param, alpha=weight_decay)
+        param, grad, exp_avg, exp_inf = as_real(param, grad, exp_avgs[i], exp_infs[i])
+        exp_avg.lerp_(grad, 1 - beta1)
+        if differentiable:
+            pair = [exp_inf.mul_(beta2).unsqueeze(0), grad.abs().add_(eps).unsqueeze_(0)]
+            exp_inf.copy_(ops.amax(ops.cat(pair, 0), 0, keepdim=False))
+        else:
+            exp_inf.copy_(exp_inf.mul_(beta2).maximum(grad.abs().add_(eps)))
+        clr = number(lr / (1 - beta1 ** step.item()))
+        param.addcdiv_(exp_avg, exp_inf, value=-clr)

@@ -1,0 +1,185 @@
+"""The frame that the algorithms share: closure, gradients and state of a group, options of older checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rushlight import ops
+from rushlight.core.dtype import float32, float64, get_default_dtype
+from rushlight.core.mode import enable_grad
+from rushlight.core.tensor import Tensor
+
+from .optimizer import Optimizer, _use_grad_for_differentiable
+
+# torch's lists, for its messages
+CAPTURABLE_DEVICES = ["cuda", "xpu", "hpu", "privateuseone", "xla"]
+FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
+
+# options that checkpoints of older versions lack, and what held before there was a choice
+_BEFORE = {
+    "momentum": 0,
+    "nesterov": False,
+    "centered": False,
+    "amsgrad": False,
+    "decoupled_weight_decay": False,
+    "maximize": False,
+    "foreach": None,
+    "capturable": False,
+    "differentiable": False,
+    "fused": None,
+}
+
+
+class Algorithm(Optimizer):
+    """An optimizer that updates the parameters of one group after the other.
+
+    A subclass writes ``_new_state(p, group)``, the state of a parameter on its first step, and ``_update(group)``.
+    ``foreach`` and ``fused`` choose between implementations in torch; here one loop serves all of them.
+    """
+
+    _counters: tuple[str, ...] = ("step",)  # state that checkpoints of older versions hold as numbers
+    _refuses_sparse = "{} does not support sparse gradients"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in _BEFORE.items():
+                if name in self.defaults:
+                    group.setdefault(name, value)
+            for p in group["params"]:
+                p_state = self.state.get(p)
+                for name in self._counters if p_state else ():
+                    if not isinstance(p_state[name], Tensor):
+                        p_state[name] = scalar(float(p_state[name]), group)
+
+    @_use_grad_for_differentiable
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update the parameters once. ``closure`` evaluates the model anew and returns the loss, which step returns."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            self._update(group)
+        return loss
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _update(self, group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _gather(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
+        """The group's parameters that have a gradient, with their gradients and states."""
+        params, grads, states = [], [], []
+        all_states = self.state
+        for p in group["params"]:
+            grad = p.grad
+            if grad is None:
+                continue
+            if grad.is_sparse:
+                raise RuntimeError(self._refuses_sparse.format(type(self).__name__))
+            state = all_states[p]
+            if not state:
+                if group.get("fused"):
+                    check_fused(p)
+                state.update(self._new_state(p, group))
+            params.append(p)
+            grads.append(grad)
+            states.append(state)
+        if params:
+            self._check_flags(group, params)
+        return params, grads, states
+
+    def _check_flags(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        if group.get("foreach") and group.get("differentiable"):
+            raise AssertionError("_foreach ops don't support autograd")
+        if group.get("capturable"):
+            check_capturable(params)
+
+    def _check_fused_options(self, fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+        """Refuse what excludes ``fused``; a fused step takes ``grad_scale`` and ``found_inf`` from a gradient scaler."""
+        if not fused:
+            return
+        if differentiable:
+            raise RuntimeError("`fused` does not support `differentiable`")
+        if foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        self._step_supports_amp_scaling = True
+
+    def _unscale(self, group: dict[str, Any], grads: list[Tensor]) -> bool:
+        """Divide the gradients by a gradient scaler's factor, if one drives this step; false if it shall be skipped."""
+        grad_scale, found_inf = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
+        if grad_scale is None and found_inf is None:
+            return True
+        if not group["fused"]:
+            raise AssertionError("Expected grad_scale and found_inf to be None")
+        if found_inf is not None and found_inf.item():
+            return False
+        if grad_scale is not None:
+            for grad in grads:
+                grad.div_(grad_scale)
+        return True
+
+
+def check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> None:
+    """Raise ValueError unless ``lr`` is a number >= 0, or a tensor with one such element."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    if not lr >= 0.0:
+        raise ValueError(message.format(lr))
+
+
+def check_nonnegative(**options: Any) -> None:
+    """Raise ValueError naming the first option that is below zero; ``weight_decay`` is called "weight_decay value"."""
+    for name, value in options.items():
+        if not value >= 0.0:
+            raise ValueError(f"Invalid {name} value: {value}")
+
+
+def check_betas(betas: tuple) -> None:
+    """Raise ValueError unless both coefficients lie in [0, 1)."""
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def check_capturable(params: list[Tensor]) -> None:
+    """Raise AssertionError for a parameter whose device has no graphs to be captured into, the CPU among them."""
+    if any(p.device.type not in CAPTURABLE_DEVICES for p in params):
+        raise AssertionError(
+            f"If capturable=True, params and state_steps must be on supported devices: {CAPTURABLE_DEVICES}."
+        )
+
+
+def check_fused(p: Tensor) -> None:
+    """Raise RuntimeError unless ``p`` is a floating point tensor on a device that torch has fused steps for."""
+    if not (p.is_floating_point() and p.device.type in FUSED_DEVICES):
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors of "
+            f"supported devices: {FUSED_DEVICES} but {p.dtype} and {p.device.type}"
+        )
+
+
+def scalar(value: float, group: dict[str, Any]) -> Tensor:
+    """A 0-d counter: float64 where that is the default dtype, else float32, which a fused group always takes."""
+    double = get_default_dtype() is float64 and not group.get("fused")
+    return ops.tensor(value, dtype=float64 if double else float32)
+
+
+def to_scalar(x: Any) -> Any:
+    """A tensor of one element as a 0-d tensor; anything else as it is."""
+    return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+def number(x: Any) -> Any:
+    """The Python number of a one-element tensor; anything else as it is."""
+    return x.item() if isinstance(x, Tensor) else x
+
+
+def as_real(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Complex tensors as real views with a last axis of 2: an update treats the two parts as two parameters."""
+    if not tensors[0].is_complex():
+        return tensors
+    return tuple(ops.view_as_real(t) if t.is_complex() else t for t in tensors)

@@ -1,0 +1,225 @@
+"""Running an update over raw arrays where nothing could tell the difference, and saying so to the version counters.
+
+Each algorithm writes its update once, in the tensor language, as a function over lists of tensors. A tensor's in-place
+method costs some microseconds, most of them for history and for tensors of mixed types. A step over plain real tensors
+that nothing records needs neither, so `run` gives the update `Dense` arrays instead: the same methods with the same
+roundings, each a NumPy call or two. Afterwards every tensor that the update could write has one more version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy import add, divide, multiply, sqrt, subtract
+
+from rushlight.core.mode import State, thread
+from rushlight.core.storage import describe, storage_of, tick, user_line
+from rushlight.core.tensor import Tensor
+
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_new = object.__new__
+
+
+def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: list | None, **options: Any) -> None:
+    """Call ``update(params, grads, *state, **options)``, over raw arrays if it is not recorded and all is plain."""
+    if not params:
+        return
+    mode = thread.state
+    before, mode.writer = mode.writer, _writer(update)
+    try:
+        arrays = None if _needs_tensors(mode, options) else _arrays(params, grads, *state)
+        if arrays is None:
+            update(params, grads, *state, **options)
+            return
+        try:
+            mode.run(update, *arrays, **options)
+        finally:
+            _note_writes((params, *state), mode.writer)
+    finally:
+        mode.writer = before
+
+
+def _needs_tensors(mode: State, options: dict[str, Any]) -> bool:
+    """Whether someone listens to calls, the step shall be differentiable, or an option is a tensor."""
+    return mode.level > 1 or mode.grad or any(isinstance(value, Tensor) for value in options.values())
+
+
+def _arrays(params: list[Tensor], *others: list | None) -> list | None:
+    """The lists with a `Dense` for each tensor; None if some tensor is not a plain one of its parameter's dtype."""
+    dtypes = []
+    for p in params:
+        a, s = p._array, p._storage
+        if a.dtype not in _FLOATS or 0 in a.strides or (s is not None and s.inference):
+            return None
+        dtypes.append(a.dtype)
+    lists = []
+    for tensors in (params, *others):
+        if tensors is None:
+            lists.append(None)
+            continue
+        dense = []
+        for t, dtype in zip(tensors, dtypes, strict=True):
+            if t is None or (t._array.dtype is not dtype and t._array.ndim):
+                return None
+            d = _new(Dense)
+            d.a = t._array
+            dense.append(d)
+        lists.append(dense)
+    return lists
+
+
+def _note_writes(lists: tuple, writer: str) -> None:
+    """Give every tensor one version more. The writes share a moment: no node can be recorded between them."""
+    stamp = tick()
+    entry = (stamp, writer)
+    for tensors in lists:
+        for t in tensors or ():
+            s = t._storage
+            if s is None:
+                s = storage_of(t)
+            s.version += 1
+            s.stamp = stamp
+            s.writes = (*s.writes[-7:], entry)
+
+
+def _writer(update: Callable) -> str:
+    """What the error about a stale saved value shall call the writer: the step and the line that made it."""
+    return _step_at(update.__module__.rpartition(".")[2], user_line(3))
+
+
+@lru_cache(1024)
+def _step_at(algorithm: str, place: Any) -> str:
+    return f"the optimizer's step ({algorithm}) at {describe(place)}"
+
+
+@lru_cache(1024)
+def _number(value: float, dtype: np.dtype) -> np.ndarray:
+    """``value`` as a 0-d array: NumPy takes that 0.4 us sooner than a Python number. Equal keys have equal values."""
+    a = np.array(value, dtype)
+    a.setflags(write=False)
+    return a
+
+
+class Dense:
+    """A dense real array with those methods of a tensor that updates call, each rounding as the tensor's does."""
+
+    __slots__ = ("a",)
+    a: np.ndarray
+    requires_grad = False
+
+    def is_complex(self) -> bool:
+        return False
+
+    def item(self) -> float:
+        return self.a.item()
+
+    def __iadd__(self, count: int) -> Dense:
+        """Count up a 0-d step counter."""
+        self.a[()] = self.a.item() + count
+        return self
+
+    def __imul__(self, other: Any) -> Dense:
+        return self.mul_(other)
+
+    # ------------------------------------------------------------------------------------------------- in place
+
+    def add_(self, other: Any, *, alpha: float = 1) -> Dense:
+        a = self.a
+        add(a, _scaled(other, alpha, a.dtype), a)
+        return self
+
+    def mul_(self, other: Any) -> Dense:
+        a = self.a
+        multiply(a, _operand(other, a.dtype), a)
+        return self
+
+    def div_(self, other: Any) -> Dense:
+        a = self.a
+        divide(a, _operand(other, a.dtype), a)
+        return self
+
+    def sqrt_(self) -> Dense:
+        sqrt(self.a, self.a)
+        return self
+
+    def lerp_(self, end: Dense, weight: float) -> Dense:
+        a = self.a
+        way = subtract(end.a, a)
+        weight = _number(weight, a.dtype)
+        if abs(weight) < 0.5:
+            add(a, multiply(way, weight), a)
+        else:
+            add(end.a, multiply(way, weight - 1), a)
+        return self
+
+    def addcmul_(self, x: Dense, y: Dense, *, value: float = 1) -> Dense:
+        a = self.a
+        product = _scaled(x, value, a.dtype)
+        add(a, multiply(product, y.a), a)
+        return self
+
+    def addcdiv_(self, x: Dense, y: Dense, *, value: float = 1) -> Dense:
+        a = self.a
+        quotient = _scaled(x, value, a.dtype)
+        add(a, divide(quotient, y.a), a)
+        return self
+
+    def copy_(self, other: Dense) -> Dense:
+        np.copyto(self.a, other.a)
+        return self
+
+    def fill_(self, value: float) -> Dense:
+        self.a.fill(value)
+        return self
+
+    # ----------------------------------------------------------------------------------------------- new arrays
+
+    def __neg__(self) -> Dense:
+        return _dense(np.negative(self.a))
+
+    def add(self, other: Any, *, alpha: float = 1) -> Dense:
+        return _dense(add(self.a, _scaled(other, alpha, self.a.dtype)))
+
+    def sub(self, other: Dense) -> Dense:
+        return _dense(subtract(self.a, other.a))
+
+    def mul(self, other: Any) -> Dense:
+        return _dense(multiply(self.a, _operand(other, self.a.dtype)))
+
+    def div(self, other: Any) -> Dense:
+        return _dense(divide(self.a, _operand(other, self.a.dtype)))
+
+    __mul__, __truediv__ = mul, div
+
+    def __rtruediv__(self, number: float) -> Dense:
+        return _dense(divide(_number(number, self.a.dtype), self.a))
+
+    def addcmul(self, x: Dense, y: Dense, *, value: float = 1) -> Dense:
+        return _dense(add(self.a, multiply(_scaled(x, value, self.a.dtype), y.a)))
+
+    def sqrt(self) -> Dense:
+        return _dense(sqrt(self.a))
+
+    def abs(self) -> Dense:
+        return _dense(np.abs(self.a))
+
+    def maximum(self, other: Dense) -> Dense:
+        return _dense(np.maximum(self.a, other.a))
+
+
+def _dense(a: Any) -> Dense:
+    d = _new(Dense)
+    d.a = np.asarray(a)
+    return d
+
+
+def _operand(x: Any, dtype: np.dtype) -> np.ndarray:
+    return x.a if type(x) is Dense else _number(x, dtype)
+
+
+def _scaled(x: Any, factor: float, dtype: np.dtype) -> np.ndarray:
+    x = _operand(x, dtype)
+    return x if factor == 1 else multiply(x, _number(factor, dtype))

@@ -1,0 +1,127 @@
+"""RMSprop: steps scaled by a running average of the squared gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import ops
+from rushlight.core.tensor import Tensor
+
+from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, scalar, to_scalar
+from .dense import run
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(Algorithm):
+    """RMSprop.
+
+        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        v = alpha * v + (1 - alpha) * g ** 2
+        a = alpha * a + (1 - alpha) * g                  (only if ``centered``; else a = 0)
+        buf = momentum * buf + g / (sqrt(v - a ** 2) + eps)
+        p = p - lr * buf
+
+    Raises ValueError for a negative lr, alpha, eps, weight_decay or momentum.
+
+    Sources: Hinton's lecture notes, csc321, lecture 6; Graves, Generating Sequences With Recurrent Neural Networks,
+    2013, for ``centered``.
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        check_nonnegative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
+        defaults = {
+            "lr": lr,
+            "momentum": momentum,
+            "alpha": alpha,
+            "eps": eps,
+            "centered": centered,
+            "weight_decay": weight_decay,
+            "capturable": capturable,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        state = {"step": scalar(0.0, group), "square_avg": ops.zeros_like(p)}
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = ops.zeros_like(p)
+        if group["centered"]:
+            state["grad_avg"] = ops.zeros_like(p)
+        return state
+
+    def _update(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        run(
+            _single,
+            params,
+            grads,
+            [state["square_avg"] for state in states],
+            [state["grad_avg"] for state in states] if group["centered"] else None,
+            [state["momentum_buffer"] for state in states] if group["momentum"] > 0 else None,
+            [state["step"] for state in states],
+            lr=number(to_scalar(group["lr"])),
+            alpha=group["alpha"],
+            eps=group["eps"],
+            weight_decay=group["weight_decay"],
+            momentum=group["momentum"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+        )
+
+
+def _single(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor] | None,
+    buffers: list[Tensor] | None,
+    steps: list[Tensor],
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    maximize: bool,
+    differentiable: bool,
+) -> None:
+    """Update ``params`` and state in place; ``grad_avgs`` is None unless centered, ``buffers`` without momentum."""
+    for i, param in enumerate(params):
+        grad = -grads[i] if maximize else grads[i]
+        step = steps[i]
+        step += 1
+        if weight_decay != 0:
+            grad = grad.add(param, alpha=weight_decay)
+        param, grad, square_avg = as_real(param, grad, square_avgs[i])
+        square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
+        if grad_avgs is not None:
+            (grad_avg,) = as_real(grad_avgs[i])
+            grad_avg.lerp_(grad, 1 - alpha)
+            avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
+        else:
+            avg = square_avg.sqrt()
+        avg = avg.add(eps) if differentiable else avg.add_(eps)  # sqrt's gradient needs its result unchanged
+        if buffers is not None:
+            (buffer,) = as_real(buffers[i])
+            buffer.mul_(momentum).addcdiv_(grad, avg)
+            param.add_(buffer, alpha=-lr)
+        else:
+            param.addcdiv_(grad, avg, value=-lr)

@@ -1,0 +1,104 @@
+"""Resilient backpropagation: each element has a step size of its own, led by the gradient's sign alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rushlight import ops
+from rushlight.core.tensor import Tensor
+
+from .algorithm import Algorithm, as_real, check_lr, number, scalar, to_scalar
+
+__all__ = ["Rprop"]
+
+
+class Rprop(Algorithm):
+    """Resilient backpropagation, elementwise:
+
+        same sign as the last gradient:  size = min(size * etas[1], step_sizes[1])
+        the other sign:                  size = max(size * etas[0], step_sizes[0]) and g = 0
+        p = p - size * sign(g)                                     (size starts at lr)
+
+    Raises ValueError for a negative lr and unless 0 < etas[0] < 1 < etas[1].
+
+    Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation Learning, 1993.
+    """
+
+    def __init__(
+        self,
+        params: Iterable,
+        lr: float | Tensor = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        defaults = {
+            "lr": lr,
+            "etas": etas,
+            "step_sizes": step_sizes,
+            "foreach": foreach,
+            "maximize": maximize,
+            "differentiable": differentiable,
+            "capturable": capturable,
+        }
+        super().__init__(params, defaults)
+
+    def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
+        size = number(to_scalar(group["lr"]))
+        return {
+            "step": scalar(0.0, group),
+            "prev": ops.zeros_like(p),
+            "step_size": ops.full_like(p.grad, complex(size, size) if p.is_complex() else size),
+        }
+
+    def _update(self, group: dict[str, Any]) -> None:
+        params, grads, states = self._gather(group)
+        _single(
+            params,
+            grads,
+            [state["prev"] for state in states],
+            [state["step_size"] for state in states],
+            [state["step"] for state in states],
+            etas=group["etas"],
+            bounds=group["step_sizes"],
+            maximize=group["maximize"],
+            differentiable=group["differentiable"],
+        )
+
+
+def _single(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    steps: list[Tensor],
+    *,
+    etas: tuple[float, float],
+    bounds: tuple[float, float],
+    maximize: bool,
+    differentiable: bool,
+) -> None:
+    """Update ``params``, ``prevs`` (the last gradients), ``step_sizes`` and the 0-d ``steps`` in place."""
+    shrink, grow = etas
+    for i, param in enumerate(params):
+        step = steps[i]
+        step += 1
+        grad = -grads[i] if maximize else grads[i]
+        param, grad, prev, step_size = as_real(param, grad, prevs[i], step_sizes[i])
+        factor = grad.mul(prev.clone() if differentiable else prev).sign()
+        factor[factor.gt(0)] = grow
+        factor[factor.lt(0)] = shrink
+        factor[factor.eq(0)] = 1
+        step_size.mul_(factor).clamp_(*bounds)
+        grad = grad.clone()
+        grad[factor.eq(shrink)] = 0
+        param.addcmul_(grad.sign(), step_size, value=-1)
+        prev.copy_(grad)

@@ -1,0 +1,174 @@
+"""What a weights-only load may name: the classes and functions that files of plain tensors need, and the user's own."""
+
+import functools
+from collections import Counter, OrderedDict
+from pickle import UnpicklingError
+
+from rushlight.core import dtype as dtypes
+from rushlight.core.device import device
+from rushlight.core.rebuild import rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
+from rushlight.core.size import Size
+from rushlight.core.tensor import Tensor
+
+from .names import storage_class_name, to_torch
+from .storages import storage_type
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "safe_globals"]
+
+BLOCKED_MODULES = ("sys", "os", "posix", "nt")
+
+_added = set()
+
+
+def add_safe_globals(safe_globals):
+    """Let weights-only loads use these classes and functions: call them, make instances, set their state.
+
+    Each entry is a class or function, or a pair of one and the full path under which files name it.
+
+    >>> class Settings: pass
+    >>> add_safe_globals([Settings])
+    """
+    _added.update(safe_globals)
+
+
+def get_safe_globals():
+    """The entries that `add_safe_globals` has added."""
+    return list(_added)
+
+
+def clear_safe_globals():
+    """Forget all that `add_safe_globals` has added."""
+    _added.clear()
+
+
+class safe_globals:
+    """Context manager: `add_safe_globals` for the length of a block."""
+
+    def __init__(self, safe_globals):
+        self.safe_globals = safe_globals
+
+    def __enter__(self):
+        add_safe_globals(self.safe_globals)
+
+    def __exit__(self, *exc_info):
+        _added.difference_update(self.safe_globals)
+
+
+def find_safe(path):
+    """(object, what may be called in its place or None) for a full path in torch's naming; None when it is not safe."""
+    return _built_in().get(path) or _added_by_path().get(path)
+
+
+def is_added(cls):
+    """Whether the user declared the class safe."""
+    return any(cls is known for known, _ in _added_by_path().values())
+
+
+def _added_by_path():
+    table = {}
+    for entry in _added:
+        obj, path = _object_and_path(entry)
+        table[path] = (obj, obj)
+        module, _, name = path.rpartition(".")
+        theirs = to_torch(module, name)
+        if theirs is not None:
+            table[".".join(theirs)] = (obj, obj)
+    return table
+
+
+def _object_and_path(entry):
+    if not isinstance(entry, tuple):
+        return entry, f"{entry.__module__}.{entry.__qualname__}"
+    if len(entry) != 2:
+        raise ValueError(
+            f"Expected tuple of length 2 (global, str of callable full path), but got tuple of length: {len(entry)}"
+        )
+    if type(entry[1]) is not str:
+        raise TypeError(f"Expected second item in tuple to be str of callable full path, but got: {type(entry[1])}")
+    return entry
+
+
+@functools.cache
+def _built_in():
+    from rushlight.nn.parameter import Parameter, _rebuild_parameter, _rebuild_parameter_with_state
+
+    table = {
+        "collections.OrderedDict": (OrderedDict, OrderedDict),
+        "collections.Counter": (Counter, Counter),
+        "torch.nn.parameter.Parameter": (Parameter, Parameter),
+        "torch.Size": (Size, Size),
+        "torch.Tensor": (Tensor, None),
+        "torch.device": (device, device),
+        "_codecs.encode": (_encode, _encode),
+        "builtins.bytearray": (_bytearray, _bytearray),
+        "builtins.bytes": (bytes, lambda: b""),  # protocol 2 spells empty bytes so
+        "builtins.set": (set, set),
+        "builtins.complex": (complex, complex),
+        "torch._utils._rebuild_tensor": (rebuild_tensor_v2, rebuild_tensor_v2),
+        "torch._utils._rebuild_tensor_v2": (rebuild_tensor_v2, rebuild_tensor_v2),
+        "torch._utils._rebuild_tensor_v3": (rebuild_tensor_v3, rebuild_tensor_v3),
+        "torch._utils._rebuild_parameter": (_rebuild_parameter, _rebuild_parameter),
+        "torch._utils._rebuild_parameter_with_state": (_rebuild_parameter_with_state, _parameter_with_state),
+        "torch._tensor._rebuild_from_type_v2": (rebuild_from_type_v2, _from_type),
+    }
+    table |= {f"torch.{d.name}": (d, None) for d in dtypes.ALL}
+    for d in dtypes.ALL:
+        name = storage_class_name(d.name)
+        table[f"torch.{name}"] = table[f"torch.storage.{name}"] = (storage_type(name), None)
+    return table
+
+
+# torch's files may name these; Rushlight has nothing to make of them.
+NOT_IMPLEMENTED = {
+    "torch.serialization._get_layout": "sparse tensors",
+    "torch._utils._rebuild_sparse_tensor": "sparse tensors",
+    "torch._utils._rebuild_qtensor": "quantized tensors",
+    "torch._utils._rebuild_nested_tensor": "nested tensors",
+    "torch._utils._rebuild_meta_tensor_no_storage": "tensors on the meta device",
+    "torch._utils._rebuild_wrapper_subclass": "wrapper subclasses",
+    "torch._utils._rebuild_device_tensor_from_numpy": "tensors of devices without storages",
+    "torch._utils._rebuild_device_tensor_from_cpu_tensor": "tensors of devices without storages",
+}
+for _kind in ("QInt8", "QInt32", "QUInt8", "QUInt4x2", "QUInt2x4"):
+    NOT_IMPLEMENTED[f"torch.{_kind}Storage"] = "quantized tensors"
+for _kind in ("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "float8_e8m0fnu", "complex32"):
+    NOT_IMPLEMENTED[f"torch.{_kind}"] = f"the dtype torch.{_kind}"
+
+
+def _encode(text, encoding="latin1"):
+    """`_codecs.encode` as pickles of bytes use it; other codecs could be made to work long or grow."""
+    if encoding not in ("latin1", "latin-1", "ascii", "utf-8"):
+        raise UnpicklingError(f"encoding {encoding!r} is not allowed in a weights-only load")
+    return text.encode(encoding)
+
+
+def _bytearray(source=b"", *encoding):
+    """`bytearray` of given contents; a mere size would let a short file claim any amount of memory."""
+    if isinstance(source, int):
+        raise UnpicklingError("bytearray of a size, without contents, is not allowed in a weights-only load")
+    return bytearray(source, *encoding)
+
+
+def _from_type(rebuild, cls, args, state):
+    rebuilders = [call for path, (_, call) in _built_in().items() if path.startswith("torch._utils._rebuild_")]
+    if not any(rebuild is allowed for allowed in rebuilders):
+        raise UnpicklingError(f"{rebuild!r} does not rebuild tensors")
+    if cls is not Tensor and not is_added(cls):
+        raise UnpicklingError(f"Unsupported tensor class {cls!r}: it was not declared safe")
+    _check_attributes(state)
+    return rebuild_from_type_v2(rebuild, cls, args, state)
+
+
+def _parameter_with_state(data, requires_grad, backward_hooks, state):
+    from rushlight.nn.parameter import _rebuild_parameter_with_state
+
+    _check_attributes(state)
+    return _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state)
+
+
+def _check_attributes(state):
+    """A file may add attributes to a tensor; it may not replace what a tensor is or does."""
+    for part in state if isinstance(state, tuple) else (state,):
+        for name in part or ():
+            if not isinstance(name, str) or hasattr(Tensor, name):
+                raise UnpicklingError(f"a file may not set the tensor attribute {name!r}")

@@ -1,0 +1,104 @@
+"""Class paths, theirs and ours: a file names torch's classes, so that it travels both ways.
+
+`torch.nn.modules.linear.Linear` in a file is `rushlight.nn.modules.linear.Linear` here.
+"""
+
+import sys
+
+__all__ = ["from_torch", "storage_class_name", "storage_dtype_name", "to_torch"]
+
+_SAME_THING = {
+    ("rushlight.core.rebuild", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
+    ("rushlight.core.rebuild", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
+    ("rushlight.core.rebuild", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
+    ("rushlight.nn.parameter", "_rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
+    ("rushlight.nn.parameter", "_rebuild_parameter_with_state"): ("torch._utils", "_rebuild_parameter_with_state"),
+    ("rushlight.core.tensor", "Tensor"): ("torch", "Tensor"),
+    ("rushlight.core.size", "Size"): ("torch", "Size"),
+    ("rushlight.core.device", "device"): ("torch", "device"),
+    ("rushlight.core.hooks", "RemovableHandle"): ("torch.utils.hooks", "RemovableHandle"),
+}
+_SAME_THING_BACK = {theirs: ours for ours, theirs in _SAME_THING.items()}
+_OLD_NAMES = {
+    ("torch.tensor", "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
+    ("torch.tensor", "Tensor"): ("torch", "Tensor"),
+    ("torch._tensor", "Tensor"): ("torch", "Tensor"),
+}
+
+# Parts of the two packages whose insides have the same paths.
+_SAME_TREE = (
+    ("rushlight.nn", "torch.nn"),
+    ("rushlight.optim", "torch.optim"),
+    ("rushlight.utils", "torch.utils"),
+    ("rushlight.autograd", "torch.autograd"),
+    ("rushlight.distributed", "torch.distributed"),
+    ("rushlight.vision", "torchvision"),
+)
+
+_STORAGES = {
+    "float64": "DoubleStorage",
+    "float32": "FloatStorage",
+    "float16": "HalfStorage",
+    "bfloat16": "BFloat16Storage",
+    "int64": "LongStorage",
+    "int32": "IntStorage",
+    "int16": "ShortStorage",
+    "int8": "CharStorage",
+    "uint8": "ByteStorage",
+    "bool": "BoolStorage",
+    "complex128": "ComplexDoubleStorage",
+    "complex64": "ComplexFloatStorage",
+}
+_STORAGES_BACK = {name: dtype_name for dtype_name, name in _STORAGES.items()}
+
+
+def storage_class_name(dtype_name):
+    """torch's typed storage class for a dtype; the youngest dtypes have none and are stored untyped."""
+    return _STORAGES.get(dtype_name, "UntypedStorage")
+
+
+def storage_dtype_name(class_name):
+    """The dtype of torch's storage class, or None where torch has no such class, or one of unsupported elements."""
+    return "uint8" if class_name == "UntypedStorage" else _STORAGES_BACK.get(class_name)
+
+
+def to_torch(module, name):
+    """(module, qualified name) under which torch knows one of our classes or functions, or None."""
+    if (module, name) in _SAME_THING:
+        return _SAME_THING[module, name]
+    if module.startswith("rushlight.ops."):
+        return _public_function(module, name)
+    for ours, theirs in _SAME_TREE:
+        if _inside(module, ours):
+            return theirs + module[len(ours) :], name
+    return None
+
+
+def _public_function(module, name):
+    """An operator lives in a file of its own here; torch's users know it by its public name."""
+    operator = getattr(sys.modules.get(module), name, None)
+    for ours, theirs in (("rushlight.nn.functional", "torch.nn.functional"), ("rushlight", "torch")):
+        if operator is not None and getattr(sys.modules.get(ours), name, None) is operator:
+            return theirs, name
+    return None
+
+
+def from_torch(module, name):
+    """(module, qualified name) of what a file calls `module.name`; names that are not torch's come back unchanged."""
+    module, name = _OLD_NAMES.get((module, name), (module, name))
+    if (module, name) in _SAME_THING_BACK:
+        return _SAME_THING_BACK[module, name]
+    if (module, name) == ("torch", "bool"):
+        return "rushlight.core.dtype", "bool_"
+    if module == "torch._C._nn":  # where torch keeps the operators behind nn.functional
+        return "rushlight.nn.functional", name
+    for ours, theirs in _SAME_TREE:
+        if _inside(module, theirs):
+            return ours + module[len(theirs) :], name
+    if _inside(module, "torch"):
+        return "rushlight" + module[len("torch") :], name
+    return module, name
+
+
+def _inside(module, package):
+    return module == package or module.startswith(package + ".")

@@ -1,0 +1,81 @@
+"""The pickler of `save`: torch's class paths, and storages kept out of the pickle."""
+
+import pickle
+
+from rushlight.core.dtype import dtype
+from rushlight.core.rebuild import Memory
+
+from .names import to_torch
+from .storages import StorageType, storage_type_of
+
+__all__ = ["SavedStorages", "pickler_class"]
+
+
+class SavedStorages:
+    """The storages met while pickling, and the persistent ids that stand for them there."""
+
+    def __init__(self, *extra_fields):
+        self.memories = {}  # key -> memory, in the order met
+        self._keys = {}  # id of the memory's owner -> (key, dtype)
+        self._extra_fields = extra_fields
+
+    def persistent_id(self, obj):
+        """torch's persistent id of a memory, None for anything else. Raises RuntimeError for a second dtype."""
+        if not isinstance(obj, Memory):
+            return None
+        identity = id(obj if obj.owner is None else obj.owner)
+        key, first_dtype = self._keys.setdefault(identity, (str(len(self._keys)), obj.dtype))
+        if first_dtype is not obj.dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        self.memories.setdefault(key, obj)
+        kind = storage_type_of(obj)
+        return ("storage", kind, key, "cpu", obj.nbytes() // kind.dtype.itemsize, *self._extra_fields)
+
+
+def pickler_class(pickle_module, storages):
+    """A pickler class of `pickle_module` that hands storages to `storages` and writes torch's class paths.
+
+    Paths can be translated only where the module's pickler is written in Python (pickle's own is chosen so, dill's is).
+    With another one the file names Rushlight's classes, which only Rushlight can load.
+    """
+    base = getattr(pickle_module, "_Pickler", None) or pickle_module.Pickler
+    members = {"persistent_id": lambda self, obj: storages.persistent_id(obj)}
+    if issubclass(base, pickle._Pickler):
+        members |= {"save_global": _save_global, "dispatch": _dispatch_for(base)}
+    return type("TorchPickler", (base,), members)
+
+
+def _save_global(pickler, obj, name=None):
+    path = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", "")
+    theirs = to_torch(getattr(obj, "__module__", None) or "", path)
+    if theirs is None:
+        super(type(pickler), pickler).save_global(obj, name)
+    else:
+        _write_global(pickler, obj, *theirs)
+
+
+def _write_global(pickler, obj, module, name):
+    if pickler.proto >= 4:
+        pickler.save(module)
+        pickler.save(name)
+        pickler.write(pickle.STACK_GLOBAL)
+    else:
+        pickler.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
+    pickler.memoize(obj)
+
+
+def _save_dtype(pickler, obj):
+    _write_global(pickler, obj, "torch", obj.name)
+
+
+def _save_storage_type(pickler, obj):
+    _write_global(pickler, obj, "torch.storage" if obj.name == "UntypedStorage" else "torch", obj.name)
+
+
+def _dispatch_for(base):
+    """The base's table of writers by type, with ours where a path may need translation."""
+    table = dict(base.dispatch)
+    for kind, writer in base.dispatch.items():
+        if writer is pickle._Pickler.save_global:
+            table[kind] = _save_global
+    return {**table, dtype: _save_dtype, StorageType: _save_storage_type}

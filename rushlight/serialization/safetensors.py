@@ -1,0 +1,285 @@
+"""The safetensors format, under the names of `safetensors.torch`: a flat dict of tensors, without any code.
+
+The `safetensors` package reads and writes the format; this file leads its arrays into tensors and back.
+"""
+
+import os
+
+import numpy as np
+
+from rushlight.core import dtype as dtypes
+from rushlight.core.device import check
+from rushlight.core.rebuild import memory_of
+from rushlight.core.tensor import Tensor, wrap
+
+from .atomic import atomic_write
+from .storages import typed
+
+__all__ = ["load", "load_file", "load_model", "safe_open", "save", "save_file", "save_model"]
+
+_DTYPES = {
+    "F64": dtypes.float64,
+    "F32": dtypes.float32,
+    "F16": dtypes.float16,
+    "BF16": dtypes.bfloat16,
+    "I64": dtypes.int64,
+    "I32": dtypes.int32,
+    "I16": dtypes.int16,
+    "I8": dtypes.int8,
+    "U64": dtypes.uint64,
+    "U32": dtypes.uint32,
+    "U16": dtypes.uint16,
+    "U8": dtypes.uint8,
+    "BOOL": dtypes.bool_,
+    "C64": dtypes.complex64,
+}
+
+
+def save(tensors, metadata=None):
+    """The bytes of a safetensors file.
+
+    tensors: dict of name -> contiguous tensor, no two of which share memory. metadata: dict of str -> str.
+    Raises ValueError for what is no tensor or not contiguous, RuntimeError for shared memory.
+    """
+    from safetensors import serialize
+
+    return bytes(serialize(_specifications(tensors), metadata=metadata))
+
+
+def save_file(tensors, filename, metadata=None):
+    """As `save`, into a file, which is replaced at once when everything is written and else left unchanged."""
+    data = save(tensors, metadata)  # not serialize_file: it renames a file of its own over whatever the name stands for
+    with atomic_write(filename) as file:
+        file.write(data)
+
+
+def load(data):
+    """The dict of tensors in the bytes of a safetensors file. Raises SafetensorError for bytes that are none."""
+    from safetensors import deserialize
+
+    return {name: _from_bytes(entry) for name, entry in deserialize(data)}
+
+
+def load_file(filename, device="cpu", *, backend="mmap"):
+    """The dict of tensors in a safetensors file. Raises SafetensorError for a file that is truncated or altered."""
+    with safe_open(filename, framework="pt", device=device, backend=backend) as file:
+        return file.get_tensors()
+
+
+class safe_open:
+    """Opens a safetensors file without reading its tensors.
+
+    framework: "pt" for tensors, "np" for NumPy arrays. device: "cpu". backend: "mmap" or "pread".
+
+    `keys()`, `offset_keys()`, `metadata()`, `get_tensor(name)`, `get_tensors()`, `get_slice(name)`, whose result is
+    indexed to read a part.
+    """
+
+    def __init__(self, filename, framework, device="cpu", *, backend="mmap"):
+        from safetensors import safe_open as open_arrays
+
+        if framework not in ("pt", "torch", "pytorch", "np", "numpy"):
+            raise ValueError(f"framework {framework!r} is not supported; use 'pt' or 'np'")
+        check(device)
+        self._as_tensor = _from_array if framework in ("pt", "torch", "pytorch") else lambda array: array
+        self._file = open_arrays(os.fspath(filename), framework="np", backend=backend)
+
+    def __enter__(self):
+        self._file.__enter__()
+        return self
+
+    def __exit__(self, *exc_info):
+        self._file.__exit__(*exc_info)
+
+    def keys(self):
+        """The names of the tensors."""
+        return self._file.keys()
+
+    def offset_keys(self):
+        """The names of the tensors in the order of their place in the file."""
+        return self._file.offset_keys()
+
+    def metadata(self):
+        """The file's dict of texts, or None."""
+        return self._file.metadata()
+
+    def get_tensor(self, name):
+        """The tensor of that name."""
+        return self._as_tensor(self._file.get_tensor(name))
+
+    def get_tensors(self):
+        """All tensors, as a dict."""
+        return {name: self.get_tensor(name) for name in self._file.keys()}  # noqa: SIM118  (a file, not a dict)
+
+    def get_slice(self, name):
+        """A part of the tensor to be read by indexing, with `get_shape()` and `get_dtype()`."""
+        return _Slice(self._file.get_slice(name), self._as_tensor)
+
+
+class _Slice:
+    def __init__(self, part, as_tensor):
+        self._part = part
+        self._as_tensor = as_tensor
+
+    def __getitem__(self, index):
+        return self._as_tensor(self._part[index])
+
+    def get_shape(self):
+        """The shape of the whole tensor."""
+        return self._part.get_shape()
+
+    def get_dtype(self):
+        """The format's word for the element type, such as 'F32'."""
+        return self._part.get_dtype()
+
+
+def save_model(model, filename, metadata=None, force_contiguous=True):
+    """Save a module's state; of names that share memory one is kept, and the others are noted in the metadata."""
+    state = dict(model.state_dict())
+    for kept, dropped in _duplicate_names(state).items():
+        for name in dropped:
+            metadata = {name: kept, **(metadata or {})}
+            del state[name]
+    if force_contiguous:
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+    try:
+        save_file(state, filename, metadata=metadata)
+    except ValueError as error:
+        raise ValueError(
+            f"{error} Or use save_model(..., force_contiguous=True), read the docs for potential caveats."
+        ) from error
+
+
+def load_model(model, filename, strict=True, device="cpu", *, backend="mmap"):
+    """Load what `save_model` saved into a module. Returns (missing, unexpected) names; with `strict` they raise."""
+    state = load_file(filename, device=device, backend=backend)
+    duplicates = _duplicate_names(dict(model.state_dict()), preferred=state.keys())
+    missing, unexpected = model.load_state_dict(state, strict=False)
+    missing, unexpected = set(missing), list(unexpected)
+    for dropped in duplicates.values():
+        unexpected += [name for name in dropped if name not in missing]
+        missing.difference_update(dropped)
+    if strict and (missing or unexpected):
+        raise RuntimeError(_strict_message(type(model).__name__, missing, unexpected))
+    return missing, unexpected
+
+
+def _strict_message(class_name, missing, unexpected):
+    message = f"Error(s) in loading state_dict for {class_name}:"
+    for kind, names in (("Missing", missing), ("Unexpected", unexpected)):
+        if names:
+            quoted = ", ".join(f'"{name}"' for name in sorted(names))
+            message += f"\n    {kind} key(s) in state_dict: {quoted}"
+    return message
+
+
+# -------------------------------------------------------------------- tensors and the package's arrays
+
+
+def _specifications(tensors):
+    from safetensors import TensorSpec
+
+    _check_tensors(tensors)
+    return {
+        name: TensorSpec(
+            dtype=tensor.dtype.name,
+            shape=tuple(tensor._array.shape),
+            data_ptr=_start(tensor),
+            data_len=tensor._array.nbytes,
+        )
+        for name, tensor in tensors.items()
+    }
+
+
+def _check_tensors(tensors):
+    if not isinstance(tensors, dict):
+        raise ValueError(f"Expected a dict of [str, torch.Tensor] but received {type(tensors)}")
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, Tensor):
+            raise ValueError(f"Key `{name}` is invalid, expected torch.Tensor but received {type(tensor)}")
+    shared = [names for names in _sharing_names(tensors) if len(names) > 1]
+    if shared:
+        raise RuntimeError(
+            "Some tensors share memory, this will lead to duplicate memory on disk and potential differences when "
+            f"loading them again: {shared}. A potential way to correctly save your model is to use `save_model`. "
+            "More information at https://huggingface.co/docs/safetensors/torch_shared_tensors"
+        )
+    for name, tensor in tensors.items():
+        if not tensor._array.flags.c_contiguous:
+            raise ValueError(
+                f"You are trying to save a non contiguous tensor: `{name}` which is not allowed. It either means you "
+                "are trying to save tensors which are reference of each other in which case it's recommended to save "
+                "only the full tensors, and reslice at load time, or simply call `.contiguous()` on your tensor to "
+                "pack it before saving."
+            )
+
+
+def _from_array(array):
+    array = np.require(array, requirements=("C", "W", "A"))
+    if array.dtype.kind == "b":
+        typed(array.reshape(-1).view(np.uint8), dtypes.bool_)
+    return wrap(array)
+
+
+def _from_bytes(entry):
+    try:
+        dtype = _DTYPES[entry["dtype"]]
+    except KeyError:
+        raise NotImplementedError(f"loading a safetensors tensor of type {entry['dtype']} is not implemented") from None
+    raw = np.frombuffer(entry["data"], np.uint8) if len(entry["data"]) else np.empty(0, np.uint8)
+    return _from_array(raw.view(dtype.numpy).reshape(entry["shape"]))
+
+
+# -------------------------------------------------------------------- which names share memory
+
+
+def _start(tensor):
+    return tensor._array.__array_interface__["data"][0]
+
+
+def _end(tensor):
+    array = tensor._array
+    return _start(tensor) + sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) + array.itemsize
+
+
+def _sharing_names(tensors):
+    """The names in groups, sorted: in one group are tensors of one storage that overlap."""
+    by_storage = {}
+    for name, tensor in tensors.items():
+        if tensor._array.size:
+            flat = memory_of(tensor)[0].flat
+            by_storage.setdefault((flat.__array_interface__["data"][0], flat.nbytes), []).append(name)
+    groups = []
+    for names in by_storage.values():
+        groups += _overlapping(sorted(names, key=lambda name: (_start(tensors[name]), _end(tensors[name]))), tensors)
+    return [sorted(group) for group in groups]
+
+
+def _overlapping(names, tensors):
+    groups, stop = [], None
+    for name in names:
+        if stop is not None and _start(tensors[name]) < stop:
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+        stop = max(stop or 0, _end(tensors[name]))
+    return groups
+
+
+def _duplicate_names(tensors, preferred=()):
+    """name to keep -> names that share its memory; the kept one covers the whole storage."""
+    duplicates = {}
+    for names in _sharing_names(tensors):
+        if len(names) == 1:
+            continue
+        complete = [name for name in names if tensors[name]._array.nbytes == memory_of(tensors[name])[0].nbytes()]
+        if not complete:
+            raise RuntimeError(
+                "Error while trying to find names to remove to save state dict, but found no suitable name to keep for "
+                f"saving amongst: {set(names)}. None is covering the entire storage. Refusing to save/load the model "
+                "since you could be storing much more memory than needed. Please refer to "
+                "https://huggingface.co/docs/safetensors/torch_shared_tensors for more information."
+            )
+        kept = next((name for name in complete if name in preferred), complete[0])
+        duplicates[kept] = [name for name in names if name != kept]
+    return duplicates

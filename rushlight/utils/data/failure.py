@@ -1,0 +1,50 @@
+"""A worker's exception on its way to the loader: type, traceback text and the sample that it was about."""
+
+
+class KeyErrorMessage(str):
+    """A message that KeyError, which shows its argument's repr, prints with its line breaks."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception as a picklable record; `reraise()` raises it again, with the original traceback in its message."""
+
+    def __init__(self, error: BaseException, where: str = "in background", subject: str | None = None) -> None:
+        import traceback
+
+        self.exc_type = _picklable_type(type(error))
+        self.name = type(error).__name__
+        self.exc_msg = "".join(traceback.format_exception(error))
+        self.where = where
+        self.subject = subject
+
+    def message(self) -> str:
+        text = f"Caught {self.name} {self.where}.\nOriginal {self.exc_msg}"
+        return f"{text}\nThis happened while {self.subject}." if self.subject else text
+
+    def reraise(self):
+        message = self.message()
+        if self.exc_type is KeyError:
+            message = KeyErrorMessage(message)
+        elif getattr(self.exc_type, "message", None):
+            raise self.exc_type(message=message)
+        try:
+            error = self.exc_type(message)
+        except Exception:  # a type whose constructor wants other arguments
+            raise RuntimeError(message) from None
+        raise error
+
+
+def _picklable_type(kind: type) -> type:
+    """The exception's type, or RuntimeError for a type that another process cannot look up by name."""
+    import pickle
+
+    try:
+        pickle.dumps(kind)
+    except Exception:
+        return RuntimeError
+    return kind

@@ -1,0 +1,41 @@
+"""A worker's tie to the process that loads from it: the worker must not outlive it, however it dies."""
+
+import os
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent(parent: int, tied_to_thread: bool) -> None:
+    """Have the kernel kill this process when the one that forked it dies.
+
+    The kernel means the forking thread's death, so a process that was forked by another thread than the main one must
+    not ask for it (`tied_to_thread=False`); it notices by `watch_process` instead, between two batches.
+    """
+    import ctypes
+    import signal
+
+    if tied_to_thread and hasattr(prctl := ctypes.CDLL(None), "prctl"):
+        prctl.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if not is_alive(parent):  # it died before the kernel knew
+        os._exit(1)
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def watch_process(pid: int, fallback: int) -> int:
+    """A descriptor that becomes readable when the process dies: a pidfd, or a duplicate of multiprocessing's sentinel.
+
+    The sentinel is a pipe, which stays silent while any other forked process holds its far end.
+    """
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return os.dup(fallback)

@@ -1,0 +1,165 @@
+"""The worker processes of one iterator: started, fed, listened to, and cleared away."""
+
+import os
+import select
+import time
+
+from rushlight.utils.data.lifeline import watch_process
+from rushlight.utils.data.native_threads import one_native_thread
+from rushlight.utils.data.transport import Channel, open_channel_pair
+from rushlight.utils.data.worker import Job, run_worker
+
+# A worker may finish the sample at hand and clean up; after that it is asked by a signal, then killed.
+_GRACE_S = 5.0
+_SIGNAL_GRACE_S = 1.0
+
+
+class WorkerPool:
+    """`job.num_workers` processes, each with a channel of its own: no locks, queues or threads are shared.
+
+    A worker is waited for by its channel and by its process together, so that its death is noticed at once.
+    """
+
+    def __init__(self, context, job: Job) -> None:
+        self.processes: list = []
+        self._channels: list[Channel] = []
+        self._watches: list[int] = []
+        self._poll = select.poll()
+        self._worker_by_channel: dict[int, int] = {}
+        self._worker_by_watch: dict[int, int] = {}
+        self._owner = os.getpid()
+        self._closed = False
+        try:
+            self._start_all(context, job)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start_all(self, context, job: Job) -> None:
+        import threading
+
+        import numpy as np
+
+        np.random  # noqa: B018  loaded here, once, and not in every forked worker
+        tied_to_thread = threading.current_thread() is threading.main_thread()
+        with one_native_thread():
+            for worker in range(job.num_workers):
+                self._start(context, job, worker, tied_to_thread)
+
+    def _start(self, context, job: Job, worker: int, tied_to_thread: bool) -> None:
+        here, there = open_channel_pair()
+        channel = Channel(here)
+        self._channels.append(channel)
+        try:
+            arguments = (job, worker, there, self._owner, tied_to_thread)
+            process = context.Process(target=run_worker, args=arguments, daemon=True)
+            process.start()
+        finally:
+            there.close()
+        self.processes.append(process)
+        watch = watch_process(process.pid, process.sentinel)
+        self._watches.append(watch)
+        self._worker_by_channel[channel.fileno()] = worker
+        self._worker_by_watch[watch] = worker
+        self._poll.register(channel, select.POLLIN)
+        self._poll.register(watch, select.POLLIN)
+
+    @property
+    def is_usable(self) -> bool:
+        return not self._closed and self._owner == os.getpid()
+
+    def post(self, worker: int, message) -> None:
+        """Send a message to a worker, now or as soon as its channel has room."""
+        channel = self._channels[worker]
+        try:
+            if not channel.post(message):
+                self._poll.modify(channel, select.POLLIN | select.POLLOUT)
+        except ConnectionError:
+            self._report_dead([worker])
+
+    def receive(self, timeout_s: float | None = None) -> list:
+        """(worker, message) of every worker that has one ready, at least one unless the time runs out.
+
+        RuntimeError if a worker has died that should be at work.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while True:
+            left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = self._poll.poll(None if left_s is None else left_s * 1000)
+            dead = [self._worker_by_watch[fd] for fd, _ in ready if fd in self._worker_by_watch]
+            if dead:
+                self._report_dead(dead)
+            received = self._read(ready)
+            if received or left_s == 0.0:
+                return received
+
+    def _read(self, ready) -> list:
+        received = []
+        for fd, event in ready:
+            worker = self._worker_by_channel[fd]
+            channel = self._channels[worker]
+            try:
+                if event & select.POLLOUT and channel.flush():
+                    self._poll.modify(channel, select.POLLIN)
+                if event & ~select.POLLOUT:
+                    received.append((worker, channel.receive()))
+            except (EOFError, ConnectionError):
+                self._report_dead([worker])
+        return received
+
+    def _report_dead(self, workers: list[int]) -> None:
+        """Clear away the pool and raise: which workers died, and of what."""
+        processes = [self.processes[worker] for worker in workers]
+        for process in processes:
+            process.join(_SIGNAL_GRACE_S)
+        self.close()
+        pids = ", ".join(str(process.pid) for process in processes)
+        causes = " ".join(_cause_of_death(process) for process in processes)
+        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from RuntimeError(causes)
+
+    def retire(self, worker: int) -> None:
+        """Let a worker go that has nothing left to do."""
+        channel, watch = self._channels[worker], self._watches[worker]
+        for fd, workers in ((channel.fileno(), self._worker_by_channel), (watch, self._worker_by_watch)):
+            if workers.pop(fd, None) is not None:
+                self._poll.unregister(fd)
+        channel.close()
+
+    def close(self) -> None:
+        """Hang up, wait for the workers to exit, end those that do not."""
+        if self._closed:
+            return
+        self._closed = True
+        is_owner = self._owner == os.getpid()  # else this is a forked copy: the workers are not its own
+        for channel in self._channels:
+            channel.close(hang_up=is_owner)
+        for watch in self._watches:
+            os.close(watch)
+        if is_owner:
+            self._end_processes()
+
+    def _end_processes(self) -> None:
+        _join_all(self.processes, _GRACE_S)
+        for stop in ("terminate", "kill"):
+            alive = [process for process in self.processes if process.is_alive()]
+            for process in alive:
+                getattr(process, stop)()
+            _join_all(alive, _SIGNAL_GRACE_S)
+
+
+def _join_all(processes: list, timeout_s: float) -> None:
+    deadline = time.monotonic() + timeout_s
+    for process in processes:
+        process.join(max(0.0, deadline - time.monotonic()))
+
+
+def _cause_of_death(process) -> str:
+    import signal
+
+    code = process.exitcode
+    if code is not None and code < 0:
+        return f"DataLoader worker (pid {process.pid}) is killed by signal: {signal.strsignal(-code)}. "
+    return (
+        f"DataLoader worker (pid {process.pid}) exited unexpectedly with exit code {code}. "
+        "Details are lost due to multiprocessing. Rerunning with num_workers=0 may give better error trace."
+    )

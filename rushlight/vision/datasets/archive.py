@@ -1,0 +1,234 @@
+"""Unpacking: tar and zip archives into a folder, all of an archive or nothing, and nothing outside the folder.
+
+Members go to a staging folder beside their destination and move into place when the whole archive has been read and
+its checksums agree. Absolute names, `..`, links that lead outside, members that pass through a link, and devices are
+refused, whatever the Python version.
+"""
+
+import os
+import posixpath
+import re
+
+COPY_BYTES = 1 << 20
+
+_ALIASES = {".tbz": (".tar", ".bz2"), ".tbz2": (".tar", ".bz2"), ".tgz": (".tar", ".gz"), ".txz": (".tar", ".xz")}
+_ARCHIVES = (".tar", ".zip")
+_COMPRESSIONS = (".bz2", ".gz", ".xz")
+
+
+class ArchiveError(RuntimeError):
+    """An archive is broken, or has a member that may not be unpacked; nothing of it was kept."""
+
+
+def extract_archive(from_path, to_path=None, remove_finished=False):
+    """Unpack `from_path` into the folder `to_path` (its own folder where none is given); returns where it went.
+
+    The name's ending says what it is: .tar, .tar.gz, .tgz, .tar.bz2, .tbz, .tbz2, .tar.xz, .txz, .zip, or a single
+    compressed file .gz, .bz2, .xz. `remove_finished` deletes the archive afterwards.
+
+    Raises RuntimeError for an unknown ending, and ArchiveError (a RuntimeError) for a truncated or tampered archive or
+    a member that would leave the folder; the folder is then as it was.
+    """
+    to_path = os.path.dirname(from_path) if to_path is None else to_path
+    suffix, archive, compression = _file_type(from_path)
+    if archive is None:
+        result = os.path.join(to_path, os.path.basename(from_path).removesuffix(suffix))
+    else:
+        result = os.fspath(to_path)
+    with _Staging(from_path, to_path or ".") as staging:
+        if archive == ".tar":
+            _unpack_tar(from_path, compression, staging)
+        elif archive == ".zip":
+            _unpack_zip(from_path, staging)
+        else:
+            with _opened(from_path, compression) as stream:
+                staging.file(os.path.basename(result), stream)
+    if remove_finished:
+        os.remove(from_path)
+    return result if isinstance(from_path, str) else type(from_path)(result)
+
+
+def _file_type(path):
+    """(ending, kind of archive or None, compression or None)."""
+    stem, last = os.path.splitext(os.fspath(path))
+    if not last:
+        raise RuntimeError(
+            f"File '{path}' has no suffixes that could be used to detect the archive type and compression."
+        )
+    if last in _ALIASES:
+        return (last, *_ALIASES[last])
+    if last in _ARCHIVES:
+        return last, last, None
+    if last in _COMPRESSIONS:
+        inner = os.path.splitext(stem)[1]
+        return (inner + last, inner, last) if inner == ".tar" else (last, None, last)
+    valid = sorted({*_ALIASES, *_ARCHIVES, *_COMPRESSIONS})
+    raise RuntimeError(f"Unknown compression or archive type: '{last}'.\nKnown suffixes are: '{valid}'.")
+
+
+def _opened(path, compression):
+    import bz2
+    import gzip
+    import lzma
+
+    return {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open, None: open}[compression](path, "rb")
+
+
+def _unpack_tar(path, compression, staging):
+    """Members in the order in which they come, then the rest of the stream, so that its checksum is read too."""
+    import tarfile
+
+    with _opened(path, compression) as stream:
+        with tarfile.open(fileobj=stream, mode="r|") as tar:
+            for member in tar:
+                if member.isdir():
+                    staging.folder(member.name)
+                elif member.isreg():
+                    staging.file(member.name, tar.extractfile(member), member.size, executable=member.mode & 0o100)
+                elif member.issym():
+                    staging.symlink(member.name, member.linkname)
+                elif member.islnk():
+                    staging.hardlink(member.name, member.linkname)
+                else:
+                    raise ArchiveError(f"{path}: member '{member.name}' is a device or pipe, which is never unpacked")
+        while stream.read(COPY_BYTES):
+            pass
+
+
+def _unpack_zip(path, staging):
+    import stat
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            mode = member.external_attr >> 16
+            if member.is_dir():
+                staging.folder(member.filename)
+            elif stat.S_ISLNK(mode):
+                staging.symlink(member.filename, archive.read(member).decode())
+            elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
+                raise ArchiveError(f"{path}: member '{member.filename}' is a device or pipe, which is never unpacked")
+            else:
+                with archive.open(member) as stream:
+                    staging.file(member.filename, stream, member.file_size, executable=mode & 0o100)
+
+
+class _Staging:
+    """A folder beside the destination that takes the members; leaving it without an error moves them into place."""
+
+    def __init__(self, source, target):
+        self.source = source
+        self.target = os.path.abspath(target)
+
+    def __enter__(self):
+        import tempfile
+
+        os.makedirs(self.target, exist_ok=True)
+        self.root = tempfile.mkdtemp(prefix=".unpacking-", dir=self.target)
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        import shutil
+
+        try:
+            if error is None:
+                _merge(self.root, self.target)
+            elif _is_damage(error):
+                raise ArchiveError(
+                    f"{self.source} is truncated or corrupted ({error}). Nothing of it was unpacked. Delete it and "
+                    "fetch it again."
+                ) from error
+        finally:
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def folder(self, name):
+        path = self._path(name)
+        if path != self.root:
+            os.makedirs(path, exist_ok=True)
+
+    def file(self, name, stream, size_bytes=None, executable=False):
+        path = self._fresh(name)
+        with open(path, "xb") as out:
+            while chunk := stream.read(COPY_BYTES):
+                out.write(chunk)
+            if size_bytes is not None and out.tell() != size_bytes:
+                raise EOFError(f"'{name}' has {out.tell()} of its {size_bytes} bytes")
+        os.chmod(path, 0o755 if executable else 0o644)
+
+    def symlink(self, name, to):
+        """A link may climb (`..`) first and then descend, and must stay inside.
+
+        Together with the rule that no member passes through a link, that keeps every chain of links inside too.
+        """
+        path = self._fresh(name)
+        steps = to.split("/")
+        descended = [step for step in steps if step not in ("", ".")]
+        while descended and descended[0] == "..":
+            del descended[0]
+        landing = posixpath.normpath(posixpath.join(posixpath.dirname(_normal(name)), to))
+        if _absolute(to) or ".." in descended or landing.split("/")[0] == "..":
+            self._refuse(name, f"is a link to '{to}', outside the archive's own folder")
+        os.symlink(to, path)
+
+    def hardlink(self, name, to):
+        """A second name for a member that came before, as a copy."""
+        source = self._path(to)
+        if os.path.islink(source) or not os.path.isfile(source):
+            self._refuse(name, f"is a link to '{to}', which is no file that came before it")
+        with open(source, "rb") as stream:
+            self.file(name, stream, executable=os.access(source, os.X_OK))
+
+    def _fresh(self, name):
+        """The path for a member that is no folder: not there yet, its folder made."""
+        path = self._path(name)
+        if os.path.lexists(path):
+            self._refuse(name, "comes twice")
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        return path
+
+    def _path(self, name):
+        normal = _normal(name)
+        if _absolute(name) or "\0" in name or ".." in re.split(r"[/\\]", name):
+            self._refuse(name, "has a path outside the folder it is unpacked into")
+        path = os.path.join(self.root, *([] if normal == "." else normal.split("/")))
+        folder = os.path.dirname(path)
+        while len(folder) > len(self.root):
+            if os.path.islink(folder):
+                self._refuse(name, "passes through a link")
+            folder = os.path.dirname(folder)
+        return path
+
+    def _refuse(self, name, why):
+        raise ArchiveError(f"{self.source}: member '{name}' {why}. Nothing was unpacked; do not trust this archive.")
+
+
+def _absolute(name):
+    return name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", name) is not None
+
+
+def _normal(name):
+    return posixpath.normpath(name.replace("\\", "/"))
+
+
+def _is_damage(error):
+    """Whether the standard library says with this error that an archive is damaged; each layer has its own way."""
+    import gzip
+    import lzma
+    import tarfile
+    import zipfile
+    import zlib
+
+    if isinstance(error, (EOFError, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zlib.error, UnicodeDecodeError)):
+        return True
+    # bz2 raises a bare OSError, which the system's own errors are not
+    return isinstance(error, zipfile.BadZipFile) or (isinstance(error, OSError) and error.errno is None)
+
+
+def _merge(source, target):
+    """Move what is in `source` into `target`: folders are joined, files replace files."""
+    for entry in os.scandir(source):
+        destination = os.path.join(target, entry.name)
+        if entry.is_dir(follow_symlinks=False) and os.path.isdir(destination):
+            _merge(entry.path, destination)
+        else:
+            os.replace(entry.path, destination)

@@ -1,0 +1,70 @@
+"""Image transforms, under torchvision's names."""
+
+from rushlight.vision.transforms import functional
+from rushlight.vision.transforms.color import (
+    ColorJitter,
+    GaussianBlur,
+    Grayscale,
+    RandomAdjustSharpness,
+    RandomAutocontrast,
+    RandomEqualize,
+    RandomGrayscale,
+    RandomInvert,
+    RandomPosterize,
+    RandomSolarize,
+)
+from rushlight.vision.transforms.container import Compose, Lambda, RandomApply, RandomChoice, RandomOrder
+from rushlight.vision.transforms.convert import PILToTensor, ToPILImage, ToTensor
+from rushlight.vision.transforms.geometry import (
+    CenterCrop,
+    FiveCrop,
+    Pad,
+    RandomCrop,
+    RandomHorizontalFlip,
+    RandomResizedCrop,
+    RandomVerticalFlip,
+    Resize,
+    TenCrop,
+)
+from rushlight.vision.transforms.interpolation import InterpolationMode
+from rushlight.vision.transforms.turning import RandomAffine, RandomPerspective, RandomRotation
+from rushlight.vision.transforms.values import ConvertImageDtype, LinearTransformation, Normalize, RandomErasing
+
+__all__ = [
+    "CenterCrop",
+    "ColorJitter",
+    "Compose",
+    "ConvertImageDtype",
+    "FiveCrop",
+    "GaussianBlur",
+    "Grayscale",
+    "InterpolationMode",
+    "Lambda",
+    "LinearTransformation",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "RandomAdjustSharpness",
+    "RandomAffine",
+    "RandomApply",
+    "RandomAutocontrast",
+    "RandomChoice",
+    "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomOrder",
+    "RandomPerspective",
+    "RandomPosterize",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomSolarize",
+    "RandomVerticalFlip",
+    "Resize",
+    "TenCrop",
+    "ToPILImage",
+    "ToTensor",
+    "functional",
+]

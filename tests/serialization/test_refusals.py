@@ -1,0 +1,250 @@
+"""A weights-only load executes nothing, whatever the pickle says."""
+
+import io
+import os
+import pickle
+import struct
+from collections import OrderedDict
+
+import numpy as np
+import pytest
+
+from rushlight.core.tensor import Tensor, wrap
+from rushlight.serialization import (
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    get_unsafe_globals_in_checkpoint,
+    load,
+    safe_globals,
+    save,
+)
+from rushlight.serialization.zip_format import ZipWriter
+
+ran = []
+
+
+def record_run(*args):
+    ran.append(args)
+    return args
+
+
+class Attack:
+    """Pickles as a call of anything."""
+
+    def __init__(self, function, *args):
+        self.call = function, args
+
+    def __reduce__(self):
+        return self.call
+
+
+class Settings:
+    def __init__(self, rate=0.1):
+        self.rate = rate
+
+
+class Slotted:
+    __slots__ = ("value",)
+
+
+def archive(data, **records):
+    """A file of torch's format around the bytes of a pickle."""
+    buffer = io.BytesIO()
+    writer = ZipWriter(buffer)
+    writer.write_record("data.pkl", data)
+    for name, content in records.items():
+        writer.write_record(name.replace("_", "/"), content)
+    writer.finish()
+    buffer.seek(0)
+    return buffer
+
+
+def text(value):
+    raw = value.encode()
+    return b"X" + struct.pack("<I", len(raw)) + raw
+
+
+def call(module, name, *args):
+    return b"c" + f"{module}\n{name}\n".encode() + b"(" + b"".join(args) + b"tR"
+
+
+P = b"\x80\x02"
+STORAGE = b"(" + text("storage") + b"ctorch\nFloatStorage\n" + text("0") + text("cpu") + b"K\x04tQ"
+HOOKS = call("collections", "OrderedDict")
+TENSOR = call("torch._utils", "_rebuild_tensor_v2", STORAGE, b"K\x00", b"K\x04\x85", b"K\x01\x85", b"\x89", HOOKS)
+
+MALICIOUS = {
+    "os.system": P + call("os", "system", text("true")) + b".",
+    "posix.system": P + call("posix", "system", text("true")) + b".",
+    "eval": P + call("__builtin__", "eval", text("1")) + b".",
+    "getattr": P + call("__builtin__", "getattr", call("torch", "Size"), text("__class__")) + b".",
+    "subprocess": P + call("subprocess", "Popen", text("true")) + b".",
+    "our own function": P + call(__name__, "record_run") + b".",
+    "a dotted name": P + call("collections", "OrderedDict.fromkeys") + b".",
+    "stack global": P + text("os") + text("system") + b"\x93" + b"(" + text("true") + b"tR.",
+    "inst": P + b"(ios\nsystem\n.",
+    "obj": P + b"(cos\nsystem\no.",
+    "extension": P + b"\x82\x01.",
+    "newobj": P + b"cos\nsystem\n(" + text("true") + b"t\x81.",
+    "newobj_ex": P + b"ccollections\nOrderedDict\n)}\x92.",
+    "call of a tensor class": P + call("torch", "Tensor", b"J\xff\xff\xff\x7f") + b".",
+    "call of a dtype": P + call("torch", "float32") + b".",
+    "call of a result": P + HOOKS + b")R.",
+    "call of a string": P + text("x") + b")R.",
+    "new object of a tensor class": P + b"ctorch\nTensor\n)\x81.",
+    "state on a class": P + b"ctorch\nTensor\n}" + text("__add__") + b"K\x01sb.",
+    "state on a function": P + b"ctorch._utils\n_rebuild_tensor_v2\n}" + text("x") + b"K\x01sb.",
+    "state on a tensor": P + TENSOR + b"}" + text("_array") + b"K\x01sb.",
+    "state that hides methods": P + HOOKS + b"}" + text("items") + b"K\x01sb.",
+    "state with a strange key": P + HOOKS + b"}K\x01K\x01sb.",
+    "attribute over a tensor's": P
+    + call("torch._tensor", "_rebuild_from_type_v2", b"ctorch._utils\n_rebuild_tensor_v2\n", b"ctorch\nTensor\n",
+           b"(" + STORAGE + b"K\x00K\x04\x85K\x01\x85\x89}t", b"}" + text("_array") + b"K\x01s") + b".",
+    "rebuilding by another function": P
+    + call("torch._tensor", "_rebuild_from_type_v2", b"c__builtin__\nset\n", b"ctorch\nTensor\n", b")", b"}") + b".",
+    "memory by bytearray": P + call("__builtin__", "bytearray", b"J\xff\xff\xff\x7f") + b".",
+    "another codec": P + call("_codecs", "encode", text("x"), text("rot13")) + b".",
+    "append to a set": P + call("__builtin__", "set", b"]") + b"K\x01a.",
+    "setitem on a list": P + b"]K\x00K\x01s.",
+    "extend of a dict": P + b"}(K\x01e.",
+    "persistent id of text": P + text("storage") + b"Q.",
+    "persistent id of a module": P + b"(" + text("module") + b"K\x01tQ.",
+    "storage type of text": P + b"(" + text("storage") + text("x") + text("0") + text("cpu") + b"K\x04tQ.",
+    "negative element count": P + STORAGE.replace(b"K\x04", b"J\xff\xff\xff\xff") + b".",
+    "huge string": P + b"X\xff\xff\xff\xffab.",
+    "huge text8": P + b"\x8d" + b"\xff" * 8 + b"ab.",
+    "huge memo index": P + b"]r\xff\xff\xff\xffh\x01.",
+    "unknown opcode": P + b"\xf0.",
+    "empty stack": P + b".",
+    "mark without items": P + b"t.",
+    "no stop": P + b"]",
+    "bad text": P + b"X\x01\x00\x00\x00\xff.",
+    "unhashable key": P + b"}]K\x01s.",
+    "odd items": P + b"}(K\x01u.",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("data", MALICIOUS.values(), ids=MALICIOUS.keys())
+def test_refused(data):
+    ran.clear()
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        load(archive(data, data_0=bytes(16)))
+    assert not ran
+    assert type(Tensor.__dict__.get("__add__")) is not int
+
+
+def test_the_good_tensor_of_the_table_loads():
+    assert load(archive(P + TENSOR + b".", data_0=bytes(16)))._array.tolist() == [0.0] * 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (b"K\x00K\x04\x85", b"K\x01K\x04\x85", "storage offset 1.*requiring a storage size of 20 are out of bounds.*16"),
+        (b"K\x00K\x04\x85", b"J\xff\xff\xff\xffK\x04\x85", "invalid storage offset -1"),
+        (b"K\x04\x85", b"K\x05\x85", "out of bounds for storage of size 16"),
+        (b"K\x04\x85", b"J\xff\xff\xff\xff\x85", "negative dimension"),
+        (b"K\x01\x85", b"J\xff\xff\xff\xff\x85", "Negative strides"),
+        (b"K\x01\x85", b"J\xff\xff\xff\x7f\x85", "out of bounds"),
+        (b"K\x04\x85", b"K\x04K\x04\x86", "unequal size length"),
+        (b"K\x04\x85K\x01\x85", b"\x8a\x08" + b"\xff" * 7 + b"\x3f\x85K\x00\x85", "overflow"),
+        (b"K\x04tQ", b"K\x05tQ", "holds 16 bytes, but 5 elements of torch.float32 take 20"),
+        (b"K\x04tQ", b"\x8a\x08" + b"\xff" * 7 + b"\x0ftQ", "holds 16 bytes"),
+        (text("0"), text("../../etc/passwd"), "failed locating file data/../../etc/passwd"),
+    ],
+)
+def test_a_tensor_outside_its_storage(old, new, words):
+    assert TENSOR.count(old) == 1
+    with pytest.raises(RuntimeError, match=words):
+        load(archive(P + TENSOR.replace(old, new) + b".", data_0=bytes(16)))
+
+
+def test_a_bool_is_0_or_1_whatever_the_file_says():
+    data = P + TENSOR.replace(b"FloatStorage", b"BoolStorage") + b"."
+    again = load(archive(data, data_0=b"\x00\x01\x02\xff"))
+    assert again._array.view(np.uint8).tolist() == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("torch._utils _rebuild_qtensor", "quantized"), ("torch QInt8Storage", "quantized"), ("torch float8_e5m2", "float8")],
+)
+def test_what_torch_has_and_we_do_not(path, kind):
+    module, name = path.split()
+    with pytest.raises(NotImplementedError, match=kind):
+        load(archive(P + f"c{module}\n{name}\n.".encode()))
+
+
+def test_advice_names_the_global_and_the_two_ways_out():
+    buffer = io.BytesIO()
+    save({"x": Attack(print, "hello")}, buffer)
+    buffer.seek(0)
+    with pytest.raises(pickle.UnpicklingError) as caught:
+        load(buffer)
+    for words in (
+        "Weights only load failed. This file can still be loaded, to do so you have two options",
+        "WeightsUnpickler error: Unsupported global: GLOBAL print was not an allowed global by default",
+        "torch.serialization.add_safe_globals([print])",
+        "`torch.serialization.safe_globals([print])` context manager",
+        "weights_only` set to `False`",
+    ):
+        assert words in str(caught.value)
+
+
+def test_without_the_restriction_the_pickle_runs():
+    ran.clear()
+    buffer = io.BytesIO()
+    save(Attack(record_run, "hello"), buffer)
+    assert load(io.BytesIO(buffer.getvalue()), weights_only=False) == ("hello",)
+    assert ran == [("hello",)]
+
+
+@pytest.fixture
+def no_safe_globals():
+    clear_safe_globals()
+    yield
+    clear_safe_globals()
+
+
+@pytest.mark.usefixtures("no_safe_globals")
+def test_safe_globals():
+    buffer = io.BytesIO()
+    save({"settings": Settings(0.5), "x": wrap(np.arange(2))}, buffer)
+    path = f"{Settings.__module__}.Settings"
+    assert get_unsafe_globals_in_checkpoint(io.BytesIO(buffer.getvalue())) == [path]
+    with pytest.raises(pickle.UnpicklingError, match="Settings"):
+        load(io.BytesIO(buffer.getvalue()))
+    with safe_globals([Settings]):
+        assert load(io.BytesIO(buffer.getvalue()))["settings"].rate == 0.5
+        assert get_unsafe_globals_in_checkpoint(io.BytesIO(buffer.getvalue())) == []
+    assert get_safe_globals() == []
+    add_safe_globals([(OrderedDict, path)])
+    assert get_safe_globals() == [(OrderedDict, path)]
+    assert type(load(io.BytesIO(buffer.getvalue()))["settings"]) is OrderedDict
+
+
+@pytest.mark.usefixtures("no_safe_globals")
+def test_safe_globals_with_slots_and_functions():
+    slotted = Slotted()
+    slotted.value = 3
+    buffer = io.BytesIO()
+    save([slotted, Attack(record_run, 1)], buffer)
+    with safe_globals([Slotted, record_run]):
+        again = load(io.BytesIO(buffer.getvalue()))
+    assert (again[0].value, again[1]) == (3, (1,))
+
+
+@pytest.mark.usefixtures("no_safe_globals")
+@pytest.mark.parametrize(("entry", "error"), [((Settings,), ValueError), ((Settings, 3), TypeError)])
+def test_safe_globals_of_a_wrong_form(entry, error):
+    add_safe_globals([entry])
+    with pytest.raises(error, match="Expected"):
+        get_unsafe_globals_in_checkpoint(archive(P + call("os", "system") + b"."))
+
+
+@pytest.mark.usefixtures("no_safe_globals")
+def test_some_modules_are_never_safe():
+    add_safe_globals([(os.system, "os.system")])
+    with pytest.raises(pickle.UnpicklingError, match="whose module os is blocked"):
+        load(archive(MALICIOUS["os.system"]))

@@ -1,0 +1,124 @@
+import ml_dtypes
+import numpy as np
+import pytest
+from safetensors import SafetensorError
+
+from rushlight.core.tensor import Tensor, alias, wrap
+from rushlight.serialization import load as torch_load
+from rushlight.serialization import safetensors
+
+TENSORS = {
+    "bfloat16": np.array([1.5, -2], ml_dtypes.bfloat16),
+    "bool": np.array([[True], [False]]),
+    "scalar": np.array(2.5, np.float32),
+    "empty": np.zeros((0, 3), np.float16),
+    "uint64": np.array([2**64 - 1], np.uint64),
+    "complex": np.array([1j], np.complex64),
+    "int64": np.arange(6).reshape(2, 3),
+}
+
+
+def tensors():
+    return {name: wrap(array.copy()) for name, array in TENSORS.items()}
+
+
+def assert_same(loaded):
+    assert sorted(loaded) == sorted(TENSORS)
+    for name, array in TENSORS.items():
+        assert type(loaded[name]) is Tensor
+        assert loaded[name]._array.dtype == array.dtype
+        assert loaded[name].shape == array.shape
+        assert loaded[name]._array.tolist() == array.tolist()
+        assert loaded[name]._array.flags.writeable
+
+
+def test_bytes():
+    assert_same(safetensors.load(safetensors.save(tensors())))
+
+
+def test_files(tmp_path):
+    path = tmp_path / "model.safetensors"
+    safetensors.save_file(tensors(), path, metadata={"format": "pt"})
+    assert_same(safetensors.load_file(path))
+    assert_same(safetensors.load_file(str(path), device="cpu", backend="pread"))
+    assert_same(torch_load(path))
+    assert_same(torch_load(path, map_location="cpu"))
+    with pytest.raises(RuntimeError, match="dict map_location is not supported"):
+        torch_load(path, map_location={"cpu": "cpu"})
+
+
+def test_safe_open(tmp_path):
+    path = tmp_path / "model.safetensors"
+    safetensors.save_file(tensors(), path, metadata={"format": "pt"})
+    with safetensors.safe_open(path, framework="pt") as file:
+        assert sorted(file.keys()) == sorted(file.offset_keys()) == sorted(TENSORS)
+        assert file.metadata() == {"format": "pt"}
+        assert file.get_tensor("scalar").item() == 2.5
+        part = file.get_slice("int64")
+        assert (part.get_shape(), part.get_dtype()) == ([2, 3], "I64")
+        assert part[1, :2]._array.tolist() == [3, 4]
+    with safetensors.safe_open(path, framework="np") as file:
+        assert isinstance(file.get_tensor("int64"), np.ndarray)
+    with pytest.raises(ValueError, match="framework"):
+        safetensors.safe_open(path, framework="tf")
+    with pytest.raises(RuntimeError, match="CUDA"):
+        safetensors.safe_open(path, framework="pt", device="cuda")
+
+
+def test_what_cannot_be_saved():
+    base = wrap(np.zeros(4))
+    overlap = alias(base, Tensor)
+    overlap._array = base._array[1:3]
+    with pytest.raises(RuntimeError, match="Some tensors share memory"):
+        safetensors.save({"a": base, "b": overlap})
+    with pytest.raises(ValueError, match="non contiguous tensor: `a`"):
+        safetensors.save({"a": wrap(np.zeros((2, 3)).T)})
+    with pytest.raises(ValueError, match="Key `a` is invalid"):
+        safetensors.save({"a": 3})
+    with pytest.raises(ValueError, match="Expected a dict"):
+        safetensors.save([base])
+    with pytest.raises(SafetensorError, match="complex128"):
+        safetensors.save({"a": wrap(np.zeros(1, complex))})
+
+
+def test_parts_of_one_storage_that_do_not_overlap_can_be_saved():
+    base = wrap(np.arange(4.0))
+    halves = [alias(base, Tensor), alias(base, Tensor)]
+    halves[0]._array, halves[1]._array = base._array[:2], base._array[2:]
+    again = safetensors.load(safetensors.save(dict(zip("ab", halves, strict=True))))
+    assert (again["a"]._array.tolist(), again["b"]._array.tolist()) == ([0, 1], [2, 3])
+
+
+def test_truncated_bytes():
+    data = safetensors.save(tensors())
+    for end in (0, 5, 40, len(data) - 1):
+        with pytest.raises(SafetensorError):
+            safetensors.load(data[:end])
+
+
+class Tied:
+    """As much of a module as save_model and load_model use: two names of one tensor."""
+
+    def __init__(self, value):
+        self.weight = wrap(np.full(2, value))
+
+    def state_dict(self):
+        return {"b": self.weight, "a": self.weight.detach(), "c": wrap(np.zeros(1))}
+
+    def load_state_dict(self, state, strict):
+        self.loaded = state
+        own = set(self.state_dict())
+        return sorted(own - set(state)), sorted(set(state) - own)
+
+
+def test_models_with_shared_tensors(tmp_path):
+    path = tmp_path / "model.safetensors"
+    safetensors.save_model(Tied(3.0), path)
+    with safetensors.safe_open(path, "pt") as file:
+        assert (sorted(file.keys()), file.metadata()) == (["a", "c"], {"b": "a"})
+    model = Tied(0.0)
+    assert safetensors.load_model(model, path) == (set(), [])
+    assert model.loaded["a"]._array.tolist() == [3.0, 3.0]
+    safetensors.save_file({"z": wrap(np.zeros(1))}, path)
+    with pytest.raises(RuntimeError, match='Missing key.*"a".*\n.*Unexpected key.*"z"'):
+        safetensors.load_model(model, path)

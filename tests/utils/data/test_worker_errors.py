@@ -1,0 +1,161 @@
+"""Exceptions in workers arrive in the loader's process, with their type, traceback and sample."""
+
+import pytest
+
+from rushlight import ops
+from rushlight.utils.data import DataLoader, Dataset, IterableDataset, Subset
+
+pytestmark = pytest.mark.filterwarnings("ignore:This DataLoader will create:UserWarning")
+
+
+class TwoArgumentsError(Exception):
+    def __init__(self, code, text):
+        super().__init__(code, text)
+
+
+class MessageError(Exception):
+    message = "default"
+
+    def __init__(self, *, message):
+        super().__init__(message)
+
+
+class Failing(Dataset):
+    def __init__(self, error):
+        self.error = error
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, index):
+        if index == 7:
+            raise self.error
+        return index
+
+
+class FailingStream(IterableDataset):
+    def __iter__(self):
+        yield from range(5)
+        raise ValueError("dry")
+
+
+def local_error():
+    class LocalError(ValueError):
+        pass
+
+    return LocalError("bad")
+
+
+def raised(loader, error):
+    with pytest.raises(error) as caught:
+        list(loader)
+    assert type(caught.value) is error
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("error", "arrives_as"),
+    [
+        (ValueError("bad"), ValueError),
+        (KeyError("bad"), KeyError),
+        (IndexError("bad"), IndexError),
+        (MemoryError("bad"), MemoryError),
+        (MessageError(message="bad"), MessageError),
+        (TwoArgumentsError(1, "bad"), RuntimeError),
+        (UnicodeDecodeError("utf-8", b"bad", 0, 1, "bad"), RuntimeError),
+        (local_error(), RuntimeError),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_type_traceback_and_index(error, arrives_as):
+    message = raised(DataLoader(Failing(error), batch_size=2, num_workers=2), arrives_as)
+    name = type(error).__name__
+    assert message.startswith(f"Caught {name} in DataLoader worker process 1.\nOriginal Traceback (most recent call")
+    assert "    raise self.error\n" in message
+    assert f"{name}: " in message and "bad" in message
+    assert message.endswith("This happened while loading the sample at index 7.")
+
+
+def bad_collate(samples):
+    if 7 in samples:
+        raise ValueError("bad")
+    return samples
+
+
+def bad_start(worker_id):
+    if worker_id == 1:
+        raise ValueError("bad")
+
+
+class Plural(Failing):
+    def __getitems__(self, indices):
+        return [self[index] for index in indices]
+
+
+ERROR = ValueError("bad")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "subject"),
+    [
+        ({"dataset": range(10), "collate_fn": bad_collate, "batch_size": 2}, "collating the samples at indices [6, 7]"),
+        ({"dataset": range(10), "worker_init_fn": bad_start}, "starting the worker"),
+        ({"dataset": Plural(ERROR), "batch_size": 2}, "loading the samples at indices [6, 7]"),
+        ({"dataset": Failing(ERROR), "batch_size": None}, "loading the sample at index 7"),
+        ({"dataset": Failing(ERROR), "batch_sampler": [[*range(7)] * 9 + [7]]}, "loading the sample at index 7"),
+        ({"dataset": FailingStream(), "batch_size": 2}, "loading sample number 5 of the iterable dataset"),
+    ],
+)
+def test_what_the_worker_was_doing(arguments, subject):
+    message = raised(DataLoader(num_workers=2, **arguments), ValueError)
+    assert message.endswith(f"This happened while {subject}.")
+
+
+def test_the_sample_inside_a_subset():
+    subset = Subset(Failing(ValueError("bad")), [1, 2, 7])
+    message = raised(DataLoader(subset, batch_size=3, num_workers=1), ValueError)
+    assert "Raised by sample 7 of Failing." in message
+    assert message.endswith("loading the samples at indices [0, 1, 2].")
+
+
+def test_long_lists_of_indices_are_shortened():
+    def collate(samples):
+        raise ValueError("bad")
+
+    message = raised(DataLoader(range(100), batch_size=100, num_workers=1, collate_fn=collate), ValueError)
+    assert message.endswith("30, 31, ...] (100 in all).")
+
+
+@pytest.mark.parametrize("batch", [lambda: None, (open(__file__) for _ in [0])], ids=["function", "generator"])
+def test_batches_that_cannot_travel(batch):
+    loader = DataLoader(range(1), num_workers=1, collate_fn=lambda samples: batch)
+    with pytest.raises((AttributeError, TypeError, RuntimeError)) as caught:
+        list(loader)
+    assert str(caught.value).endswith("This happened while sending the batch to the loader's process.")
+
+
+def test_tensors_with_a_history_cannot_travel():
+    def collate(samples):
+        return ops.ones(1).requires_grad_() * 2
+
+    message = raised(DataLoader(range(1), num_workers=1, collate_fn=collate), RuntimeError)
+    assert "Cowardly refusing to serialize non-leaf tensor which requires_grad" in message
+
+
+def test_the_loop_may_go_on_after_an_error():
+    iterator = iter(DataLoader(Failing(ValueError("bad")), num_workers=2))
+    received = []
+    for _ in range(10):
+        try:
+            received.append(next(iterator).item())
+        except ValueError:
+            received.append(None)
+    assert received == [0, 1, 2, 3, 4, 5, 6, None, 8, 9]
+    assert next(iterator, "end") == "end"
+
+
+def test_in_the_loaders_own_process_errors_pass_through():
+    error = ValueError("bad")
+    with pytest.raises(ValueError, match="^bad$") as caught:
+        list(DataLoader(Failing(error)))
+    assert caught.value is error
