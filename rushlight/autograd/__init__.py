@@ -1,1 +1,24 @@
-from . import backward
+"""Gradients: `backward`, `grad`, user-defined functions, anomaly detection. Importing it gives tensors `backward`."""
+
+from ..core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from . import function, graph
+from .anomaly import detect_anomaly, set_detect_anomaly
+from .backward import backward, grad
+from .function import Function
+from .variable import Variable
+
+__all__ = [
+    "Function",
+    "Variable",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "function",
+    "grad",
+    "graph",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
+]

@@ -135,7 +135,7 @@ class _Pass:
             return
         _check_saved(node)
         try:
-            grads = node.backward(g)
+            grads = node.backward(g) if node.hooks is None or not node.hooks.packed else _unpacked_backward(node, g)
         except Exception as error:
             _note_forward(node, error)
             raise
@@ -321,6 +321,18 @@ def _check_saved(node: Any) -> None:
     s = target.storage
     if s is not None and s.stamp > seq:
         _stale(target, s.root, s, "of its result")
+
+
+def _unpacked_backward(node: Any, g: Any) -> tuple:
+    """The node's backward with what its saved-tensor hooks packed unpacked for the time of the call."""
+    from .graph import opened
+
+    packed = node.saved
+    node.saved = opened(packed)
+    try:
+        return node.backward(g)
+    finally:
+        node.saved = packed
 
 
 def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:

@@ -33,6 +33,9 @@ class State:
 
     __slots__ = ("level", "grad", "inference", "listener", "anomaly", "check_nan", "run", "writer", "hooks_saved")
 
+    trace: Any = None  # set by autograd: stores the forward stack of a call's results (anomaly mode)
+    pack: Any = None  # set by autograd: passes what a call saved through the saved-tensor hooks
+
     def __init__(self):
         self.grad = True
         self.inference = False

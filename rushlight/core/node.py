@@ -128,7 +128,7 @@ class Leaf:
 class Hooks:
     """The hooks of one node or leaf: on the tensor's gradient, before and after the node, after accumulation."""
 
-    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "__weakref__")
+    __slots__ = ("tensor", "pre", "post", "accumulated", "retain", "packed", "__weakref__")
 
     def __init__(self):
         self.tensor: Any = None
@@ -136,6 +136,7 @@ class Hooks:
         self.post: Any = None
         self.accumulated: Any = None
         self.retain: Any = None  # weak reference to the tensor whose .grad is kept
+        self.packed = False  # whether saved-tensor hooks packed what the node saved
 
     def add(self, kind: str, hook: Any):
         from .hooks import RemovableHandle

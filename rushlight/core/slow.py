@@ -68,9 +68,9 @@ def _finish(record: Any, tensors: tuple, arrays: list, metadata: tuple, r: Any, 
 def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
     """Tell whoever listens of a finished call."""
     if state.anomaly:
-        state.anomaly_trace(result)
+        state.trace(result)
     if state.hooks_saved:
-        state.pack_saved(result)
+        state.pack(result)
     if state.listener is not None:
         state.listener(record, tensors, metadata, result)
 

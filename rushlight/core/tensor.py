@@ -370,7 +370,17 @@ class Tensor:
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from .printing import describe_tensor
 
-        return describe_tensor(self)
+        return describe_tensor(self, tensor_contents)
+
+    def __reduce_ex__(self, protocol: Any):
+        from .rebuild import reduce_tensor
+
+        return reduce_tensor(self, protocol)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        from .rebuild import deepcopy_tensor
+
+        return deepcopy_tensor(self, memo)
 
     def __format__(self, spec: str) -> str:
         if not self._array.ndim and type(self) is Tensor:

@@ -3,3 +3,6 @@
 from . import functional, init, modules, parameter, utils
 from .modules import *
 from .parameter import Buffer, Parameter
+
+__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
+__all__ += modules.__all__

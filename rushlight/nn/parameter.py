@@ -33,10 +33,12 @@ class Parameter(Tensor, metaclass=_FlaggedType):
 
     _flag = "_is_param"
 
-    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
+    def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
             data = ops.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
+            if requires_grad and not (data.is_floating_point() or data.is_complex()):
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             return Tensor._make_subclass(cls, data, requires_grad)
         return _flagged(data, requires_grad)
 
@@ -58,8 +60,6 @@ class Parameter(Tensor, metaclass=_FlaggedType):
 
 def _flagged(data: Tensor, requires_grad: bool) -> Any:
     """A parameter of the data's own class: the class is kept, a flag makes ``isinstance`` say yes."""
-    if not isinstance(data, Tensor):
-        raise TypeError(f"Parameter(): data must be a Tensor, got {type(data).__name__}")
     param = data.detach().requires_grad_(requires_grad)
     if type(param) is not type(data):
         raise RuntimeError(

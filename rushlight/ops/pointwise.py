@@ -266,7 +266,9 @@ for _name, _f in (
 
 
 def conjugate(t):
-    """The conjugate of a tensor of complex numbers, and any other tensor itself."""
+    """The conjugate of a tensor of complex numbers or of a Python number; any other tensor itself."""
+    if not isinstance(t, Tensor):
+        return t.conjugate()
     return t if t._array.dtype.kind != "c" else t.conj()
 
 

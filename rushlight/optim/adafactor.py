@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from ml_dtypes import finfo
+
 from rushlight import ops
-from rushlight.core.dtype import finfo
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, check_lr, number, scalar, to_scalar
@@ -120,7 +121,7 @@ def _single(
     for i, param in enumerate(params):
         grad = -grads[i] if maximize else grads[i]
         if eps1 is None:
-            eps1 = finfo(param.dtype).eps
+            eps1 = float(finfo(param.dtype.numpy).eps)
         step = steps[i]
         step += 1
         t = step.item()

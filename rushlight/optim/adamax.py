@@ -75,7 +75,6 @@ class Adamax(Algorithm):
             eps=group["eps"],
             weight_decay=group["weight_decay"],
             maximize=group["maximize"],
-            differentiable=group["differentiable"],
         )
 
 
@@ -92,7 +91,6 @@ def _single(
     eps: float,
     weight_decay: float,
     maximize: bool,
-    differentiable: bool,
 ) -> None:
     """Update ``params``, both averages and the 0-d ``steps`` in place."""
     for i, param in enumerate(params):
@@ -103,10 +101,6 @@ def _single(
             grad = grad.add(param, alpha=weight_decay)
         param, grad, exp_avg, exp_inf = as_real(param, grad, exp_avgs[i], exp_infs[i])
         exp_avg.lerp_(grad, 1 - beta1)
-        if differentiable:
-            pair = [exp_inf.mul_(beta2).unsqueeze(0), grad.abs().add_(eps).unsqueeze_(0)]
-            exp_inf.copy_(ops.amax(ops.cat(pair, 0), 0, keepdim=False))
-        else:
-            exp_inf.copy_(exp_inf.mul_(beta2).maximum(grad.abs().add_(eps)))
+        exp_inf.copy_(exp_inf.mul(beta2).maximum(grad.abs().add_(eps)))
         clr = number(lr / (1 - beta1 ** step.item()))
         param.addcdiv_(exp_avg, exp_inf, value=-clr)

@@ -55,19 +55,19 @@ def _arrays(params: list[Tensor], *others: list | None) -> list | None:
         if a.dtype not in _FLOATS or 0 in a.strides or (s is not None and s.inference):
             return None
         dtypes.append(a.dtype)
-    lists = []
+    lists: list[list | None] = []
     for tensors in (params, *others):
         if tensors is None:
             lists.append(None)
             continue
-        dense = []
+        arrays = []
         for t, dtype in zip(tensors, dtypes, strict=True):
             if t is None or (t._array.dtype is not dtype and t._array.ndim):
                 return None
             d = _new(Dense)
             d.a = t._array
-            dense.append(d)
-        lists.append(dense)
+            arrays.append(d)
+        lists.append(arrays)
     return lists
 
 
@@ -128,12 +128,13 @@ class Dense:
 
     def add_(self, other: Any, *, alpha: float = 1) -> Dense:
         a = self.a
-        add(a, _scaled(other, alpha, a.dtype), a)
+        b = other.a if type(other) is Dense else _number(other, a.dtype)
+        add(a, b if alpha == 1 else multiply(b, _number(alpha, a.dtype)), a)
         return self
 
     def mul_(self, other: Any) -> Dense:
         a = self.a
-        multiply(a, _operand(other, a.dtype), a)
+        multiply(a, other.a if type(other) is Dense else _number(other, a.dtype), a)
         return self
 
     def div_(self, other: Any) -> Dense:

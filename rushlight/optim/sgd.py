@@ -96,9 +96,9 @@ class SGD(Algorithm):
 
     def _gather_dense(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
         """As ``_gather``, without making state: plain descent leaves ``state`` empty."""
-        params = [p for p in group["params"] if p.grad is not None]
-        grads = [p.grad for p in params]
-        if any(grad.is_sparse for grad in grads):
+        pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
+        params, grads = [p for p, _ in pairs], [grad for _, grad in pairs]
+        if any([grad.is_sparse for grad in grads]):
             raise NotImplementedError("SGD over sparse gradients; make them dense with grad.to_dense()")
         if group["fused"]:
             for p in params:

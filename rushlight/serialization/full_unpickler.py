@@ -3,6 +3,7 @@
 import importlib
 
 from rushlight.core import dtype as dtypes
+from rushlight.core.tensor import Tensor
 
 from .names import from_torch
 from .storages import storage_type
@@ -23,7 +24,7 @@ def full_unpickler(pickle_module, file, persistent_load, arguments):
                 return super().find_class(module, name)
             try:
                 return super().find_class(*ours)
-            except (ImportError, AttributeError):
+            except (ModuleNotFoundError, AttributeError):
                 return _public_name(module, name)
 
     unpickler = TorchUnpickler(file, **arguments)
@@ -40,8 +41,10 @@ def _torch_special(module, name):
             raise NotImplementedError(f"torch.load of a {name} is not implemented") from None
     if module == "torch" and name in dtypes._BY_NAME:
         return dtypes._by_name(name)
-    if (module, name) == ("torch._C", "_VariableFunctions"):
+    if (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
         return importlib.import_module("rushlight")
+    if (module, name) == ("torch._C", "TensorBase"):
+        return Tensor
     return None
 
 
@@ -51,6 +54,6 @@ def _public_name(module, name):
     for end in range(len(parts) - 1, 0, -1):
         try:
             return getattr(importlib.import_module(".".join(parts[:end])), name)
-        except (ImportError, AttributeError):
+        except (ModuleNotFoundError, AttributeError):
             continue
     raise NotImplementedError(f"the file needs {module}.{name}, which Rushlight does not have")

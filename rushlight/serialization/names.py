@@ -17,7 +17,14 @@ _SAME_THING = {
     ("rushlight.core.size", "Size"): ("torch", "Size"),
     ("rushlight.core.device", "device"): ("torch", "device"),
     ("rushlight.core.hooks", "RemovableHandle"): ("torch.utils.hooks", "RemovableHandle"),
+    ("rushlight.nn.modules.parameter_containers", "ParameterList"): ("torch.nn.modules.container", "ParameterList"),
+    ("rushlight.nn.modules.parameter_containers", "ParameterDict"): ("torch.nn.modules.container", "ParameterDict"),
+    ("rushlight.nn.modules.pixelshuffle", "ChannelShuffle"): ("torch.nn.modules.channelshuffle", "ChannelShuffle"),
 }
+for _name in ("Adafactor", "Muon"):
+    _SAME_THING[f"rushlight.optim.{_name.lower()}", _name] = ("torch.optim", _name)
+for _name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode"):
+    _SAME_THING["rushlight.core.mode", _name] = ("torch.autograd.grad_mode", _name)
 _SAME_THING_BACK = {theirs: ours for ours, theirs in _SAME_THING.items()}
 _OLD_NAMES = {
     ("torch.tensor", "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
@@ -66,8 +73,11 @@ def to_torch(module, name):
     """(module, qualified name) under which torch knows one of our classes or functions, or None."""
     if (module, name) in _SAME_THING:
         return _SAME_THING[module, name]
-    if module.startswith("rushlight.ops."):
+    if module == "rushlight" or _inside(module, "rushlight.ops"):
         return _public_function(module, name)
+    for package in ("optim.lr_scheduler", "nn.functional"):  # one file each in torch
+        if _inside(module, f"rushlight.{package}"):
+            return f"torch.{package}", name
     for ours, theirs in _SAME_TREE:
         if _inside(module, ours):
             return theirs + module[len(ours) :], name

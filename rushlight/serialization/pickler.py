@@ -21,7 +21,7 @@ class SavedStorages:
 
     def persistent_id(self, obj):
         """torch's persistent id of a memory, None for anything else. Raises RuntimeError for a second dtype."""
-        if not isinstance(obj, Memory):
+        if type(obj) is not Memory:
             return None
         identity = id(obj if obj.owner is None else obj.owner)
         key, first_dtype = self._keys.setdefault(identity, (str(len(self._keys)), obj.dtype))
@@ -39,7 +39,7 @@ def pickler_class(pickle_module, storages):
     With another one the file names Rushlight's classes, which only Rushlight can load.
     """
     base = getattr(pickle_module, "_Pickler", None) or pickle_module.Pickler
-    members = {"persistent_id": lambda self, obj: storages.persistent_id(obj)}
+    members = {"persistent_id": storages.persistent_id}
     if issubclass(base, pickle._Pickler):
         members |= {"save_global": _save_global, "dispatch": _dispatch_for(base)}
     return type("TorchPickler", (base,), members)

@@ -109,7 +109,8 @@ class safe_open:
 
     def get_tensors(self):
         """All tensors, as a dict."""
-        return {name: self.get_tensor(name) for name in self._file.keys()}  # noqa: SIM118  (a file, not a dict)
+        names = self._file.keys()
+        return {name: self.get_tensor(name) for name in names}
 
     def get_slice(self, name):
         """A part of the tensor to be read by indexing, with `get_shape()` and `get_dtype()`."""

@@ -1,19 +1,23 @@
 import base64
 import json
+import zlib
 from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 
+from rushlight.core.dtype import float32, float64, set_default_dtype
 from rushlight.core.printing import get_printoptions, printoptions, set_printoptions, tensor_repr
+from rushlight.core.tensor import Tensor, alias, wrap
+from rushlight.nn.parameter import Parameter
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "printing.json").read_text())
 
 
 def array_of(case):
     dtype = ml_dtypes.bfloat16 if case["dtype"] == "bfloat16" else np.dtype(case["dtype"])
-    return np.frombuffer(base64.b64decode(case["data"]), dtype).reshape(case["shape"])
+    return np.frombuffer(zlib.decompress(base64.b64decode(case["data"])), dtype).reshape(case["shape"])
 
 
 @pytest.mark.parametrize("case", GOLDEN, ids=lambda case: f"{case['dtype']}-{case['shape']}-{case['options']}")
@@ -37,6 +41,39 @@ def test_a_subclass_name_sets_the_indentation():
     assert (
         tensor_repr(np.eye(2, dtype=np.int64), prefix="MaskedTensor") == "MaskedTensor([[1, 0],\n              [0, 1]])"
     )
+
+
+class Marked(Tensor):
+    pass
+
+
+class MarkedParameter(Parameter):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("cls", "text"),
+    [
+        (Tensor, "tensor([1., 2.])"),
+        (Marked, "Marked([1., 2.])"),
+        (Parameter, "Parameter containing:\ntensor([1., 2.])"),
+        (MarkedParameter, "Parameter containing:\nParameter(MarkedParameter([1., 2.]))"),
+    ],
+)
+def test_the_class_is_named(cls, text):
+    x = alias(wrap(np.array([1, 2], np.float32)), cls)
+    assert repr(x) == text
+    assert repr(x.requires_grad_()) == text.replace("2.]", "2.], requires_grad=True")
+
+
+def test_the_default_dtype_decides_what_is_named():
+    x = wrap(np.array([1, 2], np.float32))
+    set_default_dtype(float64)
+    try:
+        assert repr(x) == "tensor([1., 2.], dtype=torch.float32)"
+    finally:
+        set_default_dtype(float32)
+    assert repr(x) == "tensor([1., 2.])"
 
 
 def test_options_are_restored_even_after_an_error():

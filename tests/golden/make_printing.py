@@ -1,12 +1,13 @@
 """Write printing.json: arrays, options, and the text torch prints for them.  Run with torch installed.
 
-Every case holds the array (base64 of its bytes, shape, dtype; bfloat16 as its 16 bits), the print options, the
-default dtype, what else the repr is told (grad_fn, requires_grad, prefix), and torch's text.
+Every case holds the array (base64 of its bytes under zlib, shape, dtype; bfloat16 as its 16 bits), the print options,
+the default dtype, what else the repr is told (grad_fn, requires_grad, prefix), and the text of torch.
 """
 
 import base64
 import json
 import random
+import zlib
 from pathlib import Path
 
 import torch
@@ -108,7 +109,7 @@ def record(tensor, options, default_dtype, history):
         text = repr(tensor)
     torch.set_default_dtype(torch.float32)
     return {
-        "data": base64.b64encode(raw).decode(),
+        "data": base64.b64encode(zlib.compress(raw, 9)).decode(),
         "shape": list(tensor.shape),
         "dtype": str(tensor.dtype).removeprefix("torch."),
         "options": options,

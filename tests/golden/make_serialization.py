@@ -1,4 +1,4 @@
-"""Write serialization_*.pt, files by torch's own torch.save, and serialization_names.json.  Run with torch installed."""
+"""Write serialization_*.pt, files by torch.save itself, and serialization_names.json.  Run with torch installed."""
 
 import inspect
 import json
@@ -66,7 +66,9 @@ def training_state():
 
 def whole_module():
     torch.manual_seed(1)
-    model = nn.Sequential(OrderedDict(first=nn.Linear(3, 4), act=nn.ReLU(), norm=nn.BatchNorm1d(4), last=nn.Linear(4, 2)))
+    model = nn.Sequential(
+        OrderedDict(first=nn.Linear(3, 4), act=nn.ReLU(), norm=nn.BatchNorm1d(4), last=nn.Linear(4, 2))
+    )
     x = torch.randn(5, 3)
     model.eval()
     return {"model": model, "x": x, "y": model(x).detach()}

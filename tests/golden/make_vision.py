@@ -94,7 +94,6 @@ def seeds(expression):
     return (0, 1) if "Random" in expression or "Jitter" in expression else (0,)
 
 
-
 def arrays():
     rng = np.random.default_rng(0)
     colour = rng.integers(0, 256, (17, 13, 3), dtype=np.uint8)

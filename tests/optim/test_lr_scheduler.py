@@ -17,12 +17,14 @@ def optimizer(lr=0.1, **options):
     return torch.optim.SGD([torch.ones(2, requires_grad=True)], lr=lr, **options)
 
 
+@pytest.mark.filterwarnings("ignore:Detected call")  # nested schedules are stepped when they are made
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedules_are_torchs(name):
     rows, _ = trace(torch, L, SCHEDULES[name], name)
     np.testing.assert_allclose(rows, GOLDEN["schedule " + name], rtol=1e-15, atol=0)
 
 
+@pytest.mark.filterwarnings("ignore:Detected call")  # nested schedules are stepped when they are made
 @pytest.mark.parametrize("name", SCHEDULES)
 def test_schedules_resume(name):
     rows, _ = trace(torch, L, SCHEDULES[name], name, resume_at=11)
@@ -49,16 +51,8 @@ def test_last_lr_and_state():
     assert s.get_last_lr() == [0.05]
     assert o.param_groups[0]["initial_lr"] == 0.1
     state = s.state_dict()
-    assert sorted(state) == [
-        "_is_initial",
-        "_last_lr",
-        "_step_count",
-        "base_lrs",
-        "gamma",
-        "last_epoch",
-        "step_size",
-    ] or ("_get_lr_called_within_step" in state)
-    assert "optimizer" not in state
+    names = ["_get_lr_called_within_step", "_is_initial", "_last_lr", "_step_count"]
+    assert sorted(state) == [*names, "base_lrs", "gamma", "last_epoch", "step_size"]
 
 
 def test_a_tensor_learning_rate_keeps_its_identity():

@@ -73,7 +73,7 @@ def test_an_interrupt(target):
 
 
 def test_folders_that_cannot_work(tmp_path):
-    with pytest.raises(RuntimeError, match="Parent directory .*missing does not exist"):
+    with pytest.raises(RuntimeError, match=r"Parent directory .*missing does not exist"):
         save([], tmp_path / "missing" / "model.pt")
     with pytest.raises(RuntimeError, match="invalid file name"):
         save([], tmp_path)

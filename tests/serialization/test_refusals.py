@@ -141,7 +141,11 @@ def test_the_good_tensor_of_the_table_loads():
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        (b"K\x00K\x04\x85", b"K\x01K\x04\x85", "storage offset 1.*requiring a storage size of 20 are out of bounds.*16"),
+        (
+            b"K\x00K\x04\x85",
+            b"K\x01K\x04\x85",
+            "storage offset 1.*requiring a storage size of 20 are out of bounds.*16",
+        ),
         (b"K\x00K\x04\x85", b"J\xff\xff\xff\xffK\x04\x85", "invalid storage offset -1"),
         (b"K\x04\x85", b"K\x05\x85", "out of bounds for storage of size 16"),
         (b"K\x04\x85", b"J\xff\xff\xff\xff\x85", "negative dimension"),
@@ -168,7 +172,11 @@ def test_a_bool_is_0_or_1_whatever_the_file_says():
 
 @pytest.mark.parametrize(
     ("path", "kind"),
-    [("torch._utils _rebuild_qtensor", "quantized"), ("torch QInt8Storage", "quantized"), ("torch float8_e5m2", "float8")],
+    [
+        ("torch._utils _rebuild_qtensor", "quantized"),
+        ("torch QInt8Storage", "quantized"),
+        ("torch float8_e5m2", "float8"),
+    ],
 )
 def test_what_torch_has_and_we_do_not(path, kind):
     module, name = path.split()

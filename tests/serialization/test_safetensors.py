@@ -120,5 +120,5 @@ def test_models_with_shared_tensors(tmp_path):
     assert safetensors.load_model(model, path) == (set(), [])
     assert model.loaded["a"]._array.tolist() == [3.0, 3.0]
     safetensors.save_file({"z": wrap(np.zeros(1))}, path)
-    with pytest.raises(RuntimeError, match='Missing key.*"a".*\n.*Unexpected key.*"z"'):
+    with pytest.raises(RuntimeError, match=r'Missing key.*"a".*\n.*Unexpected key.*"z"'):
         safetensors.load_model(model, path)

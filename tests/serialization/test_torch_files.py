@@ -1,7 +1,9 @@
 """Files that torch wrote (tests/golden/make_serialization.py), loaded here, and written again as torch writes them."""
 
+import importlib
 import io
 import json
+import pickle
 import zipfile
 from collections import Counter, OrderedDict
 from pathlib import Path
@@ -10,13 +12,17 @@ import numpy as np
 import pytest
 
 import rushlight
+import rushlight.nn.functional
+import rushlight.serialization.storages
+import rushlight.utils.data
 from rushlight.core import dtype as dtypes
 from rushlight.core.device import device
 from rushlight.core.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.serialization import get_unsafe_globals_in_checkpoint, load, save
-from rushlight.serialization.names import from_torch, to_torch
+from rushlight.serialization.full_unpickler import full_unpickler
+from rushlight.serialization.names import to_torch
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 EVERY_WAY = [{}, {"weights_only": False}, {"mmap": True}, {"map_location": "cpu"}]
@@ -146,20 +152,54 @@ def test_records_of_an_old_file_saved_again(tmp_path):
     assert again["view"]._storage is again["base"]._storage
 
 
+def class_named(path):
+    """What a file that names torch's class at `path` loads here."""
+    module, _, name = path.rpartition(".")
+    data = b"\x80\x02c" + f"{module}\n{name}\n.".encode()
+    return full_unpickler(pickle, io.BytesIO(data), lambda saved_id: None, {}).load()
+
+
+@pytest.mark.parametrize(
+    ("path", "ours"),
+    [
+        ("torch.nn.functional.relu", "rushlight.nn.functional.relu"),
+        ("torch._C._nn.gelu", "rushlight.nn.functional.gelu"),
+        ("torch._C._VariableFunctionsClass", "rushlight"),
+        ("torch._C.TensorBase", "rushlight.Tensor"),
+        ("torch.autograd.grad_mode.no_grad", "rushlight.no_grad"),
+        ("torch.utils.data.dataset.TensorDataset", "rushlight.utils.data.TensorDataset"),
+        ("torch.FloatStorage", "rushlight.serialization.storages.storage_type('FloatStorage')"),
+        ("torch.long", "rushlight.int64"),
+        ("torch.bool", "rushlight.bool"),
+    ],
+)
+def test_what_torchs_names_stand_for(path, ours):
+    assert class_named(path) is eval(ours, {"rushlight": rushlight})
+
+
+@pytest.mark.parametrize("path", ["torch.QInt8Storage", "torch.nn.modules.linear.NoSuchLayer", "torch.no.such.module"])
+def test_what_torch_has_and_we_do_not(path):
+    with pytest.raises(NotImplementedError, match=path.rpartition(".")[2]):
+        class_named(path)
+
+
+def test_functions_travel_under_torchs_names():
+    buffer = io.BytesIO()
+    save([rushlight.nn.functional.relu, rushlight.no_grad], buffer)
+    buffer.seek(0)
+    assert get_unsafe_globals_in_checkpoint(buffer) == ["torch.autograd.grad_mode.no_grad", "torch.nn.functional.relu"]
+    buffer.seek(0)
+    assert load(buffer, weights_only=False) == [rushlight.nn.functional.relu, rushlight.no_grad]
+
+
 def test_class_paths_are_torchs():
     paths = json.loads((GOLDEN / "serialization_names.json").read_text())
     checked = 0
     for public, theirs in paths.items():
         package, _, name = public.rpartition(".")
-        ours = getattr(_import("rushlight" + package.removeprefix("torch")), name, None)
+        ours = getattr(importlib.import_module("rushlight" + package.removeprefix("torch")), name, None)
         if isinstance(ours, type) and ours.__module__.startswith("rushlight."):
             assert ".".join(to_torch(ours.__module__, ours.__qualname__)) == theirs
-            assert from_torch(*theirs.rsplit(".", 1)) == (ours.__module__, ours.__qualname__)
+            assert class_named(theirs) is ours
             checked += 1
     assert checked > 100
-
-
-def _import(name):
-    import importlib
-
-    return importlib.import_module(name)

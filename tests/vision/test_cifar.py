@@ -113,7 +113,9 @@ def test_items(Small10, tmp_path):
     changed = Small10(str(tmp_path), train=False, transform=transform, target_transform=lambda target: -target)
     pixels, target = changed[3]
     assert target == -9
-    expected = (images(6)[3].reshape(3, 32, 32).astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(0.5)
+    expected = (images(6)[3].reshape(3, 32, 32).astype(np.float32) / np.float32(255) - np.float32(0.5)) / np.float32(
+        0.5
+    )
     np.testing.assert_array_equal(pixels.numpy(), expected)
 
 
@@ -179,5 +181,6 @@ def test_repr(Small10, tmp_path):
     data = Small10(str(tmp_path), train=False, transform=transform, target_transform=transforms.Lambda(abs))
     assert repr(data) == (
         f"Dataset CIFAR10\n    Number of datapoints: {ROWS}\n    Root location: {tmp_path}\n    Split: Test\n"
-        "    StandardTransform\nTransform: Compose(\n               ToTensor()\n           )\nTarget transform: Lambda()"
+        "    StandardTransform\nTransform: Compose(\n               ToTensor()\n           )\n"
+        "Target transform: Lambda()"
     )

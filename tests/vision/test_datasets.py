@@ -123,6 +123,11 @@ def test_fake_data():
     np.testing.assert_array_equal(image.numpy(), again[0].numpy())
     assert target == again[1]
     assert data[1][0].tolist() != image.tolist()
+    # torchvision 0.28's
+    plain = FakeData(size=5, image_size=(3, 6, 4))
+    assert [target for _, target in (plain[index] for index in range(5))] == [9, 6, 0, 2, 1]
+    assert np.asarray(plain[1][0]).sum() == 8942
+    assert plain[0][0].getpixel((0, 0)) == (225, 191, 85)
     with pytest.raises(IndexError, match="FakeData index out of range"):
         data[5]
 
@@ -154,13 +159,17 @@ def test_image_folder(pictures):
 
 
 def test_dataset_folder_with_its_own_files(pictures):
-    data = DatasetFolder(str(pictures), loader=os.path.basename, is_valid_file=lambda path: path.endswith((".txt", "g")))
+    data = DatasetFolder(
+        str(pictures), loader=os.path.basename, is_valid_file=lambda path: path.endswith((".txt", "g"))
+    )
     assert [data[index] for index in range(len(data))] == [("b.png", 0), ("readme.txt", 1)]
 
 
 def test_class_without_files(pictures):
     (pictures / "eel").mkdir()
-    with pytest.raises(FileNotFoundError, match=r"Found no valid file for the classes eel. Supported extensions are: .jpg"):
+    with pytest.raises(
+        FileNotFoundError, match=r"Found no valid file for the classes eel. Supported extensions are: .jpg"
+    ):
         ImageFolder(pictures)
     assert ImageFolder(pictures, allow_empty=True).classes == ["cat", "dog", "eel"]
 

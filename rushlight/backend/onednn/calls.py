@@ -12,7 +12,7 @@ import numpy as np
 
 from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock
-from .primitives import DST, SCRATCHPAD, SRC, Owned, create, engine, reorder_desc, size_bytes, wanted_desc
+from .primitives import DST, SCRATCHPAD, SRC, Owned, create, engine, equal, reorder_desc, size_bytes, wanted_desc
 
 __all__ = ["FLOAT32", "Call", "address", "start_over", "thread"]
 
@@ -44,9 +44,9 @@ class Call:
     """
 
     __slots__ = (
+        "_arena",
         "_execute",
         "_kept",
-        "_last",
         "_memories",
         "_restore_threads",
         "_results",
@@ -61,7 +61,7 @@ class Call:
         self._set_handle = load_holding_lock().dnnl_memory_set_data_handle
         self._set_threads = load_holding_lock().omp_set_num_threads
         self._restore_threads = thread.restore_threads
-        self._memories, self._last, self._temporaries, self._kept = [], [], [], []
+        self._memories, self._temporaries, self._kept = [], [], [thread.stream()]
         self._results = tuple(result[2:] for result in results)
         arguments, before, after = [], [], []
         for kind, layout in inputs:
@@ -80,22 +80,19 @@ class Call:
 
     def __call__(self, *inputs: np.ndarray):
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
-        last, slot = self._last, 0
-        for array in (*inputs, *results):
-            pointer = _pointer_at(id(array) + _DATA).value
-            if pointer != last[slot]:
-                self._set_handle(self._memories[slot], pointer)
-                last[slot] = pointer
-            slot += 1
-        if self._restore_threads:
-            self._set_threads(1)
-        failure = 0
-        for step in self._steps:
-            failure = self._execute(*step) or failure
-        if self._restore_threads:
-            self._set_threads(self._restore_threads)
-        if failure:
-            check(failure, "dnnl_primitive_execute")
+        set_handle = self._set_handle
+        for memory, array in zip(self._memories, (*inputs, *results), strict=True):
+            set_handle(memory, _pointer_at(id(array) + _DATA).value)
+        try:
+            if self._restore_threads:
+                self._set_threads(1)
+            for step in self._steps:
+                status = self._execute(*step)
+                if status:
+                    check(status, "dnnl_primitive_execute")
+        finally:
+            if self._restore_threads:
+                self._set_threads(self._restore_threads)
         return results[0] if len(results) == 1 else tuple(results)
 
     def _slot(self, desc: Owned, kind: int, layout: Owned):
@@ -103,9 +100,8 @@ class Call:
         wanted = wanted_desc(desc, kind)
         outside = self._memory(layout.value)
         self._memories.append(outside)
-        self._last.append(0)
-        same = load().dnnl_memory_desc_equal(wanted, layout.value)
-        return outside, outside if same else self._temporary(wanted), wanted
+        inside = outside if equal(wanted, layout.value) else self._temporary(wanted)
+        return outside, inside, wanted
 
     def _memory(self, layout: int) -> int:
         memory = create("memory", layout, engine(), None)
@@ -126,14 +122,16 @@ class Call:
         primitive = create("primitive", desc.value)
         table = (_Argument * len(arguments))(*arguments)
         self._kept += (primitive, table)
-        return primitive.value, thread.stream(), len(arguments), ctypes.addressof(table)
+        return primitive.value, self._kept[0].value, len(arguments), ctypes.addressof(table)
 
     def temporary_bytes(self) -> int:
         """Memory needed during the call, besides the arrays."""
         return sum(_aligned(size) for _, size in self._temporaries)
 
-    def move_temporaries(self, start: int) -> None:
-        """Put the temporaries one after another from the address `start`."""
+    def move_temporaries(self, arena: np.ndarray) -> None:
+        """Put the temporaries one after another into `arena`, and keep it alive."""
+        self._arena = arena
+        start = _aligned(address(arena))
         for memory, size in self._temporaries:
             if size:
                 check(self._set_handle(memory, start), "dnnl_memory_set_data_handle")
@@ -169,11 +167,11 @@ class _Thread(threading.local):
         call = self.calls[signature] = (available() and build(*signature[1:])) or False
         return call
 
-    def stream(self) -> int:
-        """The handle of the thread's stream."""
+    def stream(self) -> Owned:
+        """The thread's stream."""
         if self._stream is None:
             self._stream = create("stream", engine(), _STREAM_IN_ORDER)
-        return self._stream.value
+        return self._stream
 
     def place(self, call: Call) -> None:
         """Give a new call its temporaries, in a larger arena if it needs more than any call before."""
@@ -182,8 +180,8 @@ class _Thread(threading.local):
             self._arena = np.empty(room, np.uint8)
             for other in self.calls.values():
                 if other:
-                    other.move_temporaries(_aligned(address(self._arena)))
-        call.move_temporaries(_aligned(address(self._arena)))
+                    other.move_temporaries(self._arena)
+        call.move_temporaries(self._arena)
 
     @contextmanager
     def sized_for(self, multiply_adds: int):

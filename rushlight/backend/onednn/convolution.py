@@ -38,9 +38,18 @@ _DIRECT = 1
 
 def conv_forward(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of x with weight, plus bias (or None)."""
-    if not (x.dtype is FLOAT32 and weight.dtype is FLOAT32 and (bias is None or bias.dtype is FLOAT32)):
+    if not (x.dtype == FLOAT32 and weight.dtype == FLOAT32 and (bias is None or bias.dtype == FLOAT32)):
         return NotImplemented
-    signature = ("conv_forward", x.shape, weight.shape, bias is not None, stride, padding, dilation, groups)
+    signature = (
+        "conv_forward",
+        x.shape,
+        weight.shape,
+        None if bias is None else bias.shape,
+        stride,
+        padding,
+        dilation,
+        groups,
+    )
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _forward)
@@ -55,7 +64,7 @@ def conv_forward(x, weight, bias, stride, padding, dilation, groups):
 
 def conv_backward_input(g, weight, input_shape, stride, padding, dilation, groups):
     """Gradient with respect to the input, of input_shape, for the gradient g of the output."""
-    if not (g.dtype is FLOAT32 and weight.dtype is FLOAT32):
+    if not (g.dtype == FLOAT32 and weight.dtype == FLOAT32):
         return NotImplemented
     signature = ("conv_backward_input", g.shape, weight.shape, input_shape, stride, padding, dilation, groups)
     call = calls.thread.calls.get(signature)
@@ -70,7 +79,7 @@ def conv_backward_input(g, weight, input_shape, stride, padding, dilation, group
 
 def conv_backward_weight(g, x, weight_shape, stride, padding, dilation, groups, with_bias):
     """Gradient with respect to the weight, of weight_shape; with_bias: the pair (of the weight, of the bias)."""
-    if not (g.dtype is FLOAT32 and x.dtype is FLOAT32):
+    if not (g.dtype == FLOAT32 and x.dtype == FLOAT32):
         return NotImplemented
     signature = ("conv_backward_weight", g.shape, x.shape, weight_shape, stride, padding, dilation, groups, with_bias)
     call = calls.thread.calls.get(signature)
@@ -84,15 +93,15 @@ def conv_backward_weight(g, x, weight_shape, stride, padding, dilation, groups, 
 
 
 # -- what is done once per signature -----------------------------------------------------------------------------------
-def _forward(x_shape, weight_shape, with_bias, stride, padding, dilation, groups):
+def _forward(x_shape, weight_shape, bias_shape, stride, padding, dilation, groups):
     geometry = _Geometry(x_shape, weight_shape, stride, padding, dilation, groups)
-    if not geometry.valid:
+    if not geometry.valid or bias_shape not in (None, weight_shape[:1]):
         return None
     inputs = [(SRC, plain(x_shape)), (WEIGHTS, plain(geometry.weight_shape))]
-    if with_bias:
-        inputs.append((BIAS, plain(weight_shape[:1])))
+    if bias_shape is not None:
+        inputs.append((BIAS, plain(bias_shape)))
     with calls.thread.sized_for(geometry.multiply_adds):
-        desc = geometry.forward(with_bias)
+        desc = geometry.forward(bias_shape is not None)
         return desc and Call(desc, inputs, [(DST, plain(geometry.out_shape), geometry.out_shape, FLOAT32)])
 
 
@@ -116,12 +125,10 @@ def _backward_weight(g_shape, x_shape, weight_shape, stride, padding, dilation, 
         return None
     # LeNet's second layer (6 channels): 24 us channels-last, 35 blocked.
     src, weights, dst = geometry.layouts(channels_last if 4 < geometry.channels < 16 else any_layout)
-    bias = plain(weight_shape[:1])
     results = [(DIFF_WEIGHTS, plain(geometry.weight_shape), weight_shape, FLOAT32)]
+    bias = plain(weight_shape[:1]) if with_bias else None
     if with_bias:
         results.append((DIFF_BIAS, bias, weight_shape[:1], FLOAT32))
-    else:
-        bias = None
     with calls.thread.sized_for(geometry.multiply_adds):
         hint = geometry.forward(with_bias)
         desc = hint and primitive_desc(

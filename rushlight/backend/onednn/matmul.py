@@ -24,7 +24,7 @@ def matmul(x, y):
 
     NotImplemented for everything else, and where oneDNN is missing.
     """
-    if not (x.dtype is FLOAT32 and y.dtype is FLOAT32 and x.ndim == 2 == y.ndim):
+    if not (x.dtype == FLOAT32 and y.dtype == FLOAT32 and x.ndim == 2 == y.ndim):
         return NotImplemented
     if x.size * y.shape[1] < _WORTHWHILE_MULTIPLY_ADDS or x.shape[1] != y.shape[0]:
         return NotImplemented

@@ -48,7 +48,7 @@ def max_pool_forward(x, kernel, stride, padding, dilation, ceil_mode=False):
 
     NotImplemented also for an x with nan or -inf: oneDNN passes over them, where torch's maximum is nan or -inf.
     """
-    if x.dtype is not FLOAT32:
+    if x.dtype != FLOAT32:
         return NotImplemented
     signature = ("max_pool_forward", x.shape, kernel, stride, padding, dilation, ceil_mode)
     call = calls.thread.calls.get(signature)
@@ -61,15 +61,16 @@ def max_pool_forward(x, kernel, stride, padding, dilation, ceil_mode=False):
 
 def max_pool_backward(g, workspace, input_shape, kernel, stride, padding, dilation, ceil_mode=False):
     """Gradient with respect to the input, for the gradient g of y and the workspace of max_pool_forward."""
-    if g.dtype is not FLOAT32:
+    if g.dtype != FLOAT32:
         return NotImplemented
-    signature = ("max_pool_backward", g.shape, workspace.dtype, input_shape, kernel, stride, padding, dilation, ceil_mode)
+    places = (workspace.shape, workspace.dtype)
+    signature = ("max_pool_backward", g.shape, places, input_shape, kernel, stride, padding, dilation, ceil_mode)
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _max_backward)
     if not call:
         return NotImplemented
-    return call(g if g.flags.c_contiguous else np.ascontiguousarray(g), workspace)
+    return call(g if g.flags.c_contiguous else np.ascontiguousarray(g), np.ascontiguousarray(workspace))
 
 
 def max_pool_indices(workspace, input_shape, kernel, stride, padding, dilation):
@@ -86,7 +87,7 @@ def max_pool_indices(workspace, input_shape, kernel, stride, padding, dilation):
 
 def avg_pool_forward(x, kernel, stride, padding, ceil_mode=False, count_include_pad=True):
     """The windows' means; count_include_pad counts the padding's zeros as elements."""
-    if x.dtype is not FLOAT32:
+    if x.dtype != FLOAT32:
         return NotImplemented
     signature = ("avg_pool_forward", x.shape, kernel, stride, padding, ceil_mode, count_include_pad)
     call = calls.thread.calls.get(signature)
@@ -99,7 +100,7 @@ def avg_pool_forward(x, kernel, stride, padding, ceil_mode=False, count_include_
 
 def avg_pool_backward(g, input_shape, kernel, stride, padding, ceil_mode=False, count_include_pad=True):
     """Gradient with respect to the input, of input_shape, for the gradient g of the means."""
-    if g.dtype is not FLOAT32:
+    if g.dtype != FLOAT32:
         return NotImplemented
     signature = ("avg_pool_backward", g.shape, input_shape, kernel, stride, padding, ceil_mode, count_include_pad)
     call = calls.thread.calls.get(signature)
@@ -132,11 +133,11 @@ def _max_forward(x_shape, kernel, stride, padding, dilation, ceil_mode):
         return None
 
 
-def _max_backward(g_shape, workspace_dtype, x_shape, kernel, stride, padding, dilation, ceil_mode):
+def _max_backward(g_shape, places, x_shape, kernel, stride, padding, dilation, ceil_mode):
     geometry = _Geometry(x_shape, kernel, stride, padding, dilation, ceil_mode)
-    if not geometry.valid or geometry.out_shape != g_shape:
+    data_type = next((number for number, dtype in _WORKSPACES if places == (g_shape, dtype)), None)
+    if not geometry.valid or geometry.out_shape != g_shape or data_type is None:
         return None
-    data_type = next(number for number, dtype in _WORKSPACES if dtype == workspace_dtype)
     inputs = [(DIFF_DST, plain(g_shape)), (WORKSPACE, plain(g_shape, data_type))]
     with calls.thread.sized_for(geometry.work):
         desc = geometry.backward(_MAX)

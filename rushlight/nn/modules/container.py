@@ -7,7 +7,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, ValuesView
 from itertools import chain
-from typing import Any
+from typing import Any, Self
 
 from .module import Module, _indent
 
@@ -17,7 +17,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 class Container(Module):
     """A module with the given submodules; torch deprecates it in favour of `Module`."""
 
-    def __init__(self, **kwargs: Module) -> None:
+    def __init__(self, **kwargs: Module) -> Self:
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
@@ -85,7 +85,7 @@ class Sequential(_Numbered):
     )
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Any) -> Self:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named = args[0].items()
@@ -108,7 +108,7 @@ class Sequential(_Numbered):
         _require_sequential(other)
         return Sequential(*self, *other)
 
-    def __iadd__(self, other: Sequential) -> Sequential:
+    def __iadd__(self, other: Sequential) -> Self:
         _require_sequential(other)
         return self.extend(other)
 
@@ -119,7 +119,7 @@ class Sequential(_Numbered):
     def __rmul__(self, other: int) -> Sequential:
         return self * other
 
-    def __imul__(self, other: int) -> Sequential:
+    def __imul__(self, other: int) -> Self:
         self._require_factor(other)
         return self.extend(list(self) * (other - 1))
 
@@ -153,7 +153,7 @@ def _require_sequential(other: Any) -> None:
 class ModuleList(_Numbered):
     """A list of modules, all registered. Runs of equal members are printed as one line, ``(0-2): 3 x ...``."""
 
-    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+    def __init__(self, modules: Iterable[Module] | None = None) -> Self:
         super().__init__()
         if modules is not None:
             self.extend(modules)
@@ -166,7 +166,7 @@ class ModuleList(_Numbered):
     def __add__(self, other: Iterable[Module]) -> ModuleList:
         return ModuleList(chain(self, other))
 
-    def __iadd__(self, modules: Iterable[Module]) -> ModuleList:
+    def __iadd__(self, modules: Iterable[Module]) -> Self:
         return self.extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
@@ -207,7 +207,7 @@ class ModuleDict(Module):
 
     _modules: dict[str, Module]
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> Self:
         super().__init__()
         if modules is not None:
             self.update(modules)

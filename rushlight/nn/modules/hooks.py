@@ -158,7 +158,7 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call ``hook(module, grad_input, grad_output) -> None or grad_input`` when a module's input gradients are known."""
+    """Call ``hook(module, grad_input, grad_output) -> None or grad_input`` when a call's input gradients are known."""
     global _global_is_full_backward_hook
     _require_one_kind(_global_is_full_backward_hook, True, "as a global Module hook")
     _global_is_full_backward_hook = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping
-from typing import Any
+from typing import Any, Self
 
 from rushlight.core.tensor import Tensor
 from rushlight.nn.parameter import Parameter
@@ -33,7 +33,7 @@ def _describe(label: Any, value: Any, element: str) -> str:
 class ParameterList(Module):
     """A list of parameters, all registered; tensors that are put in become parameters."""
 
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
+    def __init__(self, values: Iterable[Any] | None = None) -> Self:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -59,7 +59,7 @@ class ParameterList(Module):
     def __iter__(self) -> Iterator[Any]:
         return (self[position] for position in range(len(self)))
 
-    def __iadd__(self, parameters: Iterable[Any]) -> ParameterList:
+    def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
     def append(self, value: Any) -> ParameterList:
@@ -89,7 +89,7 @@ class ParameterDict(Module):
     ``parameters``: pairs of name and value, or a mapping; a plain mapping is taken in order of its names.
     """
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: Any = None) -> Self:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -130,7 +130,9 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The value of a name, or the default."""
-        return self[key] if key in self else default
+        if key not in self:
+            return default
+        return self[key]
 
     def pop(self, key: str) -> Any:
         """Take out and return the value of a name."""
@@ -187,7 +189,7 @@ class ParameterDict(Module):
         merged.update(self)
         return merged
 
-    def __ior__(self, other: Any) -> ParameterDict:
+    def __ior__(self, other: Any) -> Self:
         self.update(other)
         return self
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rushlight import ops
 from rushlight.core.dtype import float64
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import Tensor, wrap
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -66,7 +66,32 @@ def _collate_function(sample, collate_fn_map):
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
-    return ops.stack(tuple(batch), 0)
+    return wrap(_stack_arrays(batch)) if _are_plain(batch) else ops.stack(tuple(batch), 0)
+
+
+def _are_plain(batch) -> bool:
+    """Tensors of one shape (not 0-d) and dtype, without a gradient: their arrays can be stacked as they are."""
+    first = batch[0]._array
+    return (
+        type(first) is np.ndarray
+        and first.ndim > 0
+        and all(
+            type(tensor) is Tensor
+            and tensor._array.shape == first.shape
+            and tensor._array.dtype == first.dtype
+            and not tensor.requires_grad
+            for tensor in batch
+        )
+    )
+
+
+def _stack_arrays(batch) -> np.ndarray:
+    # Half the time of np.stack for four CIFAR images. `out`, because the result must be contiguous whatever they are.
+    arrays = [tensor._array for tensor in batch]
+    first = arrays[0]
+    out = np.empty((len(arrays), *first.shape), first.dtype)
+    np.concatenate(arrays, out=out.reshape(len(arrays) * first.shape[0], *first.shape[1:]))
+    return out
 
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
@@ -80,10 +105,17 @@ def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
 
 
 def collate_float_fn(batch, *, collate_fn_map=None):
+    if set(map(type, batch)) == {float}:
+        return wrap(np.array(batch, np.float64))
     return ops.tensor(batch, dtype=float64)
 
 
 def collate_int_fn(batch, *, collate_fn_map=None):
+    try:
+        if set(map(type, batch)) == {int}:
+            return wrap(np.array(batch, np.int64))
+    except OverflowError:
+        pass  # ops.tensor says what torch says
     return ops.tensor(batch)
 
 

@@ -207,9 +207,7 @@ class DataLoader(Generic[_T_co]):
 
 def _check_worker_options(num_workers, timeout, prefetch_factor, persistent_workers) -> None:
     if num_workers < 0:
-        raise ValueError(
-            "num_workers option should be non-negative; use num_workers=0 to disable multiprocessing."
-        )
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
     if timeout < 0:
         raise ValueError("timeout option should be non-negative")
     if num_workers == 0 and prefetch_factor is not None:
@@ -248,9 +246,7 @@ def _check_batching(batch_size, shuffle, sampler, batch_sampler, drop_last) -> N
                 "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
             )
     elif batch_size is None and drop_last:
-        raise ValueError(
-            "batch_size=None option disables auto-batching and is mutually exclusive with drop_last"
-        )
+        raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
 
 def _checked_context(context, num_workers: int):

@@ -106,9 +106,7 @@ class StackDataset(Dataset):
         columns = [_load_samples(dataset, indices) for dataset in self._columns()]
         for column in columns:
             if len(column) != len(indices):
-                raise ValueError(
-                    f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}"
-                )
+                raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(column)}")
         return [self._sample(row) for row in zip(*columns, strict=True)]
 
     def __len__(self) -> int:
@@ -160,7 +158,7 @@ class ChainDataset(IterableDataset):
     def _streams(self):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")
+                raise AssertionError("ChainDataset only supports IterableDataset")  # noqa: TRY004 (torch's type)
             yield dataset
 
     def __iter__(self):

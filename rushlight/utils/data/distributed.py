@@ -51,9 +51,7 @@ class DistributedSampler(Sampler[_T_co]):
     def __iter__(self) -> Iterator[_T_co]:
         indices = self._fit(self._order())
         if len(indices) != self.total_size:
-            raise AssertionError(
-                f"Number of indices ({len(indices)}) does not match total_size ({self.total_size})"
-            )
+            raise AssertionError(f"Number of indices ({len(indices)}) does not match total_size ({self.total_size})")
         return iter(indices[self.rank : self.total_size : self.num_replicas])
 
     def _order(self) -> list[int]:
@@ -80,7 +78,5 @@ def _process_group():
     """`rushlight.distributed` if the program uses it; that layer lies above this one, so it is not imported here."""
     module = sys.modules.get("rushlight.distributed")
     if module is None:
-        raise ValueError(
-            "Default process group has not been initialized, please make sure to call init_process_group."
-        )
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
     return module

@@ -111,13 +111,12 @@ class WeightedRandomSampler(Sampler[int]):
     The weights need not sum to one. Without replacement no index comes twice.
     """
 
-    def __init__(
-        self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator=None
-    ) -> None:
+    def __init__(self, weights: Sequence[float], num_samples: int, replacement: bool = True, generator=None) -> None:
         if not _is_positive_int(num_samples):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
-            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+            message = f"replacement should be a boolean value, but got replacement={replacement}"
+            raise ValueError(message)  # noqa: TRY004 (torch's type)
         self.weights = ops.as_tensor(weights, dtype=float64)
         if len(self.weights.shape) != 1:
             shape = tuple(self.weights.shape)
@@ -145,7 +144,8 @@ class BatchSampler(Sampler[list[int]]):
         if not _is_positive_int(batch_size):
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
         if not isinstance(drop_last, bool):
-            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+            message = f"drop_last should be a boolean value, but got drop_last={drop_last}"
+            raise ValueError(message)  # noqa: TRY004 (torch's type)
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last

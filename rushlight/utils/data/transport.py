@@ -45,7 +45,14 @@ def _reduce_tensor(tensor: Tensor):
     array, memory = _memory(tensor._array)
     dtype = array.dtype.str if array.dtype.isbuiltin == 1 else array.dtype
     strides = None if array.flags.c_contiguous else array.strides
-    return _rebuild_tensor, (type(tensor), pickle.PickleBuffer(memory), dtype, array.shape, strides, tensor.requires_grad)
+    return _rebuild_tensor, (
+        type(tensor),
+        pickle.PickleBuffer(memory),
+        dtype,
+        array.shape,
+        strides,
+        tensor.requires_grad,
+    )
 
 
 def _memory(array: np.ndarray):

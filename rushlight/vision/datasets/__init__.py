@@ -9,11 +9,11 @@ from rushlight.vision.datasets.vision import VisionDataset
 __all__ = [
     "CIFAR10",
     "CIFAR100",
+    "KMNIST",
+    "MNIST",
     "DatasetFolder",
     "FakeData",
     "FashionMNIST",
     "ImageFolder",
-    "KMNIST",
-    "MNIST",
     "VisionDataset",
 ]

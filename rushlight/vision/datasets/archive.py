@@ -218,7 +218,9 @@ def _is_damage(error):
     import zipfile
     import zlib
 
-    if isinstance(error, (EOFError, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zlib.error, UnicodeDecodeError)):
+    if isinstance(
+        error, (EOFError, gzip.BadGzipFile, lzma.LZMAError, tarfile.TarError, zlib.error, UnicodeDecodeError)
+    ):
         return True
     # bz2 raises a bare OSError, which the system's own errors are not
     return isinstance(error, zipfile.BadZipFile) or (isinstance(error, OSError) and error.errno is None)

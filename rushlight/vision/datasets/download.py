@@ -82,9 +82,7 @@ def download_from_mirrors(urls, root, filename, md5=None):
     raise DownloadError(f"Error downloading {filename}:\n" + "".join(answers))
 
 
-def download_and_extract_archive(
-    url, download_root, extract_root=None, filename=None, md5=None, remove_finished=False
-):
+def download_and_extract_archive(url, download_root, extract_root=None, filename=None, md5=None, remove_finished=False):
     """`download_url`, then `extract_archive` into `extract_root` (`download_root` where it is not given)."""
     from rushlight.vision.datasets.archive import extract_archive
 

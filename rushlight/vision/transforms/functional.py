@@ -116,7 +116,9 @@ def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size=None, a
     mode = as_mode(interpolation)
     if isinstance(size, (list, tuple)):
         if len(size) not in (1, 2):
-            raise ValueError(f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element tuple/list")
+            raise ValueError(
+                f"Size must be an int or a 1 or 2 element tuple/list, not a {len(size)} element tuple/list"
+            )
         if max_size is not None and len(size) != 1:
             raise ValueError(
                 "max_size should only be passed if size specifies the length of the smaller edge, "
@@ -182,9 +184,7 @@ def center_crop(img, output_size):
     return crop(img, top, left, crop_height, crop_width)
 
 
-def resized_crop(
-    img, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
-):
+def resized_crop(img, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True):
     """`crop`, then `resize`."""
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
@@ -247,9 +247,7 @@ def rotate(img, angle, interpolation=InterpolationMode.NEAREST, expand=False, ce
     return on_tensor.affine(img, matrix, mode.value, fill, expand)
 
 
-def affine(
-    img, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
-):
+def affine(img, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None):
     """The image turned clockwise by `angle` degrees, scaled, sheared by degrees (x, y) and moved by pixels (x, y)."""
     mode = as_mode(interpolation)
     if not isinstance(angle, (int, float)):

@@ -60,7 +60,9 @@ class Pad(nn.Module):
         if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
             raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
         if isinstance(padding, Sequence) and len(padding) not in (1, 2, 4):
-            raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element tuple")
+            raise ValueError(
+                f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(padding)} element tuple"
+            )
         self.padding = padding
         self.fill = fill
         self.padding_mode = padding_mode

@@ -66,9 +66,7 @@ def rotate(img, angle, code, expand, center, fill):
 def transform(img, kind, coefficients, code, fill):
     from PIL import Image
 
-    return check(img).transform(
-        img.size, Image.Transform[kind], coefficients, code, fillcolor=_fill(fill, img)
-    )
+    return check(img).transform(img.size, Image.Transform[kind], coefficients, code, fillcolor=_fill(fill, img))
 
 
 def pad(img, padding, fill, padding_mode):

@@ -8,7 +8,7 @@ from rushlight.vision.transforms.interpolation import InterpolationMode, as_mode
 
 
 class RandomRotation(nn.Module):
-    """The image turned by an angle uniform in `degrees` ((min, max), or a number for (-d, d)); see `functional.rotate`."""
+    """The image turned by an angle uniform in `degrees`, (min, max) or d for (-d, d); see `functional.rotate`."""
 
     def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=0):
         super().__init__()
@@ -119,7 +119,7 @@ class RandomPerspective(nn.Module):
 
     @staticmethod
     def get_params(width, height, distortion_scale):
-        """(the image's corners, where they come to lie): top left, top right, bottom right, bottom left, each [x, y]."""
+        """(the corners, where they come to lie): top left, top right, bottom right, bottom left, each [x, y]."""
         inward = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
 
         def near_start(axis):

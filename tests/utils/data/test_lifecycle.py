@@ -86,7 +86,9 @@ def drop_between_epochs(loader):
 
 
 def nest(loader):
-    assert [a[1].tolist() == b[1].tolist() for a in loader for b in loader] == [i == j for i in range(6) for j in range(6)]
+    assert [a[1].tolist() == b[1].tolist() for a in loader for b in loader] == [
+        i == j for i in range(6) for j in range(6)
+    ]
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -260,7 +262,9 @@ def test_a_killed_worker_is_reported(persistent, in_order):
     pidfd = os.pidfd_open(victim.pid)
     os.kill(victim.pid, signal.SIGKILL)
     assert has_died(pidfd)
-    with pytest.raises(RuntimeError, match=rf"DataLoader worker \(pid\(s\) {victim.pid}\) exited unexpectedly") as raised:
+    with pytest.raises(
+        RuntimeError, match=rf"DataLoader worker \(pid\(s\) {victim.pid}\) exited unexpectedly"
+    ) as raised:
         next(iterator)
     assert f"DataLoader worker (pid {victim.pid}) is killed by signal: Killed. " == str(raised.value.__cause__)
     assert not any(worker.is_alive() for worker in iterator._workers)

@@ -62,7 +62,7 @@ def test_epochs():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: list(Sampler()), NotImplementedError, ""),
+        (lambda: list(Sampler()), NotImplementedError, None),
         (lambda: RandomSampler("ab", replacement=1), TypeError, "replacement should be a boolean"),
         (lambda: RandomSampler("ab", num_samples=0), ValueError, "positive integer value, but got num_samples=0"),
         (lambda: RandomSampler([]), ValueError, "positive integer value, but got num_samples=0"),

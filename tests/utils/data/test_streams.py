@@ -31,7 +31,9 @@ framework = SimpleNamespace(
 
 def name(row):
     case = row["case"]
-    return ",".join(f"{key}={value}" for key, value in {**case, **case.get("arguments", {})}.items() if key != "arguments")
+    return ",".join(
+        f"{key}={value}" for key, value in {**case, **case.get("arguments", {})}.items() if key != "arguments"
+    )
 
 
 @pytest.mark.parametrize("row", DATA["cases"], ids=name)

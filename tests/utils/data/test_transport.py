@@ -61,7 +61,7 @@ def test_tensors(ends, name):
     _, received = there.receive()
     assert received._array.dtype == array.dtype
     np.testing.assert_array_equal(received._array, array, strict=True)
-    if name != "sliced":
+    if name not in ("sliced", "empty"):
         assert received._array.strides == array.strides
     received._array[...] = 1  # writable
 
@@ -76,7 +76,13 @@ def test_memory_and_rebuilding(name):
 
 @pytest.mark.parametrize(
     "message",
-    [None, (1, [2.5, "a"], {"b": b"c"}), "x" * (2 * LARGE), list(range(LARGE)), {"a": np.arange(5), "b": np.arange(LARGE)}],
+    [
+        None,
+        (1, [2.5, "a"], {"b": b"c"}),
+        "x" * (2 * LARGE),
+        list(range(LARGE)),
+        {"a": np.arange(5), "b": np.arange(LARGE)},
+    ],
     ids=["none", "containers", "long text", "long list", "arrays"],
 )
 def test_other_messages(ends, message):
@@ -153,6 +159,7 @@ def test_blocks_that_a_forked_process_may_still_read_are_not_used_again(ends):
 
 def test_a_closed_channel_holds_nothing_and_its_tensors_live_on():
     here, there = (Channel(end) for end in open_channel_pair())
+    gc.collect()
     before = descriptors()
     kept = [send(here, there, i) for i in range(10)]
     here.close()
@@ -165,7 +172,7 @@ def test_a_closed_channel_holds_nothing_and_its_tensors_live_on():
 
 def test_more_blocks_than_descriptors(ends, monkeypatch):
     here, there = ends
-    monkeypatch.setattr(blocks, "_max_mappings", lambda: len(blocks._mappings) + 3)
+    gc.collect()
     limit = len(blocks._mappings) + 3
     monkeypatch.setattr(blocks, "_max_mappings", lambda: limit)
     before = descriptors()

@@ -1,9 +1,8 @@
-"""Dropout. Each function does nothing unless ``training``; ``p`` is the probability to drop."""
+"""Dropout of elements, and of whole channels. ``p`` is the probability to drop; nothing happens unless ``training``."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 from rushlight.core.tensor import Tensor
 
@@ -11,23 +10,9 @@ from .operators import ops
 
 __all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
 
-
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each element with probability ``p``, and divide the others by ``1 - p``."""
-    _check_probability(p)
-    return (ops.dropout_ if inplace else ops.dropout)(input, p, training)
-
-
-def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Dropout that keeps mean and variance behind selu."""
-    _check_probability(p)
-    return (ops.alpha_dropout_ if inplace else ops.alpha_dropout)(input, p, training)
-
-
-def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """`alpha_dropout` of whole channels. Shape: (N, C, *)."""
-    _check_probability(p)
-    return (ops.feature_alpha_dropout_ if inplace else ops.feature_alpha_dropout)(input, p, training)
+dropout = ops.dropout
+alpha_dropout = ops.alpha_dropout
+feature_alpha_dropout = ops.feature_alpha_dropout
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -39,7 +24,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
             "batch dimension (i.e. 2D or 3D inputs)."
         )
-    return _by_sample(_feature_dropout(inplace), input, p, training, inplace, batched=input.dim() == 3)
+    return _drop_channels(input, p, training, inplace, batched=input.dim() == 3)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -54,14 +39,14 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
             "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
             stacklevel=2,
         )
-    return _feature_dropout(inplace)(input, p, training)
+    return _drop_channels(input, p, training, inplace, batched=True)
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each channel with probability ``p``. Shape: (N, C, D, H, W) or (C, D, H, W)."""
     _check_probability(p)
     _warn_about_rank("dropout3d", input.dim(), 3)
-    return _by_sample(_feature_dropout(inplace), input, p, training, inplace, batched=input.dim() == 5)
+    return _drop_channels(input, p, training, inplace, batched=input.dim() == 5)
 
 
 def _check_probability(p: float) -> None:
@@ -69,18 +54,12 @@ def _check_probability(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _feature_dropout(inplace: bool) -> Callable[..., Tensor]:
-    return ops.feature_dropout_ if inplace else ops.feature_dropout
-
-
-def _by_sample(
-    drop: Callable[..., Tensor], input: Tensor, p: float, training: bool, inplace: bool, batched: bool
-) -> Tensor:
+def _drop_channels(input: Tensor, p: float, training: bool, inplace: bool, batched: bool) -> Tensor:
     if batched:
-        return drop(input, p, training)
+        return ops.feature_dropout(input, p, training, inplace)
     if inplace:
-        return drop(input.unsqueeze_(0), p, training).squeeze_(0)
-    return drop(input.unsqueeze(0), p, training).squeeze(0)
+        return ops.feature_dropout(input.unsqueeze_(0), p, training, True).squeeze_(0)
+    return ops.feature_dropout(input.unsqueeze(0), p, training).squeeze(0)
 
 
 def _warn_about_rank(name: str, rank: int, dims: int) -> None:

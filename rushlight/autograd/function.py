@@ -1,0 +1,317 @@
+"""`autograd.Function`: an operator whose forward and backward the user writes.
+
+The context that `forward` and `backward` receive is the node of the call itself, as in torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..core.inplace import set_history
+from ..core.mode import no_grad, thread
+from ..core.node import Freed, Node
+from ..core.slow import _output_edge
+from ..core.storage import describe, storage_of, tick
+from ..core.tensor import Tensor, alias, wrap
+from .graph import Packed
+
+
+class FunctionCtx(Node):
+    """What `forward` leaves for `backward`; also the node of the call."""
+
+    forward_cls: Any = None
+    _materialize = True
+    _dirty: tuple = ()
+    _non_differentiable: tuple = ()
+    _to_save: tuple = ()
+    needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (inputs or outputs) for backward; read them there as `ctx.saved_tensors`."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+        self._to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`."""
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs `forward` changed in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward receives zeros (the default) or None for outputs without a gradient."""
+        self._materialize = value
+
+    @property
+    def saved_tensors(self) -> tuple:
+        saved = self.saved
+        if type(saved) is Freed:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
+                f"if you need to access saved tensors after calling backward. (The values saved by {self.name()} were "
+                f"freed by the backward called at {describe(saved.where)}.)"
+            )
+        if not saved and self._to_save:
+            return self._to_save
+        return tuple(_reopened(self, s) for s in saved)
+
+    saved_variables = saved_tensors
+
+    def backward(self, g: Any) -> tuple:
+        grads = g if isinstance(g, list) else [g]
+        if self._materialize:
+            grads = [_zeros(m) if x is None else x for x, m in zip(grads, self._outputs, strict=True)]
+        cls = self.forward_cls
+        rule = cls.backward if cls.backward is not Function.backward else cls.vjp
+        if rule is Function.vjp:
+            raise NotImplementedError(
+                f"You must implement either the backward or vjp method for your custom autograd.Function to use it with "
+                f"backward mode AD ({cls.__name__})."
+            )
+        result = rule(self, *grads)
+        result = result if isinstance(result, tuple) else (result,)
+        return _for_inputs(self, result)
+
+
+def _zeros(meta: tuple) -> Tensor:
+    shape, kind = meta
+    return wrap(np.zeros(shape, kind))
+
+
+def _for_inputs(ctx: FunctionCtx, result: tuple) -> tuple:
+    n = len(ctx.needs_input_grad)
+    if len(result) > n and all(r is None for r in result[n:]):
+        result = result[:n]
+    if len(result) != n:
+        raise RuntimeError(
+            f"function {ctx.name()} returned an incorrect number of gradients (expected {n}, got {len(result)})"
+        )
+    for i, r in enumerate(result):
+        if r is not None and not isinstance(r, Tensor):
+            raise TypeError(
+                f"expected Variable or None (got {type(r).__name__} as gradient {i} of {ctx.name()})"
+            )
+    return tuple(result[i] for i in ctx._tensor_inputs)
+
+
+class _Saved:
+    """An output of the call that it saved itself: kept without history, to make no reference cycle."""
+
+    __slots__ = ("index", "tensor")
+
+    def __init__(self, index: int, tensor: Tensor):
+        self.index, self.tensor = index, tensor
+
+    @property
+    def _storage(self):
+        return self.tensor._storage
+
+    @property
+    def _array(self):
+        return self.tensor._array
+
+
+def _reopened(ctx: FunctionCtx, saved: Any) -> Any:
+    if type(saved) is Packed:
+        return saved.open()
+    if type(saved) is not _Saved:
+        return saved
+    t = alias(saved.tensor, Tensor)
+    if thread.state.grad:
+        t._edge = ctx if len(ctx._outputs) == 1 else _output_edge(ctx, saved.index, t._array)
+    return t
+
+
+class _FunctionMeta(type):
+    """Gives each Function its node class, named as torch names it."""
+
+    def __init__(cls, name, bases, attributes):
+        super().__init__(name, bases, attributes)
+        cls._backward_cls = type(name + "Backward", (FunctionCtx,), {"forward_cls": cls})
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base class of operators with a hand-written backward.
+
+    >>> class Double(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    """
+
+    generate_vmap_rule = False
+    _backward_cls: Any
+
+    def __init__(self, *args, **kwargs):
+        import warnings
+
+        warnings.warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should invoke "
+            "them on the class itself. Instantiating an autograd function will raise an error in a future version of "
+            "PyTorch.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+
+    def __call__(self, *args, **kwargs):
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+            "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @staticmethod
+    def forward(*args, **kwargs):
+        """Compute the result: forward(ctx, *args), or forward(*args) together with setup_context."""
+        raise NotImplementedError("You must implement the forward function for custom autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Set up `ctx` from the inputs and the output, when `forward` takes no ctx."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx, *grad_outputs):
+        """One gradient (or None) for each argument of forward."""
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
+            "mode AD."
+        )
+
+    @staticmethod
+    def vjp(ctx, *grad_outputs):
+        """Another name for `backward`."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function.")
+
+    @classmethod
+    def apply(cls, *args, **kwargs):
+        """Call the operator."""
+        if cls.setup_context is not Function.setup_context:
+            args = _bound(cls.forward, args, kwargs)
+        elif kwargs:
+            raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments: '{next(iter(kwargs))}'")
+        ctx = object.__new__(cls._backward_cls)
+        state = thread.state
+        tensor_inputs = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a._edge is not None for a in args)
+        ctx.saved, ctx.storage, ctx.hooks, ctx._tensor_inputs = (), None, None, tensor_inputs
+        recording = state.grad and any(ctx.needs_input_grad)
+        ctx.edges = tuple(args[i]._edge for i in tensor_inputs) if recording else ()
+        with no_grad():
+            if cls.setup_context is not Function.setup_context:
+                result = cls.forward(*args)
+                cls.setup_context(ctx, args, result)
+            else:
+                result = cls.forward(ctx, *args)
+        return _connect(ctx, args, result, recording)
+
+
+def _bound(forward: Callable, args: tuple, kwargs: dict) -> tuple:
+    """Positional arguments with the keyword ones and defaults in place."""
+    import inspect
+
+    bound = inspect.signature(forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+def _connect(ctx: FunctionCtx, args: tuple, result: Any, recording: bool) -> Any:
+    """Give the outputs their history and pack what was saved."""
+    outputs = result if isinstance(result, tuple) else (result,)
+    for d in ctx._dirty:
+        storage_of(d).wrote(f"{type(ctx).forward_cls.__name__}.apply")
+    tensors = [(i, t) for i, t in enumerate(outputs) if isinstance(t, Tensor)]
+    outputs = list(outputs)
+    inputs = {id(a) for a in args if isinstance(a, Tensor)}
+    dirty = {id(d) for d in ctx._dirty}
+    plain = {id(t) for t in ctx._non_differentiable}
+    for i, t in tensors:
+        if id(t) in inputs and id(t) not in dirty:
+            outputs[i] = alias(t, Tensor)
+    ctx.seq = tick()
+    ctx._outputs = [(t._array.shape, t._array.dtype) for _, t in tensors]
+    if recording:
+        original = {id(t): (k, outputs[i]) for k, (i, t) in enumerate(tensors)}
+        _attach(ctx, [(outputs[i], id(t) in dirty, id(t) in plain) for i, t in tensors])
+        _pack(ctx, original, dirty)
+    return tuple(outputs) if isinstance(result, tuple) else outputs[0]
+
+
+def _attach(ctx: FunctionCtx, outputs: list[tuple[Tensor, bool, bool]]) -> None:
+    ctx.shape = tuple(shape for shape, _ in ctx._outputs)
+    ctx.dtype = None
+    single = len(outputs) == 1
+    if single:
+        ctx.shape, ctx.dtype = ctx._outputs[0]
+    for k, (t, dirty, plain) in enumerate(outputs):
+        if plain or t._array.dtype.kind not in "fcV":
+            t._edge = None
+        elif dirty:
+            if single:
+                set_history(t, ctx)
+            else:
+                t._edge = _output_edge(ctx, k, t._array)
+        else:
+            t._edge = ctx if single else _output_edge(ctx, k, t._array)
+
+
+def _pack(ctx: FunctionCtx, outputs: dict, dirty: set) -> None:
+    packed = []
+    for t in ctx._to_save:
+        if t is not None and id(t) in outputs and (id(t) in dirty or outputs[id(t)][1] is t):
+            k, out = outputs[id(t)]
+            packed.append(_Saved(k, alias(out, Tensor)))
+        else:
+            packed.append(t)
+    hooks = thread.state.hooks_saved
+    if hooks and not isinstance(hooks[-1], str):
+        packed = [Packed(t, hooks[-1]) if isinstance(t, Tensor) else t for t in packed]
+    ctx.saved = tuple(packed)
+    ctx._to_save = ()
+    ctx.tensor_slots = tuple(range(len(packed)))
+
+
+def once_differentiable(backward: Callable) -> Callable:
+    """Decorator: the backward itself cannot be differentiated; trying raises."""
+
+    @wraps(backward)
+    def wrapper(ctx, *grads):
+        with no_grad():
+            results = backward(ctx, *grads)
+        if not thread.state.grad or not any(isinstance(g, Tensor) and g._edge is not None for g in grads):
+            return results
+        many = results if isinstance(results, tuple) else (results,)
+        marked = tuple(_undifferentiable(r) if isinstance(r, Tensor) else r for r in many)
+        return marked if isinstance(results, tuple) else marked[0]
+
+    return wrapper
+
+
+class _Undifferentiable(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, g):
+        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+
+
+def _undifferentiable(t: Tensor) -> Tensor:
+    return _Undifferentiable.apply(t.detach().requires_grad_())
+

@@ -1,0 +1,121 @@
+"""Looking into graphs: nodes, and hooks on what a call saves for backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..core.mode import State, no_grad, thread
+from ..core.node import Leaf, Node, Output, hooks_of
+from ..core.tensor import Tensor, alias, wrap
+
+__all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class GradientEdge(NamedTuple):
+    """A place in a graph: a node and which of its results."""
+
+    node: Any
+    output_nr: int
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """Where the gradient of `tensor` arrives."""
+    edge = tensor._edge
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge of a Tensor that does not require gradients.")
+    return GradientEdge(edge.edges[0], edge.index) if type(edge) is Output else GradientEdge(edge, 0)
+
+
+class Packed:
+    """A saved value as a hook packed it; unpacked each time backward asks for it."""
+
+    __slots__ = ("edge", "is_tensor", "packed", "unpack")
+
+    def __init__(self, value: Any, hooks: tuple[Callable, Callable]):
+        self.is_tensor = isinstance(value, Tensor)
+        t = value if self.is_tensor else wrap(value)
+        self.edge = t._edge
+        pack, self.unpack = hooks
+        with no_grad():
+            self.packed = pack(t)
+
+    def open(self) -> Any:
+        with no_grad():
+            t = self.unpack(self.packed)
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {type(t).__name__}"
+            )
+        if not self.is_tensor:
+            return t._array
+        if t._edge is not self.edge:
+            t = alias(t, Tensor)
+            t._edge = self.edge
+        return t
+
+
+def pack_result(result: Any) -> None:
+    """Pass what the nodes of a call's results saved through the innermost hooks."""
+    hooks = thread.state.hooks_saved[-1]
+    if isinstance(hooks, str):
+        return
+    for t in result if isinstance(result, (tuple, list)) else (result,):
+        edge = getattr(t, "_edge", None)
+        node = edge.edges[0] if type(edge) is Output else edge
+        if node is None or type(node) is Leaf:
+            continue
+        if node.hooks is None or not node.hooks.packed:
+            _pack_node(node, hooks)
+
+
+def _pack_node(node: Any, hooks: tuple) -> None:
+    names = type(node).saved_names
+    slots = [i for i, v in enumerate(node.saved) if isinstance(v, Tensor)]
+    slots += [i for i, n in enumerate(names) if n[:3] == "out" and isinstance(node.saved[i], np.ndarray)]
+    if slots:
+        node.saved = tuple(Packed(v, hooks) if i in slots else v for i, v in enumerate(node.saved))
+        hooks_of(node).packed = True
+
+
+def opened(saved: tuple) -> tuple:
+    """What a node saved, unpacked."""
+    return tuple(v.open() if type(v) is Packed else v for v in saved)
+
+
+class saved_tensors_hooks:
+    """Within the block, what calls save goes through `pack_hook(tensor)`, and back through `unpack_hook` in backward."""
+
+    def __init__(self, pack_hook: Callable, unpack_hook: Callable):
+        self.hooks = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        state = thread.state
+        if isinstance((state.hooks_saved or [None])[-1], str):
+            raise RuntimeError(state.hooks_saved[-1])
+        state.hooks_saved = [*(state.hooks_saved or ()), self.hooks]
+        state.refresh()
+
+    def __exit__(self, *exc: object) -> None:
+        state = thread.state
+        state.hooks_saved = state.hooks_saved[:-1]
+        state.refresh()
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Keep what is saved in host memory: here it is there already."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
+        super().__init__(lambda t: t, lambda t: t)
+
+
+class disable_saved_tensors_hooks(saved_tensors_hooks):
+    """Within the block, entering `saved_tensors_hooks` raises RuntimeError with `error_message`."""
+
+    def __init__(self, error_message: str, prior: Any = None):
+        self.hooks = error_message  # type: ignore[assignment]
+
+
+State.pack = staticmethod(pack_result)

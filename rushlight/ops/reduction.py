@@ -1,0 +1,643 @@
+"""Sums and what is made of them: sum, mean, prod, any, all, variance, norms, logsumexp.
+
+`dim` is None (all dimensions), an int or several. The largest and smallest elements are in `extremum.py`, running sums in
+`cumulative.py`, order statistics in `sorting.py` and `quantile.py`, counts in `statistics.py`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.record import composite, primitive, publish
+from ..core.size import wrap_dim, wrap_dims
+from ..core.slow import write_out
+from ..core.tensor import type_word
+from .pointwise import F32, F64, conjugate, widened, zeros_of
+
+I64 = np.dtype(np.int64)
+
+# ---------------------------------------------------------------------------------------------- which dimensions
+
+
+def axes_of(dim, ndim):
+    """`dim` as NumPy's axis: None for all, an int, or a tuple. Raises IndexError outside the range."""
+    if dim is None:
+        return None
+    if type(dim) is int:
+        if -ndim <= dim < ndim:
+            return dim if dim >= 0 else dim + ndim
+        wrap_dim(dim, ndim)
+        return ()  # dimension 0 of a 0-d array
+    if isinstance(dim, (tuple, list)):
+        if not dim:
+            return None
+        dims = wrap_dims(dim, ndim)
+        return dims if ndim else ()
+    return axes_of(dim.__index__(), ndim)
+
+
+def axis_tuple(dim, ndim) -> tuple[int, ...]:
+    """`dim` as a tuple of axes."""
+    axes = axes_of(dim, ndim)
+    return (
+        tuple(range(ndim)) if axes is None else (axes,) if type(axes) is int else axes
+    )
+
+
+def count_of(shape, dim) -> int:
+    """How many elements each result of a reduction over `dim` is made of."""
+    return math.prod(shape[d] for d in axis_tuple(dim, len(shape)))
+
+
+def accept_numpy(dim, keepdim, axis, keepdims):
+    """NumPy's argument names, which torch accepts too."""
+    return (dim if axis is None else axis), (keepdim if keepdims is None else keepdims)
+
+
+@primitive(public=False, name="spread", node="ExpandBackward0")
+def spread(input, /, shape, dim, keepdim):
+    """The gradient of a sum: `input`, whose dimensions `dim` were summed away, repeated to `shape`."""
+    r = np.empty(shape, input.dtype)
+    if dim is not None and not keepdim and input.ndim != len(shape):
+        axes = axis_tuple(dim, len(shape))
+        input = input.reshape([1 if d in axes else n for d, n in enumerate(shape)])
+    r[...] = input
+    return r
+
+
+@spread.vjp
+def _(g, input_shape, dim, keepdim):
+    return (
+        g.sum(dim, keepdim=keepdim) if len(input_shape) or dim is not None else g.sum()
+    )
+
+
+def keep_dims(t, dim, ndim):
+    """A reduced tensor with its dimensions `dim` back, of size 1."""
+    if t._array.ndim == ndim:
+        return t
+    for d in sorted(axis_tuple(dim, ndim)):
+        t = t.unsqueeze(d)
+    return t
+
+
+# ---------------------------------------------------------------------------------------------- sums
+
+
+def total(a, axis, keepdims, dtype=None):
+    """The sum of an array in torch's type: integers in int64, 16-bit floats accumulated in float32."""
+    d = a.dtype
+    if dtype is not None:
+        a = a.astype(dtype.numpy, copy=False)
+        d = a.dtype
+    if d is F32 or d is F64 or d is I64:
+        return np.add.reduce(a, axis, None, None, keepdims)
+    if d.kind in "biu":
+        return np.add.reduce(
+            a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims
+        )
+    if d.itemsize == 2:
+        return np.asarray(np.add.reduce(a, axis, F32, None, keepdims)).astype(d)
+    return np.add.reduce(a, axis, None, None, keepdims)
+
+
+@primitive(public=False, name="sum")
+def _sum_all(input, /):
+    return (
+        np.add.reduce(input, None) if input.dtype is F32 else total(input, None, False)
+    )
+
+
+@_sum_all.vjp
+def _(g, input_shape):
+    return spread(g, input_shape, None, False)
+
+
+@primitive(public=False, name="sum.dim", node="SumBackward1")
+def _sum_dim(input, /, dim, keepdim, dtype):
+    r = total(input, axes_of(dim, input.ndim), keepdim, dtype)
+    return r if dtype is None or r.dtype == dtype.numpy else r.astype(dtype.numpy)
+
+
+@_sum_dim.vjp
+def _(g, input_shape, dim, keepdim):
+    return spread(g, input_shape, dim, keepdim)
+
+
+def sum(
+    input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None
+):
+    """The sum over `dim`, or of all elements. Integers and bools sum to int64.
+
+    >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
+    tensor([4., 6.])
+    """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
+    if dim is None and dtype is None and not keepdim:
+        result = _sum_all(input)
+    else:
+        result = _sum_dim(input, dim, keepdim, dtype)
+    return result if out is None else write_out("sum", (input,), result, out)
+
+
+publish("sum", sum, True, False, ())
+
+
+@primitive(public=False, name="nansum")
+def _nansum(input, /, dim, keepdim, dtype):
+    if input.dtype.kind in "fV":
+        input = np.where(np.isnan(input), input.dtype.type(0), input)
+    return total(input, axes_of(dim, input.ndim), keepdim, dtype)
+
+
+@_nansum.vjp
+def _(g, input, dim, keepdim):
+    return spread(g, input.shape, dim, keepdim) * ~input.isnan()
+
+
+@composite(method=True, out=True)
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """The sum over `dim` with every nan counted as 0."""
+    return _nansum(input, dim, keepdim, dtype)
+
+
+# ---------------------------------------------------------------------------------------------- means
+
+
+def average(a, axis, keepdims, dtype, shape):
+    d = a.dtype if dtype is None else dtype.numpy
+    if d.kind in "biu":
+        given = "Got: " + type_word(dtypes.from_numpy(d))
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. {given}"
+        )
+    n = a.size if axis is None else count_of(shape, axis)
+    if d.itemsize == 2:
+        return (np.add.reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d)
+    s = np.add.reduce(a, axis, None if d is a.dtype else d, None, keepdims)
+    return s / n if n else s / d.type(0)
+
+
+@primitive(public=False, name="mean")
+def _mean_all(input, /):
+    d = input.dtype
+    if (d is F32 or d is F64) and input.size:
+        return np.add.reduce(input, None) / input.size
+    return average(input, None, False, None, input.shape)
+
+
+@_mean_all.vjp
+def _(g, input_shape):
+    return spread(
+        g / math.prod(input_shape) if math.prod(input_shape) else g,
+        input_shape,
+        None,
+        False,
+    )
+
+
+@primitive(public=False, name="mean.dim", node="MeanBackward1")
+def _mean_dim(input, /, dim, keepdim, dtype):
+    return average(input, axes_of(dim, input.ndim), keepdim, dtype, input.shape)
+
+
+@_mean_dim.vjp
+def _(g, input_shape, dim, keepdim):
+    n = count_of(input_shape, dim)
+    return spread(g / n if n else g, input_shape, dim, keepdim)
+
+
+def mean(
+    input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None
+):
+    """The mean over `dim`, or of all elements. Raises RuntimeError for integers.
+
+    >>> mean(tensor([[1.0, 2.0], [3.0, 5.0]]), dim=1)
+    tensor([1.5000, 4.0000])
+    """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
+    if dim is None and dtype is None and not keepdim:
+        result = _mean_all(input)
+    else:
+        result = _mean_dim(input, dim, keepdim, dtype)
+    return result if out is None else write_out("mean", (input,), result, out)
+
+
+publish("mean", mean, True, False, ())
+
+
+@composite(method=True, out=True)
+def nanmean(input, dim=None, keepdim=False, *, dtype=None):
+    """The mean over `dim` of the elements that are not nan."""
+    if input.dtype.category < 2:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input.dtype)}"
+        )
+    count = (~input.isnan().detach()).sum(dim, keepdim)
+    return nansum(input, dim, keepdim, dtype=dtype) / count
+
+
+# ---------------------------------------------------------------------------------------------- products
+
+
+def _product(a, axis, keepdims, dtype):
+    d = a.dtype if dtype is None else dtype.numpy
+    if d.kind in "biu":
+        d = d if dtype is not None else I64
+        return np.multiply.reduce(a, axis, d, None, keepdims)
+    if d.itemsize == 2:
+        return np.asarray(np.multiply.reduce(a, axis, F32, None, keepdims)).astype(d)
+    return np.multiply.reduce(a, axis, d, None, keepdims)
+
+
+@primitive(public=False, name="prod")
+def _prod_all(input, /, dtype):
+    return _product(input, None, False, dtype)
+
+
+@_prod_all.vjp
+def _(g, input, out):
+    flat = input.reshape(-1)
+    if not (input._array == 0).any():
+        return g * conjugate(out / input)
+    return g * conjugate(_product_of_others(flat, 0).reshape(input.shape))
+
+
+@primitive(public=False, name="prod.dim", node="ProdBackward1")
+def _prod_dim(input, /, dim, keepdim, dtype):
+    if not isinstance(dim, int):
+        raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
+    return _product(input, axes_of(dim, input.ndim), keepdim, dtype)
+
+
+@_prod_dim.vjp
+def _(g, input, out, dim, keepdim):
+    if not input._array.ndim:
+        return g
+    if not (input._array == 0).any():
+        return spread(g * conjugate(out), input.shape, dim, keepdim) / conjugate(input)
+    return spread(g, input.shape, dim, keepdim) * conjugate(
+        _product_of_others(input, dim)
+    )
+
+
+def _product_of_others(x, dim):
+    """For each element the product of all others along `dim`."""
+    before = shifted(x, dim, 1, 1).cumprod(dim)
+    after = shifted(x, dim, -1, 1).flip(dim).cumprod(dim).flip(dim)
+    return before * after
+
+
+@primitive(public=False, name="shifted")
+def shifted(input, /, dim, step, fill):
+    """`input` moved by one place along `dim` (step 1 or -1), with `fill` in the place that is left."""
+    r = np.empty_like(input, order="C")
+    to, source = np.moveaxis(r, dim, 0), np.moveaxis(input, dim, 0)
+    if step == 1:
+        to[1:], to[:1] = source[:-1], fill
+    else:
+        to[:-1], to[-1:] = source[1:], fill
+    return r
+
+
+@shifted.vjp
+def _(g, dim, step):
+    return shifted(g, dim, -step, 0)
+
+
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+    """The product along `dim`, or of all elements. Integers and bools give int64.
+
+    >>> prod(tensor([2.0, 3.0, 4.0]))
+    tensor(24.)
+    """
+    result = (
+        _prod_all(input, dtype)
+        if dim is None
+        else _prod_dim(input, dim, keepdim, dtype)
+    )
+    return result if out is None else write_out("prod", (input,), result, out)
+
+
+publish("prod", prod, True, False, ())
+
+# ---------------------------------------------------------------------------------------------- any, all, counts
+
+
+def _logical(ufunc, input, dim, keepdim):
+    r = np.asarray(
+        ufunc.reduce(input != 0, axes_of(dim, input.ndim), None, None, keepdim)
+    )
+    return r.astype(np.uint8) if input.dtype == np.uint8 else r
+
+
+@primitive(name="any", method=True, out=True, differentiable=False)
+def any(input, /, dim=None, keepdim=False):
+    """Whether an element along `dim` is nonzero.
+
+    >>> any(tensor([0.0, 2.0]))
+    tensor(True)
+    """
+    return _logical(np.logical_or, input, dim, keepdim)
+
+
+@primitive(name="all", method=True, out=True, differentiable=False)
+def all(input, /, dim=None, keepdim=False):
+    """Whether all elements along `dim` are nonzero.
+
+    >>> all(tensor([0.0, 2.0]))
+    tensor(False)
+    """
+    return _logical(np.logical_and, input, dim, keepdim)
+
+
+@primitive(method=True, differentiable=False)
+def count_nonzero(input, /, dim=None):
+    """How many elements along `dim` are not zero.
+
+    >>> count_nonzero(tensor([0.0, 1.0, 2.0]))
+    tensor(2)
+    """
+    return np.add.reduce(input != 0, axes_of(dim, input.ndim), I64)
+
+
+# ---------------------------------------------------------------------------------------------- variance
+
+
+@widened
+def _variance(a, axis, correction, keepdims):
+    if a.dtype.kind not in "fcV":
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    n = a.size if axis is None else count_of(a.shape, axis)
+    centred = a - np.add.reduce(a, axis, None, None, True) / a.dtype.type(n or np.nan)
+    squares = (
+        centred.real**2 + centred.imag**2
+        if a.dtype.kind == "c"
+        else np.multiply(centred, centred)
+    )
+    return np.add.reduce(squares, axis, None, None, keepdims) / squares.dtype.type(
+        max(n - correction, 0)
+    )
+
+
+def _variance_rule(g, x, dim, correction, keepdim):
+    """The gradient of the variance for x, and the slope g is spread by."""
+    n = count_of(x.shape, dim)
+    if not x.ndim:
+        dim = None
+    free = n - correction
+    slope = (
+        2.0 / free if free > 0 else float("inf") if free == 0 else float("nan")
+    ) * g
+    centred = x - x.mean(dim if dim is not None else list(range(x.ndim)), keepdim=True)
+    return keep_dims(slope, dim, x.ndim) * centred
+
+
+@primitive(public=False, name="var")
+def _var(input, /, dim, correction, keepdim):
+    return _variance(input, axes_of(dim, input.ndim), correction, keepdim)
+
+
+@_var.vjp
+def _(g, input, dim, correction, keepdim):
+    return _variance_rule(g, input, dim, correction, keepdim)
+
+
+@primitive(public=False, name="std")
+def _std(input, /, dim, correction, keepdim):
+    return np.sqrt(_variance(input, axes_of(dim, input.ndim), correction, keepdim))
+
+
+@_std.vjp
+def _(g, input, out, dim, correction, keepdim):
+    return _variance_rule(
+        (g / (out * 2)).masked_fill(out == 0, 0), input, dim, correction, keepdim
+    )
+
+
+@primitive(public=False, name="var_mean", outputs=2)
+def _var_mean(input, /, dim, correction, keepdim):
+    axes = axes_of(dim, input.ndim)
+    return _variance(input, axes, correction, keepdim), average(
+        input, axes, keepdim, None, input.shape
+    )
+
+
+@_var_mean.vjp
+def _(g, input, dim, correction, keepdim):
+    return _moments_rule(g[0], g[1], input, dim, correction, keepdim)
+
+
+@primitive(public=False, name="std_mean", outputs=2)
+def _std_mean(input, /, dim, correction, keepdim):
+    variance, m = _var_mean.record.kernel(input, dim, correction, keepdim)
+    return np.sqrt(variance), m
+
+
+@_std_mean.vjp
+def _(g, input, out0, dim, correction, keepdim):
+    slope = None if g[0] is None else (g[0] / (out0 * 2)).masked_fill(out0 == 0, 0)
+    return _moments_rule(slope, g[1], input, dim, correction, keepdim)
+
+
+def _moments_rule(g_var, g_mean, x, dim, correction, keepdim):
+    total = None
+    if g_var is not None:
+        total = _variance_rule(g_var, x, dim, correction, keepdim)
+    if g_mean is not None:
+        part = spread(g_mean / count_of(x.shape, dim), x.shape, dim, keepdim)
+        total = part if total is None else total + part
+    return total
+
+
+def _moment_arguments(input, dim, unbiased, keepdim, correction):
+    """(dim, correction, keepdim) of the forms f(x, unbiased), f(x, dim, unbiased, keepdim), f(x, dim, correction=...)."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    if correction is None:
+        correction = 1 if unbiased is None or unbiased else 0
+    elif unbiased is not None:
+        raise TypeError("'unbiased' and 'correction' cannot both be given")
+    n = count_of(input._array.shape, dim) if input._array.size else 0
+    if n - correction <= 0 and input.dtype.category >= 2:
+        _warn_degrees_of_freedom()
+    return dim, correction, keepdim
+
+
+def _warn_degrees_of_freedom() -> None:
+    import warnings
+
+    warnings.warn(
+        "std(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+        "divided by output numel).",
+        stacklevel=4,
+    )
+
+
+@composite(method=True, out=True)
+def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance over `dim`: sum((x - mean)**2) / (N - correction).
+
+    >>> var(tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor(1.6667)
+    """
+    return _var(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
+
+
+@composite(method=True, out=True)
+def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation over `dim`: the square root of `var`."""
+    return _std(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
+
+
+@composite()
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The variance and the mean over `dim`."""
+    return _var_mean(
+        input, *_moment_arguments(input, dim, unbiased, keepdim, correction)
+    )
+
+
+@composite()
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+    """The standard deviation and the mean over `dim`."""
+    return _std_mean(
+        input, *_moment_arguments(input, dim, unbiased, keepdim, correction)
+    )
+
+
+# ---------------------------------------------------------------------------------------------- norms
+
+
+@widened
+def _vector_norm(a, ord, axis, keepdims):
+    if ord == 2:
+        squares = a.real**2 + a.imag**2 if a.dtype.kind == "c" else np.multiply(a, a)
+        return np.sqrt(np.add.reduce(squares, axis, None, None, keepdims))
+    size = np.abs(a)
+    if ord == 1:
+        return np.add.reduce(size, axis, None, None, keepdims)
+    if ord in (math.inf, -math.inf):
+        return (np.maximum if ord > 0 else np.minimum).reduce(
+            size, axis, None, None, keepdims
+        )
+    if ord == 0:
+        return np.add.reduce(size != 0, axis, size.dtype, None, keepdims)
+    return np.add.reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord)
+
+
+@primitive(public=False, name="linalg_vector_norm")
+def vector_norm(input, /, ord, dim, keepdim, dtype):
+    """(sum |x|**ord)**(1/ord) over `dim`."""
+    if dtype is not None:
+        input = input.astype(dtype.numpy, copy=False)
+    if input.dtype.kind not in "fcV":
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{type_word(dtypes.from_numpy(input.dtype))}"
+        )
+    return _vector_norm(input, ord, axes_of(dim, input.ndim), keepdim)
+
+
+@vector_norm.vjp
+def _(g, input, out, ord, dim, keepdim, dtype):
+    x = input if dtype is None else input.to(dtype)
+    if ord == 0:
+        return zeros_of(x)
+    if not keepdim and x.ndim:
+        g, out = keep_dims(g, dim, x.ndim), keep_dims(out, dim, x.ndim)
+    if ord == 1:
+        return x.sgn() * g
+    if ord == 2:
+        return x * (g / out).masked_fill(out == 0, 0)
+    if ord in (math.inf, -math.inf):
+        chosen = x.abs() == out
+        count = chosen.sum(dim, keepdim=True) if x.ndim else 1
+        return x.sgn() * (chosen / count * g)
+    if ord < 1:
+        return (x.sgn() * x.abs().pow(ord - 1)).masked_fill(x == 0, 0) * (
+            g * out.pow(1 - ord)
+        )
+    if ord < 2:
+        return (
+            x.sgn()
+            * x.abs().pow(ord - 1)
+            * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
+        )
+    return x * x.abs().pow(ord - 2) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
+
+
+def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
+    """The norm over `dim`: p = 'fro' or a number; 'nuc' is the sum of the singular values of a matrix.
+
+    >>> norm(tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if p == "nuc":
+        from .linalg import matrix_norm
+
+        result = matrix_norm(
+            input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype
+        )
+    elif p == "fro" or p is None:
+        result = vector_norm(input, 2.0, dim, keepdim, dtype)
+    elif isinstance(p, str):
+        raise RuntimeError(f"only valid values for p are 'fro' and 'nuc' but got '{p}'")
+    else:
+        result = vector_norm(input, float(p), dim, keepdim, dtype)
+    return result if out is None else write_out("norm", (input,), result, out)
+
+
+publish("norm", norm, True, False, ())
+
+
+@composite(method=True)
+def dist(input, other, p=2):
+    """The p-norm of input - other."""
+    return vector_norm(input - other, float(p), None, False, None)
+
+
+# ---------------------------------------------------------------------------------------------- logsumexp
+
+
+@widened
+def log_sum_exp(a, axis, keepdims):
+    """log(sum(exp(a))) over `axis`, with the largest element taken out first."""
+    if not a.size:
+        return np.log(np.add.reduce(np.exp(a), axis, None, None, keepdims))
+    top = np.maximum.reduce(a, axis, None, None, True)
+    finite = np.where(np.isfinite(top), top, a.dtype.type(0))
+    r = np.log(np.add.reduce(np.exp(a - finite), axis, None, None, True))
+    r = np.add(r, finite)
+    return (
+        r
+        if keepdims
+        else r.reshape(
+            [n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)]
+        )
+    )
+
+
+@primitive(method=True, out=True)
+def logsumexp(input, /, dim, keepdim=False):
+    """log(sum(exp(input))) over `dim`, without overflow.
+
+    >>> logsumexp(tensor([1000.0, 1000.0]), dim=0)
+    tensor(1000.6931)
+    """
+    if input.dtype.kind in "biu":
+        input = input.astype(dtypes.get_default_dtype().numpy)
+    return log_sum_exp(input, axes_of(dim, input.ndim), keepdim)
+
+
+@logsumexp.vjp
+def _(g, input, out, dim, keepdim):
+    if not input.ndim:
+        return g * (input - out).exp()
+    g, out = keep_dims(g, dim, input.ndim), keep_dims(out, dim, input.ndim)
+    return g * (input - out.masked_fill(out.isinf(), 0)).exp()

@@ -1,0 +1,321 @@
+"""Random tensors. Every draw comes from `core/random`, which reproduces torch's CPU streams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import device as devices
+from ..core import dtype as dtypes
+from ..core import random as streams
+from ..core.record import composite, primitive
+from ..core.size import shape_from
+from ..core.slow import write_out
+from ..core.tensor import Tensor, wrap
+from .create import _finish, _node, _numpy_type, _write_values
+
+# ---------------------------------------------------------------------------------------------- by shape
+
+
+def _creator(name: str, draw: Any, doc: str) -> Any:
+    def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False, names=None):  # fmt: skip
+        devices.check(device)
+        shape = shape_from(args) if size is None else shape_from((size,))
+        kind = _numpy_type(dtype, dtypes.get_default_dtype() if out is None else out.dtype)
+        t = _finish(draw(generator, shape, kind), requires_grad)
+        return t if out is None else write_out(name, (), t, out)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return composite()(f)
+
+
+def _uniform(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
+    return _complex(streams.uniform, generator, shape, kind) if kind.kind == "c" else streams.uniform(generator, shape, kind)
+
+
+def _normal(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
+    if kind.kind == "c":
+        half = np.dtype(np.float32 if kind == np.complex64 else np.float64)
+        both = streams.normal(generator, (*shape, 2), half, 0.0, 0.5**0.5)
+        return both.view(kind).reshape(shape)
+    return streams.normal(generator, shape, kind, 0.0, 1.0)
+
+
+def _complex(draw: Any, generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
+    half = np.dtype(np.float32 if kind == np.complex64 else np.float64)
+    return draw(generator, (*shape, 2), half).view(kind).reshape(shape)
+
+
+rand = _creator("rand", _uniform, "A tensor of uniform random numbers in [0, 1).")
+randn = _creator("randn", _normal, "A tensor of normal random numbers with mean 0 and variance 1.")
+
+
+@composite()
+def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+            requires_grad=False, pin_memory=False):  # fmt: skip
+    """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    devices.check(device)
+    if size is None and isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    t = _finish(streams.randint(generator, shape_from((size,)), _numpy_type(dtype, dtypes.int64), int(low), int(high)), requires_grad)
+    return t if out is None else write_out("randint", (), t, out)
+
+
+@composite()
+def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+    """A random order of the integers 0 ... n - 1."""
+    devices.check(device)
+    t = _finish(streams.randperm(generator, n, _numpy_type(dtype, dtypes.int64)), requires_grad)
+    return t if out is None else write_out("randperm", (), t, out)
+
+
+def _like(name: str, draw: Any) -> None:
+    def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, pin_memory=False):
+        devices.check(device)
+        kind = _numpy_type(dtype, input.dtype)
+        out = np.empty_like(input._array, dtype=kind, subok=False)
+        return _finish(streams.store(out, draw(generator, out.shape, kind)), requires_grad)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
+    composite()(f)
+
+
+_like("rand_like", _uniform)
+_like("randn_like", _normal)
+
+
+@composite()
+def randint_like(input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+    """`randint` in the shape and type of `input`."""
+    if high is None:
+        low, high = 0, low
+    return randint(int(low), int(high), input._array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+
+
+# ---------------------------------------------------------------------------------------------- by parameters
+
+
+def _drawn(name: str, kernel: Any, node: str | None = None) -> Any:
+    """An operator that draws by an array of parameters. Its gradient is zero, as in torch."""
+    op = primitive(name=name, public=False, node=node)(kernel)
+    op.vjp(lambda g: g * 0)
+    return op
+
+
+_bernoulli = _drawn("bernoulli", lambda input, /, generator: streams.bernoulli_of(generator, input))
+_bernoulli_p = _drawn(
+    "bernoulli.p", lambda input, /, p, generator: streams.bernoulli(generator, input.shape, input.dtype, p), "BernoulliBackward1"
+)
+_poisson = _drawn("poisson", lambda input, /, generator: streams.poisson(generator, input))
+
+
+@composite(method=True, out=True)
+def bernoulli(input, p=None, *, generator=None):
+    """Ones with the probabilities in `input` (or probability `p` in its shape), zeros elsewhere."""
+    return _bernoulli(input, generator) if p is None else _bernoulli_p(input, p, generator)
+
+
+@composite()
+def poisson(input, generator=None):
+    """Poisson counts with the rates in `input`."""
+    return _poisson(input, generator)
+
+
+@primitive(name="binomial", public=False, differentiable=False)
+def _binomial(count, prob, /, generator):
+    return streams.binomial(generator, count, prob)
+
+
+@composite()
+def binomial(count, prob, generator=None):
+    """Binomial counts of `count` trials with probability `prob`."""
+    return _binomial(count, prob, generator)
+
+
+@primitive(name="multinomial", public=False, differentiable=False)
+def _multinomial(input, /, num_samples, replacement, generator):
+    return streams.multinomial(generator, input, num_samples, replacement)
+
+
+@composite(method=True, out=True)
+def multinomial(input, num_samples, replacement=False, *, generator=None):
+    """`num_samples` column indices for each row of weights."""
+    return _multinomial(input, num_samples, replacement, generator)
+
+
+@composite(name="normal")
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+           requires_grad=False, pin_memory=False):  # fmt: skip
+    """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`."""
+    devices.check(device)
+    if size is not None:
+        kind = _numpy_type(dtype, dtypes.get_default_dtype())
+        t = _finish(streams.normal(generator, shape_from((size,)), kind, float(mean), float(std)), requires_grad)
+    elif isinstance(mean, Tensor) and isinstance(std, Tensor):
+        t = _normal_both(mean, std, generator)
+    elif isinstance(mean, Tensor):
+        t = _normal_mean(mean, std, generator)
+    elif isinstance(std, Tensor):
+        t = _normal_std(std, mean, generator)
+    else:
+        raise TypeError("normal() received numbers for mean and std and no size: give size=, or a tensor")
+    return t if out is None else write_out("normal", (), t, out)
+
+
+_normal_mean = _drawn("normal.mean", lambda input, /, std, generator: streams.normal_of(generator, input, std), "NormalBackward1")
+_normal_std = _drawn("normal.std", lambda input, /, mean, generator: streams.normal_of(generator, mean, input), "NormalBackward2")
+
+
+@primitive(name="normal.both", public=False, node="NormalBackward3")
+def _normal_both(mean, std, /, generator):
+    return streams.normal_of(generator, mean, std)
+
+
+@_normal_both.vjp
+def _(g):
+    return g * 0, g * 0
+
+
+# ---------------------------------------------------------------------------------------------- in place
+
+
+def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
+    """The method `name`, which overwrites the tensor with draws."""
+    history = primitive(name=name, public=False, node=node)(lambda input, /: input)
+    history.vjp(lambda g: g * 0)
+
+    def f(self, *args, generator=None, **kwargs):
+        a = self._array
+        values = draw(generator, a, *args, **kwargs)
+        if not a.flags.c_contiguous:
+            values = streams.store(np.empty_like(a, subok=False), values)
+        return _write_values(self, values, (), lambda: _node(history, (self._edge,)))
+
+    f.__name__, f.__doc__ = name, doc
+    return composite(method=True, function=False)(f)
+
+
+def _draw_normal(generator, a, mean=0.0, std=1.0):
+    if a.dtype.kind == "c":
+        return _normal(generator, a.shape, a.dtype) * std + mean
+    return streams.normal(generator, a.shape, a.dtype, float(mean), float(std), contiguous=a.flags.c_contiguous)
+
+
+def _draw_random(generator, a, from_=None, to=None, **named):
+    from_ = named.pop("from", from_)
+    if named:
+        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(named))}'")
+    if to is None and from_ is not None:
+        from_, to = 0, from_
+    return streams.random_(generator, a.shape, a.dtype, from_, to)
+
+
+def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
+    from_, to = named.pop("from", from_), named.pop("a", to)
+    return streams.uniform(generator, a.shape, a.dtype, float(from_), float(to))
+
+
+def _draw_bernoulli(generator, a, p=0.5):
+    if isinstance(p, Tensor):
+        return streams.bernoulli_of(generator, p._array, a.dtype, a.shape)
+    return streams.bernoulli(generator, a.shape, a.dtype, p)
+
+
+_filler("uniform_", "UniformBackward0", _draw_uniform, "Overwrite with uniform random numbers in [from, to).")
+_filler("normal_", "NormalBackward0", _draw_normal, "Overwrite with normal random numbers.")
+_filler("random_", "RandomBackward0", _draw_random, "Overwrite with random integers in [from, to).")
+_filler("bernoulli_", "BernoulliBackward2", _draw_bernoulli, "Overwrite with ones of probability `p`, zeros elsewhere.")
+_filler("exponential_", "ExponentialBackward0", lambda gen, a, lambd=1.0: streams.exponential(gen, a.shape, a.dtype, lambd),
+        "Overwrite with exponentially distributed numbers of rate `lambd`.")  # fmt: skip
+_filler("geometric_", "GeometricBackward0", lambda gen, a, p: streams.geometric(gen, a.shape, a.dtype, p),
+        "Overwrite with numbers of trials up to the first success of probability `p`.")  # fmt: skip
+_filler("cauchy_", "CauchyBackward0", lambda gen, a, median=0.0, sigma=1.0: streams.cauchy(gen, a.shape, a.dtype, median, sigma),
+        "Overwrite with Cauchy distributed numbers.")  # fmt: skip
+_filler("log_normal_", "LogNormalBackward0", lambda gen, a, mean=1.0, std=2.0: streams.log_normal(gen, a.shape, a.dtype, mean, std),
+        "Overwrite with numbers whose logarithm is normal.")  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- dropout
+
+
+@primitive(public=False, differentiable=False)
+def _dropout_mask(input, /, p):
+    return streams.dropout_mask(None, input, p)
+
+
+@primitive(public=False, differentiable=False)
+def _feature_dropout_mask(input, /, p):
+    return streams.feature_dropout_mask(None, input, p)
+
+
+def _check_p(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) -> Tensor:
+    _check_p(p)
+    if not training or p == 0.0 or not input._array.size:
+        return input
+    return input.mul_(mask(input, p)) if inplace else input * mask(input, p)
+
+
+@composite(name="dropout", functional=True)
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zero each element with probability `p` and scale the others by 1 / (1 - p). Nothing happens unless training."""
+    return _dropped(input, p, training, inplace, _dropout_mask)
+
+
+@composite(name="feature_dropout", functional=False)
+def feature_dropout(input, p=0.5, training=True, inplace=False):
+    """`dropout` of whole channels: input (N, C, *)."""
+    return _dropped(input, p, training, inplace, _feature_dropout_mask)
+
+
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool) -> Tensor:
+    _check_p(p)
+    if not training or p == 0.0 or not input._array.size:
+        return input
+    if p == 1.0:
+        zeros = wrap(np.zeros((), input._array.dtype))
+        return input.mul_(zeros) if inplace else input * zeros
+    factor, summand = map(wrap, streams.alpha_dropout_masks(None, input._array, p, feature))
+    return input.mul_(factor).add_(summand) if inplace else input * factor + summand
+
+
+@composite(functional=True)
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of self-normalising activations (SELU)."""
+    return _alpha(input, p, training, inplace, False)
+
+
+@composite(functional=True)
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """`alpha_dropout` of whole channels: input (N, C, *)."""
+    return _alpha(input, p, training, inplace, True)
+
+
+# ---------------------------------------------------------------------------------------------- the generator's state
+
+
+def _state_tensor(self: streams.Generator) -> Tensor:
+    """The state as a uint8 tensor in torch's layout."""
+    return wrap(self.state_bytes())
+
+
+def get_rng_state():
+    """The default generator's state, a uint8 tensor in torch's layout."""
+    return wrap(streams.default_generator.state_bytes())
+
+
+def set_rng_state(new_state):
+    """Set the default generator's state."""
+    streams.default_generator.set_state(new_state)
+
+
+streams.Generator.get_state = _state_tensor  # type: ignore[method-assign]
