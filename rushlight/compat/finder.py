@@ -18,6 +18,7 @@ _SOURCES = {
     "torch": "rushlight",
     "torch.version": "rushlight.compat.version",
     "torchvision": "rushlight.vision",
+    "torchvision.transforms.transforms": "rushlight.vision.transforms",
 }
 _PATH_FOLDER = Path(__file__).parent / "path"
 

@@ -45,7 +45,7 @@ def set_printoptions(precision=None, threshold=None, edgeitems=None, linewidth=N
     >>> set_printoptions(precision=2)
     >>> set_printoptions(profile="default")
     """
-    changes = dict(_PROFILES.get(profile, {}))
+    changes = dict(_PROFILES.get(profile or "", {}))
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     changes.update((name, value) for name, value in given.items() if value is not None)
     for name, value in changes.items():

@@ -88,9 +88,8 @@ class Memory:
         return Memory(self.flat.copy())
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
-        if int(protocol) >= 5:
-            return _restore_memory, (self.dtype.name, pickle.PickleBuffer(self.bytes()))
-        return _restore_memory, (self.dtype.name, self.bytes().tobytes())
+        raw: Any = self.bytes()
+        return _restore_memory, (self.dtype.name, pickle.PickleBuffer(raw) if int(protocol) >= 5 else raw.tobytes())
 
 
 def _restore_memory(dtype_name: str, buffer: Any) -> Memory:
@@ -174,7 +173,9 @@ def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
         rebuild, args = rebuild_tensor_v3, (*args, tensor.dtype)
     if type(tensor) is Tensor and not tensor.__dict__:
         return rebuild, args
-    return rebuild_from_type_v2, (rebuild, type(tensor), args, dict(tensor.__dict__))
+    own_state = type(tensor).__getstate__ is not object.__getstate__
+    state = tensor.__getstate__() if own_state else dict(tensor.__dict__)
+    return rebuild_from_type_v2, (rebuild, type(tensor), args, state)
 
 
 def _warn_of_hooks(tensor: Any) -> None:
@@ -245,6 +246,10 @@ def rebuild_from_type_v2(rebuild: Any, cls: type, args: tuple, state: Any) -> An
         raise TypeError(f"rebuilding a {cls.__name__} gave {type(tensor).__name__} in place of a Tensor")
     if type(tensor) is not cls:
         tensor = _as_class(tensor, cls)
+    set_state = getattr(tensor, "__setstate__", None)
+    if set_state is not None:
+        set_state(state)
+        return tensor
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     for name, value in {**(attributes or {}), **(slots or {})}.items():
         setattr(tensor, name, value)
@@ -264,7 +269,8 @@ def _view(flat: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[in
     """The strided view of a flat array, after proof that it lies inside."""
     size, stride = tuple(size), tuple(stride)
     if not all(type(n) is int for n in (offset, *size, *stride)):
-        raise TypeError(f"a tensor's offset, size and stride must be ints, got {offset!r}, {size!r}, {stride!r}")
+        kinds = sorted({type(n).__name__ for n in (offset, *size, *stride)})
+        raise TypeError(f"a tensor's offset, size and stride must be ints, got {', '.join(kinds)}")
     if len(size) != len(stride):
         raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
     if offset < 0:

@@ -131,8 +131,8 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """How many inputs an output has, and outputs an input. Shape: (out, in, *), the rest being a receptive field."""
     if tensor.dim() < 2:
         raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
-    field = math.prod(tensor.shape[2:])
-    return tensor.shape[1] * field, tensor.shape[0] * field
+    outputs, inputs, *field = tensor.shape
+    return inputs * math.prod(field), outputs * math.prod(field)
 
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:

@@ -1,4 +1,8 @@
-"""Activation functions, simplest first: rectifiers, smooth ones, shrinkers, gates, softmax."""
+"""Activation functions, simplest first: rectifiers, smooth ones, shrinkers, gates, softmax.
+
+Each is a primitive with torch's node name behind a function with torch's signature. Where torch computes a gradient in one
+kernel (`silu_backward`), so does this file, with a rule of its own for second derivatives.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +12,33 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core.inplace import write
-from ..core.random import default_generator
-from ..core.record import binary, composite, primitive, publish, unary
+from ..core.mode import thread
+from ..core.random import default_generator, exponential, uniform
+from ..core.record import OPS, binary, composite, primitive, publish, unary
+from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .comparison import select, where
-from .pointwise import F32, F64, bits_of, widened, zero_where
-from .reduction import axes_of, log_sum_exp
+from .pointwise import F32, F64, bits_of, widened, zero_where, zeros_of
+from .reduction import vector_norm
+from .special import erf_of, sigmoid_of
 
-# ---------------------------------------------------------------------------------------------- how they are published
+# ---------------------------------------------------------------------------------------------- tools
 
 
-def activation(name, op, *, method=False, function=True, inplace_function=True):
-    """Publish `op(input, *metadata)` as nn.functional has it, with an `inplace` argument that writes into the input.
+def _floats_only(x, word):
+    """Raise torch's error for a type that is not floating-point."""
+    if x.dtype.kind in "biu":
+        raise NotImplementedError(
+            f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'"
+        )
 
-    `op` is a primitive; its in-place form is `name_`.
-    """
+
+def _inplace(op, *metadata):
+    """The function that writes the result of `op`, called with `metadata`, into its first argument."""
     record = op.record
-    names = record.signature.positional
-    defaults = tuple(record.signature.defaults[n] for n in names)
-
-    def functional(input, *args, inplace=False, **kwargs):
-        if len(args) > len(names):
-            args, inplace = args[:-1], args[-1]
-        return inplace_form(input, *args, **kwargs) if inplace else op(input, *args, **kwargs)
-
-    def inplace_form(input, *args, **kwargs):
-        values = dict(zip(names, args, strict=False), **kwargs)
-        return write(record, input, (), tuple(values.get(n, d) for n, d in zip(names, defaults, strict=True)))
-
-    functional.__name__, functional.__doc__ = name, record.doc
-    inplace_form.__name__, inplace_form.__doc__ = name + "_", f"In-place form of `{name}`."
-    publish(name, functional, method, True, (), function)
-    if inplace_function:
-        publish(name + "_", inplace_form, method, True, ())
-    return functional
+    return lambda input, *given: write(
+        record, input, (), (*given, *metadata[len(given) :])
+    )
 
 
 # ---------------------------------------------------------------------------------------------- rectifiers
@@ -53,11 +50,7 @@ def _rectify(x):
     return np.maximum(x, 0)
 
 
-def _rectify_gradient(g, y):
-    return zero_unless_positive(g, y)
-
-
-def zero_unless_positive(g, y):
+def _where_positive(g, y):
     """g where y > 0 (or nan), 0 elsewhere."""
     bits = bits_of(g.dtype)
     drop = np.less_equal(y, 0)
@@ -69,12 +62,12 @@ def zero_unless_positive(g, y):
     return keep.view(g.dtype)
 
 
-threshold_backward = binary(
-    "threshold_backward", zero_unless_positive, lambda g, y: threshold_backward(g, y), lambda: None,
-    "The gradient of relu.", export=False, inplace=False,
+_relu_backward = binary(
+    "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda: None, "The gradient of relu.",
+    export=False, inplace=False, node="ThresholdBackwardBackward0",
 )  # fmt: skip
 _relu = unary(
-    "relu", _rectify, lambda g, out: threshold_backward(g, out), "max(input, 0) of each element.", promote="same",
+    "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
     functional=True, out=False,
 )  # fmt: skip
 
@@ -86,3 +79,801 @@ def relu(input, inplace=False):
     tensor([0., 2.])
     """
     return input.relu_() if inplace else _relu(input)
+
+
+OPS["relu"] = relu  # the method is the row, without `inplace`
+
+
+def relu_(input):
+    """In-place form of `relu`."""
+    return input.relu_()
+
+
+@primitive(public=False, name="threshold")
+def _threshold(input, /, threshold, value):
+    return np.where(input <= threshold, input.dtype.type(value), input)
+
+
+@_threshold.vjp
+def _(g, input, threshold):
+    return zero_where(g, input <= threshold)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """The input where it is above `threshold`, `value` elsewhere."""
+    return (
+        threshold_(input, threshold, value)
+        if inplace
+        else _threshold(input, threshold, value)
+    )
+
+
+threshold_ = _inplace(_threshold)
+
+
+@primitive(public=False, name="hardtanh")
+def _hardtanh(input, /, min_val, max_val):
+    if input.dtype.kind in "biu":
+        if input.dtype.kind != "i":
+            raise RuntimeError(
+                f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'"
+            )
+        min_val, max_val = int(min_val), int(max_val)
+    r = np.maximum(input, min_val)
+    return np.minimum(r, max_val)
+
+
+@_hardtanh.vjp
+def _(g, input, min_val, max_val):
+    return zero_where(g, (input <= min_val) | (input >= max_val))
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """Each element, but at least `min_val` and at most `max_val`."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return (
+        hardtanh_(input, min_val, max_val)
+        if inplace
+        else _hardtanh(input, min_val, max_val)
+    )
+
+
+hardtanh_ = _inplace(_hardtanh, -1.0, 1.0)
+
+
+def relu6(input, inplace=False):
+    """min(max(input, 0), 6) of each element."""
+    return hardtanh_(input, 0.0, 6.0) if inplace else _hardtanh(input, 0.0, 6.0)
+
+
+@primitive(public=False, name="leaky_relu")
+def _leaky_relu(input, /, negative_slope):
+    _floats_only(input, "leaky_relu_cpu")
+    scaled = input * input.dtype.type(negative_slope)
+    if 0 <= negative_slope <= 1:
+        return np.maximum(input, scaled)
+    return select(input > 0, input, np.asarray(scaled))
+
+
+@_leaky_relu.vjp
+def _(g, input, negative_slope):
+    return _sloped(g, input, negative_slope)
+
+
+@primitive(public=False, name="leaky_relu_backward")
+def _sloped(grad, input, /, slope):
+    """grad where input > 0, slope * grad elsewhere."""
+    return select(input > 0, grad, np.asarray(grad * grad.dtype.type(slope)))
+
+
+@_sloped.vjp("grad")
+def _(g, input, slope):
+    return _sloped(g, input, slope)
+
+
+@_sloped.vjp("input")
+def _():
+    return None
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """The input where it is positive, negative_slope * input elsewhere."""
+    return (
+        leaky_relu_(input, negative_slope)
+        if inplace
+        else _leaky_relu(input, negative_slope)
+    )
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """In-place form of `leaky_relu`."""
+    if negative_slope < 0 and input.requires_grad and thread.state.grad:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is "
+            "caused by calling in-place forward function with a negative slope, please call out-of-place version instead."
+        )
+    return write(_leaky_relu.record, input, (), (negative_slope,))
+
+
+@primitive(public=False, name="prelu_kernel", node="PreluKernelBackward0")
+def _prelu(input, weight, /):
+    return np.where(input > 0, input, weight * input)
+
+
+@_prelu.vjp
+def _(g, input, weight, needs):
+    positive = input > 0
+    return (
+        where(positive, g, weight * g) if needs[0] else None,
+        zero_where(input * g, positive) if needs[1] else None,
+    )
+
+
+@composite(method=True, functional=True)
+def prelu(input, weight):
+    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel.
+
+    Shape: input (N, C, *), weight (C) or (1) -> (N, C, *)
+    """
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {type_word(input.dtype)} and {type_word(weight.dtype)}"
+        )
+    if weight.ndim > 1 and weight.numel() != 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        )
+    if weight.numel() != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+        weight = weight.reshape(
+            [-1 if d == 1 else 1 for d in range(max(input.ndim, 2))][: input.ndim]
+        )
+    elif weight.ndim != input.ndim:
+        weight = weight.reshape([1] * input.ndim)
+    return _prelu(input, weight)
+
+
+@primitive(public=False, name="rrelu_with_noise", node="RreluWithNoiseBackward0")
+def _noisy_slope(input, noise, /):
+    return input * noise
+
+
+@_noisy_slope.vjp("input")
+def _(g, noise):
+    return g * noise
+
+
+def _rrelu_noise(input, lower, upper):
+    """A random slope for each element that is not positive, drawn in order, and 1 for the others."""
+    a = input._array
+    noise = np.ones(a.shape, a.dtype)
+    negative = a <= 0
+    noise[negative] = uniform(
+        default_generator, int(negative.sum()), np.float64, lower, upper
+    )
+    return wrap(noise)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """leaky_relu with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    if not lower <= upper:
+        raise RuntimeError(
+            "Lower bound should be less than or equal to the upper bound"
+        )
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    noise = _rrelu_noise(input, lower, upper)
+    return (
+        write(_noisy_slope.record, input, (noise,), ())
+        if inplace
+        else _noisy_slope(input, noise)
+    )
+
+
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
+    """In-place form of `rrelu`."""
+    return rrelu(input, lower, upper, training, True)
+
+
+# ---------------------------------------------------------------------------------------------- exponential units
+
+
+@widened
+def _exponential_unit(x, negative, positive, inside):
+    _floats_only(x, "elu_cpu")
+    left = np.expm1(np.minimum(x, 0) * inside) * negative
+    return select(
+        x > 0, np.asarray(x * positive), np.asarray(left).astype(x.dtype, copy=False)
+    )
+
+
+@primitive(public=False, name="elu")
+def _elu(input, /, alpha, scale, input_scale):
+    return _exponential_unit(input, alpha * scale, scale, input_scale)
+
+
+@_elu.vjp
+def _(g, input, alpha, scale, input_scale):
+    return _unit_slope(g, input, alpha * scale * input_scale, scale, input_scale)
+
+
+@primitive(public=False, name="celu")
+def _celu(input, /, alpha):
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _exponential_unit(input, alpha, 1.0, 1.0 / alpha)
+
+
+@_celu.vjp
+def _(g, input, alpha):
+    return _unit_slope(g, input, 1.0, 1.0, 1.0 / alpha)
+
+
+def _unit_slope(g, x, negative, positive, inside):
+    return where(x > 0, g * positive, g * (negative * (x.clamp(max=0) * inside).exp()))
+
+
+_SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    return elu_(input, alpha) if inplace else _elu(input, alpha, 1.0, 1.0)
+
+
+def selu(input, inplace=False):
+    """elu with the alpha and scale that keep activations normal (Klambauer et al., 2017)."""
+    return selu_(input) if inplace else _elu(input, *_SELU, 1.0)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
+    return celu_(input, alpha) if inplace else _celu(input, alpha)
+
+
+elu_ = _inplace(_elu, 1.0, 1.0, 1.0)
+celu_ = _inplace(_celu, 1.0)
+
+
+def selu_(input):
+    """In-place form of `selu`."""
+    return write(_elu.record, input, (), (*_SELU, 1.0))
+
+
+# ---------------------------------------------------------------------------------------------- smooth units
+
+_ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+_TANH_A, _TANH_B = math.sqrt(2 / math.pi), 0.044715
+
+
+def _normal_cdf(x):
+    r = np.asarray(erf_of(x * x.dtype.type(_ROOT_HALF)))
+    return (r + 1) * 0.5 if not r.ndim else np.multiply(np.add(r, 1, r), 0.5, r)
+
+
+def _tanh_inside(x):
+    return np.tanh(_TANH_A * (x + _TANH_B * x * x * x))
+
+
+@widened
+def _gelu_of(x, approximate):
+    _floats_only(x, "GeluKernelImpl")
+    if approximate == "tanh":
+        return 0.5 * x * (1 + _tanh_inside(x))
+    return x * _normal_cdf(x)
+
+
+@primitive(public=False, name="gelu")
+def _gelu(input, /, approximate):
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _gelu_of(input, approximate)
+
+
+@_gelu.vjp
+def _(g, input, approximate):
+    return _gelu_backward(g, input, approximate)
+
+
+@widened
+def _gelu_slope(g, x, approximate):
+    if approximate == "tanh":
+        t = _tanh_inside(x)
+        inner = _TANH_A * (1 + 3 * _TANH_B * x * x)
+        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
+    density = np.exp(x * x * -0.5) * x.dtype.type(_PDF)
+    return g * (_normal_cdf(x) + x * density)
+
+
+@primitive(public=False, name="gelu_backward")
+def _gelu_backward(grad, input, /, approximate):
+    return _gelu_slope(grad, input, approximate)
+
+
+@_gelu_backward.vjp("grad")
+def _(g, input, approximate):
+    return _gelu_backward(g, input, approximate)
+
+
+@_gelu_backward.vjp("input")
+def _(g, grad, input, approximate):
+    return g * grad * _gelu_curvature(input, approximate)
+
+
+def _gelu_curvature(x, approximate):
+    if approximate == "none":
+        return (2 - x * x) * ((-0.5 * x * x).exp() * _PDF)
+    t = (_TANH_A * (x + _TANH_B * x * x * x)).tanh()
+    d1, d2 = _TANH_A * (1 + 3 * _TANH_B * x * x), 6 * _TANH_A * _TANH_B * x
+    return (1 - t * t) * (d1 + 0.5 * x * (d2 - 2 * t * d1 * d1))
+
+
+def gelu(input, *, approximate="none"):
+    """input times the normal distribution function of it; 'tanh' uses the approximation of Hendrycks and Gimpel.
+
+    >>> gelu(tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
+    return _gelu(input, approximate)
+
+
+@primitive(public=False, name="silu")
+def _silu(input, /):
+    _floats_only(input, "silu_cpu")
+    return _silu_of(input)
+
+
+@widened
+def _silu_of(x):
+    r = np.asarray(sigmoid_of(x))
+    r *= x
+    return r
+
+
+@_silu.vjp
+def _(g, input):
+    return _silu_backward(g, input)
+
+
+@widened
+def _silu_slope(g, x):
+    s = sigmoid_of(x)
+    return g * s * (1 + x * (1 - s))
+
+
+_silu_backward = binary(
+    "silu_backward", _silu_slope, lambda g, y: _silu_backward(g, y), lambda g, x, y: g * x * _silu_curvature(y),
+    "The gradient of silu.", export=False, inplace=False,
+)  # fmt: skip
+
+
+def _silu_curvature(x):
+    s = x.sigmoid()
+    return s * (1 - s) * (2 + x * (1 - 2 * s))
+
+
+def silu(input, inplace=False):
+    """input * sigmoid(input)."""
+    return silu_(input) if inplace else _silu(input)
+
+
+silu_ = _inplace(_silu)
+
+
+@widened
+def _softplus_of(x, beta, limit):
+    t = x * beta
+    return np.where(t > limit, x, np.log1p(np.exp(np.minimum(t, limit))) / beta)
+
+
+@primitive(public=False, name="mish")
+def _mish(input, /):
+    _floats_only(input, "mish_cpu")
+    return _mish_of(input)
+
+
+@widened
+def _mish_of(x):
+    return x * np.tanh(np.logaddexp(x, x.dtype.type(0)))
+
+
+@_mish.vjp
+def _(g, input):
+    t = softplus(input).tanh()
+    return g * (t + input * input.sigmoid() * (1 - t * t))
+
+
+def mish(input, inplace=False):
+    """input * tanh(softplus(input))."""
+    return mish_(input) if inplace else _mish(input)
+
+
+mish_ = _inplace(_mish)
+
+
+@primitive(public=False, name="softplus")
+def _softplus(input, /, beta, threshold):
+    _floats_only(input, "softplus_cpu")
+    return _softplus_of(input, beta, threshold)
+
+
+@_softplus.vjp
+def _(g, input, beta, threshold):
+    t = input * beta
+    return where(t > threshold, g, g * t.sigmoid())
+
+
+def softplus(input, beta=1.0, threshold=20.0):
+    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
+    return _softplus(input, beta, threshold)
+
+
+@primitive(public=False, name="log_sigmoid", node="LogSigmoidBackward0")
+def _log_sigmoid(input, /):
+    _floats_only(input, "log_sigmoid_cpu")
+    return _log_sigmoid_of(input)
+
+
+@widened
+def _log_sigmoid_of(x):
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+@_log_sigmoid.vjp
+def _(g, input):
+    return g * (-input).sigmoid()
+
+
+def logsigmoid(input):
+    """log(sigmoid(input)), without overflow."""
+    return _log_sigmoid(input)
+
+
+def softsign(input):
+    """input / (1 + |input|)."""
+    return input / (1 + input.abs())
+
+
+def tanhshrink(input):
+    """input - tanh(input)."""
+    return input - input.tanh()
+
+
+# ---------------------------------------------------------------------------------------------- piecewise linear units
+
+
+@primitive(public=False, name="hardsigmoid")
+def _hardsigmoid(input, /):
+    _floats_only(input, "hardsigmoid_cpu")
+    return widened(lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
+
+
+@_hardsigmoid.vjp
+def _(g, input):
+    return zero_where(g * (1 / 6), ~((input > -3) & (input < 3)))
+
+
+def hardsigmoid(input, inplace=False):
+    """(input + 3) / 6, limited to [0, 1]."""
+    return hardsigmoid_(input) if inplace else _hardsigmoid(input)
+
+
+hardsigmoid_ = _inplace(_hardsigmoid)
+
+
+@primitive(public=False, name="hardswish")
+def _hardswish(input, /):
+    _floats_only(input, "hardswish_cpu")
+    return widened(lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
+
+
+@_hardswish.vjp
+def _(g, input):
+    return where(input <= -3, zeros_of(g), where(input < 3, g * (input / 3 + 0.5), g))
+
+
+def hardswish(input, inplace=False):
+    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
+    return hardswish_(input) if inplace else _hardswish(input)
+
+
+hardswish_ = _inplace(_hardswish)
+
+
+@primitive(name="hardshrink", method=True, functional=True)
+def hardshrink(input, /, lambd=0.5):
+    """The input where |input| > lambd, 0 elsewhere."""
+    _floats_only(input, "hardshrink_cpu")
+    return np.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input)
+
+
+@hardshrink.vjp
+def _(g, input, lambd):
+    return zero_where(g, (input >= -lambd) & (input <= lambd))
+
+
+@primitive(public=False, name="softshrink")
+def _softshrink(input, /, lambd):
+    if not lambd >= 0:
+        raise RuntimeError(
+            f"lambda must be greater or equal to 0, but found to be {lambd:g}."
+        )
+    _floats_only(input, "softshrink_cpu")
+    return widened(lambda x: x - np.minimum(np.maximum(x, -lambd), lambd))(input)
+
+
+@_softshrink.vjp
+def _(g, input, lambd):
+    return zero_where(g, (input >= -lambd) & (input <= lambd))
+
+
+def softshrink(input, lambd=0.5):
+    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
+    return _softshrink(input, lambd)
+
+
+# ---------------------------------------------------------------------------------------------- gates
+
+
+@primitive(public=False, name="glu")
+def _glu(input, /, dim):
+    if not input.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if not -input.ndim <= dim < input.ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})"
+        )
+    n = input.shape[dim]
+    if n % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}"
+        )
+    _floats_only(input, "glu_cpu")
+    a, b = np.split(input, 2, axis=dim)
+    return widened(lambda x, y: x * sigmoid_of(y))(a, b)
+
+
+@_glu.vjp
+def _(g, input, dim):
+    n = input.shape[dim] // 2
+    a, s = input.narrow(dim, 0, n), input.narrow(dim, n, n).sigmoid()
+    gate = g * s
+    return _joined(gate, gate * a * (1 - s), dim)
+
+
+@primitive(public=False, name="joined", node="CatBackward0")
+def _joined(first, second, /, dim):
+    return np.concatenate((first, second), axis=dim)
+
+
+@_joined.vjp
+def _(g, dim, first_shape):
+    n = first_shape[dim]
+    return g.narrow(dim, 0, n), g.narrow(dim, n, g.shape[dim] - n)
+
+
+def glu(input, dim=-1):
+    """The first half of the input along `dim` times the sigmoid of the second half."""
+    return _glu(input, dim)
+
+
+# ---------------------------------------------------------------------------------------------- softmax
+
+
+def _check_softmax(x, dim, word):
+    if x.dtype.kind in "biuc":
+        raise NotImplementedError(
+            f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'"
+        )
+    n = x.ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
+
+
+@widened
+def _softmax_of(x, dim):
+    if not x.size:
+        return x.copy()
+    r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+    np.exp(r, r)
+    r /= np.add.reduce(r, dim, None, None, True)
+    return r
+
+
+@primitive(public=False, name="softmax")
+def _softmax(input, /, dim, dtype):
+    if dtype is not None:
+        input = input.astype(dtype.numpy, copy=False)
+    d = input.dtype
+    if (d is not F32 and d is not F64) or not -input.ndim <= dim < input.ndim:
+        _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
+    return _softmax_of(input, dim) if input.ndim else np.ones_like(input)
+
+
+@_softmax.vjp
+def _(g, out, dim):
+    return _softmax_backward(g, out, dim)
+
+
+@primitive(public=False, name="softmax_backward")
+def _softmax_backward(grad, output, /, dim):
+    if not grad.ndim:
+        return np.zeros_like(grad)
+    return widened(_softmax_slope)(grad, output, dim)
+
+
+def _softmax_slope(g, y, dim):
+    r = g * y
+    r -= y * np.add.reduce(r, dim, None, None, True)
+    return r
+
+
+@_softmax_backward.vjp
+def _(g, grad, output, dim, needs):
+    first = _softmax_backward(g, output, dim) if needs[0] else None
+    if not needs[1]:
+        return first, None
+    inner = (g * output).sum(dim, keepdim=True)
+    return first, g * (grad - (grad * output).sum(dim, keepdim=True)) - inner * grad
+
+
+@widened
+def _log_softmax_of(x, dim):
+    if not x.size:
+        return x.copy()
+    r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+    r -= np.log(np.add.reduce(np.exp(r), dim, None, None, True))
+    return r
+
+
+@primitive(public=False, name="log_softmax")
+def _log_softmax(input, /, dim, dtype):
+    if dtype is not None:
+        input = input.astype(dtype.numpy, copy=False)
+    d = input.dtype
+    if (d is not F32 and d is not F64) or not -input.ndim <= dim < input.ndim:
+        _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
+    return _log_softmax_of(input, dim) if input.ndim else np.zeros_like(input)
+
+
+@_log_softmax.vjp
+def _(g, out, dim):
+    return _log_softmax_backward(g, out, dim)
+
+
+@primitive(public=False, name="log_softmax_backward")
+def _log_softmax_backward(grad, output, /, dim):
+    if not grad.ndim:
+        return np.zeros_like(grad)
+    return widened(_log_softmax_slope)(grad, output, dim)
+
+
+def _log_softmax_slope(g, y, dim):
+    r = np.exp(y)
+    r *= np.add.reduce(g, dim, None, None, True)
+    return np.subtract(g, r, r)
+
+
+@_log_softmax_backward.vjp
+def _(g, grad, output, dim, needs):
+    first = g - (g * output.exp()).sum(dim, keepdim=True) if needs[0] else None
+    second = -g * output.exp() * grad.sum(dim, keepdim=True) if needs[1] else None
+    return first, second
+
+
+def _implicit_dim(name, ndim, stacklevel):
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
+    """exp(input) / sum(exp(input)) along `dim`.
+
+    Shape: (*) -> (*)
+    >>> softmax(tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    if dim is None:
+        dim = _implicit_dim("softmax", input.ndim, _stacklevel)
+    dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
+    result = _softmax(input, dim, dtype)
+    return result if out is None else write_out("softmax", (input,), result, out)
+
+
+def _legacy_dtype(dim, third, dtype):
+    """torch.softmax takes the dtype as third argument, nn.functional.softmax as fourth."""
+    return dim, third if isinstance(third, dtypes.dtype) else dtype
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
+    """The logarithm of `softmax`, without overflow."""
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
+    dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
+    result = _log_softmax(input, dim, dtype)
+    return result if out is None else write_out("log_softmax", (input,), result, out)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax of -input."""
+    if dim is None:
+        dim = _implicit_dim("softmin", input.ndim, _stacklevel)
+    return _softmax(-input, dim, dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A sample from the Gumbel-softmax distribution (Jang et al., 2017); `hard` makes it one-hot.
+
+    Shape: (*, classes) -> (*, classes)
+    """
+    if eps != 1e-10:
+        import warnings
+
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    a = logits._array
+    gumbels = wrap(-np.log(exponential(default_generator, a.shape, a.dtype)))
+    soft = softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    index = np.expand_dims(np.argmax(soft._array, dim), dim)
+    one_hot = np.zeros_like(soft._array)
+    np.put_along_axis(one_hot, index, 1, dim)
+    return wrap(one_hot) - soft.detach() + soft
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """input divided by its p-norm over `dim`, which counts as at least `eps`.
+
+    >>> normalize(tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    size = vector_norm(input, float(p), dim, True, None).clamp_min(eps)
+    if out is None:
+        return input / size.expand_as(input)
+    return OPS["div"](input, size.expand_as(input), out=out)
+
+
+# ---------------------------------------------------------------------------------------------- names
+
+for _f in (
+    threshold, hardtanh, relu6, leaky_relu, rrelu, elu, selu, celu, gelu, silu, mish, softplus, logsigmoid, softsign,
+    tanhshrink, hardsigmoid, hardswish, softshrink, glu, softmax, log_softmax, softmin, gumbel_softmax, normalize, leaky_relu_,
+    rrelu_, selu_,
+):  # fmt: skip
+    publish(_f.__name__, _f, _f in (softmax, log_softmax), True, ())
+for _name, _f in {
+    "threshold_": threshold_,
+    "hardtanh_": hardtanh_,
+    "elu_": elu_,
+    "celu_": celu_,
+}.items():
+    publish(_name, _f, False, True, ())
+
+
+def _softmax_method(self, dim, dtype=None):
+    """exp(input) / sum(exp(input)) along `dim`."""
+    return _softmax(self, dim, dtype)
+
+
+def _log_softmax_method(self, dim, dtype=None):
+    """The logarithm of `softmax`, without overflow."""
+    return _log_softmax(self, dim, dtype)
+
+
+Tensor.softmax, Tensor.log_softmax = _softmax_method, _log_softmax_method
+OPS["special.softmax"], OPS["special.log_softmax"] = softmax, log_softmax

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from ml_dtypes import finfo
@@ -11,6 +10,7 @@ from rushlight import ops
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, check_lr, number, scalar, to_scalar
+from .optimizer import ParamsT
 
 __all__ = ["Adafactor"]
 
@@ -35,7 +35,7 @@ class Adafactor(Algorithm):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         beta2_decay: float = -0.8,
         eps: tuple[float | None, float] = (None, 1e-3),

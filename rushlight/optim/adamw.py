@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight.core.tensor import Tensor
 
 from .adam import Adam
+from .optimizer import ParamsT
 
 __all__ = ["AdamW"]
 
@@ -22,7 +22,7 @@ class AdamW(Adam):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float | Tensor, float | Tensor] = (0.9, 0.999),
         eps: float = 1e-8,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
@@ -10,7 +10,7 @@ from rushlight.core.mode import enable_grad, no_grad
 from rushlight.core.tensor import Tensor
 
 from .algorithm import check_lr, number, to_scalar
-from .optimizer import Optimizer
+from .optimizer import Optimizer, ParamsT
 
 __all__ = ["LBFGS"]
 
@@ -30,7 +30,7 @@ class LBFGS(Optimizer):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1,
         max_iter: int = 20,
         max_eval: int | None = None,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight import ops
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, check_lr, number, to_scalar
+from .optimizer import ParamsT
 
 __all__ = ["Muon"]
 
@@ -35,7 +35,7 @@ class Muon(Algorithm):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float = 1e-3,
         weight_decay: float = 0.1,
         momentum: float = 0.95,
@@ -116,7 +116,7 @@ def _single(
         rows, columns = param.shape
         ratio = 0.2 * math.sqrt(max(rows, columns)) if adjust_lr_fn == "match_rms_adamw" else _original(rows, columns)
         param.mul_(1 - lr * weight_decay)
-        param.add_(update, alpha=number(-(lr * ratio)))
+        param.add_(update.to(param.dtype), alpha=number(-(lr * ratio)))
 
 
 def _original(rows: int, columns: int) -> float:
@@ -124,7 +124,10 @@ def _original(rows: int, columns: int) -> float:
 
 
 def _orthogonalise(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Bring the singular values of matrix ``x`` near 1: x <- a x + (b A + c A A) x with A = x x', in bfloat16."""
+    """Bring the singular values of matrix ``x`` near 1: x <- a x + (b A + c A A) x with A = x x', in bfloat16.
+
+    torch sums the products in float32 and rounds each of the three lines once, so the values lie in float32 here.
+    """
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")
     if len(coefficients) != 3:
@@ -134,8 +137,13 @@ def _orthogonalise(x: Tensor, coefficients: tuple[float, float, float], steps: i
     y = x.bfloat16()
     if tall:
         y = y.T
-    y = y / y.norm().clamp(min=eps)  # spectral norm at most 1
+    y = (y / y.norm().clamp(min=eps)).float()  # spectral norm at most 1
     for _ in range(steps):
-        gram = y @ y.T
-        y = ops.addmm(y, ops.addmm(gram, gram, gram, beta=b, alpha=c), y, beta=a)
+        gram = _rounded(y @ y.T)
+        update = _rounded(b * gram + c * (gram @ gram))
+        y = _rounded(a * y + update @ y)
     return y.T if tall else y
+
+
+def _rounded(x: Tensor) -> Tensor:
+    return x.bfloat16().float()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight import ops
@@ -10,6 +9,7 @@ from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, scalar, to_scalar
 from .dense import run
+from .optimizer import ParamsT
 
 __all__ = ["RMSprop"]
 
@@ -31,7 +31,7 @@ class RMSprop(Algorithm):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         alpha: float = 0.99,
         eps: float = 1e-8,

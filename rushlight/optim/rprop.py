@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight import ops
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, as_real, check_lr, number, scalar, to_scalar
+from .optimizer import ParamsT
 
 __all__ = ["Rprop"]
 
@@ -27,7 +27,7 @@ class Rprop(Algorithm):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1e-2,
         etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50),

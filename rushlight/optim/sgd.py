@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, check_fused, check_lr, number, to_scalar
 from .dense import run
+from .optimizer import ParamsT
 
 __all__ = ["SGD"]
 
@@ -37,7 +37,7 @@ class SGD(Algorithm):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         momentum: float = 0,
         dampening: float = 0,
@@ -98,7 +98,7 @@ class SGD(Algorithm):
         """As ``_gather``, without making state: plain descent leaves ``state`` empty."""
         pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
         params, grads = [p for p, _ in pairs], [grad for _, grad in pairs]
-        if any([grad.is_sparse for grad in grads]):
+        if any(grad.is_sparse for grad in grads):
             raise NotImplementedError("SGD over sparse gradients; make them dense with grad.to_dense()")
         if group["fused"]:
             for p in params:

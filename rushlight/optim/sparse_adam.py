@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, check_betas, check_lr
+from .optimizer import ParamsT
 
 __all__ = ["SparseAdam"]
 
@@ -23,7 +23,7 @@ class SparseAdam(Algorithm):
 
     def __init__(
         self,
-        params: Iterable,
+        params: ParamsT,
         lr: float | Tensor = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,

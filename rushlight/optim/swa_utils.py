@@ -12,6 +12,7 @@ from rushlight import ops
 from rushlight.core.dtype import int64
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
+from rushlight.nn.modules.batchnorm import _BatchNorm
 from rushlight.nn.modules.module import Module
 
 from .lr_scheduler.base import LRScheduler, per_group, warn_if_outside_step
@@ -171,8 +172,6 @@ def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     A batch is a tensor, or a list or tuple whose first element is the model's input; ``device`` is where it goes first.
     Does nothing for a model without batch norms.
     """
-    from rushlight.nn.modules.batchnorm import _BatchNorm
-
     momenta = {}
     for module in model.modules():
         if isinstance(module, _BatchNorm):

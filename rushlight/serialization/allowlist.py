@@ -93,8 +93,8 @@ def _built_in():
     from rushlight.nn.parameter import Parameter, _rebuild_parameter, _rebuild_parameter_with_state
 
     table = {
-        "collections.OrderedDict": (OrderedDict, OrderedDict),
-        "collections.Counter": (Counter, Counter),
+        "collections.OrderedDict": (OrderedDict, _ordered_dict),
+        "collections.Counter": (Counter, _counter),
         "torch.nn.parameter.Parameter": (Parameter, Parameter),
         "torch.Size": (Size, Size),
         "torch.Tensor": (Tensor, None),
@@ -102,7 +102,7 @@ def _built_in():
         "_codecs.encode": (_encode, _encode),
         "builtins.bytearray": (_bytearray, _bytearray),
         "builtins.bytes": (bytes, lambda: b""),  # protocol 2 spells empty bytes so
-        "builtins.set": (set, set),
+        "builtins.set": (set, _set),
         "builtins.complex": (complex, complex),
         "torch._utils._rebuild_tensor": (rebuild_tensor_v2, rebuild_tensor_v2),
         "torch._utils._rebuild_tensor_v2": (rebuild_tensor_v2, rebuild_tensor_v2),
@@ -138,8 +138,35 @@ for _kind in ("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnu
 def _encode(text, encoding="latin1"):
     """`_codecs.encode` as pickles of bytes use it; other codecs could be made to work long or grow."""
     if encoding not in ("latin1", "latin-1", "ascii", "utf-8"):
-        raise UnpicklingError(f"encoding {encoding!r} is not allowed in a weights-only load")
+        raise UnpicklingError("this encoding of a text is not allowed in a weights-only load")
     return text.encode(encoding)
+
+
+def simple_key(key, room=1000):
+    """`key`, after proof that hashing it is quick: a tuple of tuples of one tuple, and so on, can take forever."""
+    pending = [key]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (tuple, frozenset)):
+            pending.extend(part)
+            room -= len(part)
+        if room < 0:
+            raise UnpicklingError("a key of a dict or set is too large a tuple")
+    return key
+
+
+def _set(items=()):
+    return set(map(simple_key, items))
+
+
+def _ordered_dict(pairs=()):
+    return OrderedDict((simple_key(key), value) for key, value in pairs)
+
+
+def _counter(counts=None):
+    if counts is not None and type(counts) is not dict:
+        raise UnpicklingError(f"a Counter is made from a dict, not from {type(counts)}")
+    return Counter(counts)
 
 
 def _bytearray(source=b"", *encoding):
@@ -152,9 +179,9 @@ def _bytearray(source=b"", *encoding):
 def _from_type(rebuild, cls, args, state):
     rebuilders = [call for path, (_, call) in _built_in().items() if path.startswith("torch._utils._rebuild_")]
     if not any(rebuild is allowed for allowed in rebuilders):
-        raise UnpicklingError(f"{rebuild!r} does not rebuild tensors")
+        raise UnpicklingError("the function that should rebuild a tensor is none that does")
     if cls is not Tensor and not is_added(cls):
-        raise UnpicklingError(f"Unsupported tensor class {cls!r}: it was not declared safe")
+        raise UnpicklingError("the class of a tensor was not declared safe")
     _check_attributes(state)
     return rebuild_from_type_v2(rebuild, cls, args, state)
 
@@ -171,4 +198,5 @@ def _check_attributes(state):
     for part in state if isinstance(state, tuple) else (state,):
         for name in part or ():
             if not isinstance(name, str) or hasattr(Tensor, name):
-                raise UnpicklingError(f"a file may not set the tensor attribute {name!r}")
+                shown = name if isinstance(name, str) else type(name)
+                raise UnpicklingError(f"a file may not set this attribute of a tensor: {shown}")

@@ -56,7 +56,7 @@ def load(file, restore, make_unpickler, weights_only):
         raise RuntimeError("Invalid magic number; corrupt file?")
     version = unpickle()
     if version != PROTOCOL_VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise RuntimeError(f"Invalid protocol version: {version if type(version) is int else type(version)}")
     system = unpickle()
     result = unpickle()
     storages.read_all(unpickle(), swapped=_is_little_endian(system) != (sys.byteorder == "little"))
@@ -108,9 +108,13 @@ class _FollowingStorages:
 
     def read_all(self, keys, swapped):
         """Fill the storages in the order of `keys`, from the file."""
-        if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(self._made):
-            raise RuntimeError(f"the list of storages {keys!r} is not that of the pickle, {sorted(self._made)!r}")
-        for key in map(str, keys):
+        if (
+            not isinstance(keys, list)
+            or any(type(key) is not str for key in keys)
+            or sorted(keys) != sorted(self._made)
+        ):
+            raise RuntimeError("the list of storages is not that of the pickle; corrupt file?")
+        for key in keys:
             memory = self._made[key]
             size = self._file.read(8)
             if size != struct.pack("<q", memory.size()):

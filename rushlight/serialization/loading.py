@@ -122,6 +122,7 @@ class _ArchivedStorages:
         else:
             start = self._archive.offset(name)
             raw = self._mapped[start : start + size]
+            raw = raw.copy() if start % dtype.itemsize else raw  # kernels expect aligned elements
         return typed(raw, dtype, self._swapped)
 
 
@@ -145,14 +146,19 @@ def get_unsafe_globals_in_checkpoint(f):
 def _globals_named_in(data):
     from pickletools import genops
 
-    paths, strings = set(), []
+    paths, texts, memo = set(), [], {}
     for opcode, argument, _ in genops(data):
         if opcode.name == "GLOBAL":
-            paths.add(".".join(modern_path(*argument.split(" ", 1))))
+            module, _, name = str(argument).partition(" ")
+            paths.add(".".join(modern_path(module, name)))
         elif opcode.name == "STACK_GLOBAL":
-            paths.add(".".join(modern_path(*strings[-2:])))
+            paths.add(".".join(modern_path(*texts[-2:])))
+        elif opcode.name == "MEMOIZE" or "PUT" in opcode.name:
+            memo[len(memo) if argument is None else argument] = texts[-1] if texts else ""
+        elif "GET" in opcode.name:
+            texts.append(memo[argument])
         elif isinstance(argument, str):
-            strings.append(argument)
+            texts.append(argument)
     return paths
 
 

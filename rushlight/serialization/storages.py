@@ -49,11 +49,18 @@ def storage_type_of(memory):
 def check_saved_id(saved_id, length):
     """The fields of a storage's persistent id behind its kind. Raises UnpicklingError when they are not such."""
     if type(saved_id) is not tuple or len(saved_id) != length or saved_id[0] not in ("storage", b"storage"):
-        raise pickle.UnpicklingError(f"Unknown saved id in the pickle: {saved_id!r}")
+        raise pickle.UnpicklingError("unknown kind of persistent id in the pickle")
     _, kind, key, location, numel, *more = saved_id
     location = location.decode("ascii") if isinstance(location, bytes) else location
-    if type(kind) is not StorageType or type(key) not in (str, bytes) or type(numel) is not int or numel < 0:
-        raise pickle.UnpicklingError(f"malformed storage id in the pickle: {saved_id!r}")
+    if (
+        type(kind) is not StorageType
+        or type(key) not in (str, bytes)
+        or type(location) is not str
+        or type(numel) is not int
+        or numel < 0
+    ):
+        kinds = [type(part).__name__ for part in saved_id]
+        raise pickle.UnpicklingError(f"malformed storage id in the pickle, of {kinds}")
     return kind, key.decode() if isinstance(key, bytes) else key, location, numel, *more
 
 

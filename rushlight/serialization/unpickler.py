@@ -11,7 +11,7 @@ import warnings
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 
-from .allowlist import BLOCKED_MODULES, NOT_IMPLEMENTED, find_safe, is_added
+from .allowlist import BLOCKED_MODULES, NOT_IMPLEMENTED, find_safe, is_added, simple_key
 
 __all__ = ["SafeUnpickler"]
 
@@ -136,17 +136,17 @@ class SafeUnpickler:
 
     def _set_item(self):
         key, value = self._pop_last(2)
-        self._target("SETITEM", dict, OrderedDict, Counter)[key] = value
+        self._target("SETITEM", dict, OrderedDict, Counter)[simple_key(key)] = value
 
     def _set_items(self):
         items = self._pop_to_mark()
         target = self._target("SETITEMS", dict, OrderedDict, Counter)
         for key, value in zip(items[::2], items[1::2], strict=True):
-            target[key] = value
+            target[simple_key(key)] = value
 
     def _add_items(self):
         items = self._pop_to_mark()
-        self._target("ADDITEMS", set).update(items)
+        self._target("ADDITEMS", set).update(map(simple_key, items))
 
     # ---------------------------------------------------------------- values
 
@@ -188,7 +188,7 @@ class SafeUnpickler:
             raise UnpicklingError(f"persistent_load id must be tuple or int, but got {type(saved_id)}")
         kind = saved_id[0] if type(saved_id) is tuple and saved_id else None
         if kind not in ("storage", b"storage") or self._persistent_load is None:
-            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {kind!r}")
+            raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(kind)}")
         self._push(self._persistent_load(saved_id))
 
     # ---------------------------------------------------------------- globals, calls, state
@@ -202,6 +202,8 @@ class SafeUnpickler:
         self._push_global(module, name)
 
     def _push_global(self, module, name):
+        if type(module) is not str or type(name) is not str:
+            raise UnpicklingError("the path of a global must be text")
         module, name = modern_path(module, name)
         path = f"{module}.{name}"
         if module in BLOCKED_MODULES:
@@ -226,7 +228,8 @@ class SafeUnpickler:
     def _call_for(self, function, deed):
         known, call = self._calls.get(id(function), (None, None))
         if known is not function or call is None:
-            raise UnpicklingError(f"Trying to {deed} {function!r}, which is not allowed")
+            shown = function if known is function else f"a value of {type(function)}"
+            raise UnpicklingError(f"Trying to {deed} {shown}, which is not allowed")
         return call
 
     def _build(self):
@@ -294,9 +297,11 @@ def _refusal(path):
 
 def _set_metadata(target, state):
     """The attributes of an OrderedDict, such as a state_dict's `_metadata`; its own methods stay as they are."""
+    if type(state) is not dict:
+        raise UnpicklingError(f"the state of an OrderedDict must be a dict, not {type(state)}")
     for name in state:
         if type(name) is not str or hasattr(OrderedDict, name):
-            raise UnpicklingError(f"a file may not set the OrderedDict attribute {name!r}")
+            raise UnpicklingError(f"a file may not set this attribute of an OrderedDict: {name}")
     target.__dict__.update(state)
 
 

@@ -13,6 +13,8 @@ import pytest
 from rushlight.backend import onednn
 from rushlight.backend.onednn import blas, calls, library
 from rushlight.backend.onednn.primitives import primitive_desc
+from rushlight.backend.onednn.register import install, prefer
+from rushlight.core.tensor import wrap
 
 needs_onednn = pytest.mark.skipif(not onednn.available(), reason=onednn.reason_unavailable() or "oneDNN")
 
@@ -213,6 +215,7 @@ POOLS = {  # x, kernel, stride, padding, ceil_mode
     "uneven": ((2, 5, 9, 11), (3, 2), (1, 3), (1, 0), False),
     "ceil": ((2, 3, 8, 8), (3, 3), (2, 2), (0, 0), True),
     "ceil, padded": ((2, 3, 7, 7), (3, 3), (3, 3), (1, 1), True),
+    "ceil, hanging over the padding": ((2, 3, 8, 8), (3, 3), (2, 2), (1, 1), True),
     "ceil, window in the padding": ((1, 2, 5, 5), (2, 2), (3, 3), (1, 1), True),
     "on all threads": ((16, 32, 28, 28), (3, 3), (2, 2), (1, 1), False),
     "one window": ((2, 3, 20, 20), (20, 20), (20, 20), (0, 0), False),
@@ -333,6 +336,9 @@ def test_matmul():
     spread[:, ::2] = x
     for left, right in ((x, y), (x, turned), (spread[:, ::2], y), (np.ascontiguousarray(x.T).T, turned)):
         close(onednn.matmul(left, right), expected)
+    row, wide = random(7, 3000)[::-3][1:2], random(3000, 1000)  # a single row may have any stride
+    close(onednn.matmul(row, wide), row.astype(np.float64) @ wide)
+    close(onednn.matmul(wide.T, row.T), wide.T.astype(np.float64) @ row.T)
     assert onednn.matmul(x[:4], y) is NotImplemented  # OpenBLAS is faster
     assert onednn.matmul(x.astype(np.float64), y) is NotImplemented
     assert onednn.matmul(x, x) is NotImplemented
@@ -412,6 +418,77 @@ def test_the_cache_is_bounded(monkeypatch):
         x = random(1, 2, n, n)
         close(onednn.conv_forward(x, weight, None, *steps), reference_conv(x, weight, None, *steps))
         assert len(calls.thread.calls) <= 3
+
+
+def test_prefer_falls_back_to_the_reference_kernel():
+    from rushlight.core.record import primitive
+
+    @primitive(public=False)
+    def doubled(input, /, offset=0):
+        return 2 * input + offset
+
+    def for_two_rows(input, offset=0):
+        return input + input + offset + 100 if len(input) == 2 else NotImplemented
+
+    prefer(doubled, for_two_rows)
+    assert doubled(wrap(np.ones(2, np.float32)), 1).tolist() == [103, 103]
+    assert doubled(wrap(np.ones(3, np.float32)), offset=1).tolist() == [3, 3, 3]
+    assert doubled.record.reference(1) == 2
+
+
+@pytest.fixture
+def installed():
+    from rushlight.ops import conv
+    from rushlight.ops import matmul as products
+
+    install()
+    return conv, products
+
+
+def kernels_agree(operator, *arguments):
+    """The override gives what the reference kernel gives."""
+    ours, expected = operator.record.kernel(*arguments), operator.record.reference(*arguments)
+    assert ours.dtype == expected.dtype and ours.shape == expected.shape
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-4 * max(1.0, np.abs(expected).max(initial=0)))
+
+
+@convolutions
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_convolution_operators(installed, case, dtype):
+    conv, _ = installed
+    x_shape, weight_shape, *steps = case
+    x, weight, bias = (random(*s).astype(dtype) for s in (x_shape, weight_shape, weight_shape[:1]))
+    g = random(*reference_conv(x, weight, None, *steps).shape).astype(dtype)
+    for_input = random(x_shape[1]).astype(dtype)
+    for with_bias in (True, False):
+        kernels_agree(conv.convolution, x, weight, bias if with_bias else None, *steps)
+        kernels_agree(conv.convolution_input, g, weight, for_input if with_bias else None, x_shape, *steps)
+    kernels_agree(conv.convolution_weight, g, x, weight_shape, *steps)
+
+
+@pytest.mark.parametrize("rows", [(4,), (128,), (8, 16), (0,)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_product_operators(installed, rows, dtype):
+    _, products = installed
+    x, weight, bias = (random(*s).astype(dtype) for s in ((*rows, 200), (130, 200), (130,)))
+    g = random(*rows, 130).astype(dtype)
+    kernels_agree(products.gram, g, x)
+    flat = len(rows) == 1
+    kernels_agree(products._linear if flat else products._linear_nd, x, weight, bias)
+    kernels_agree(products.linear_plain if flat else products._linear_nd_plain, x, weight)
+    if flat:
+        kernels_agree(products.mm, x, weight.T)
+
+
+def test_wrong_shapes_raise_as_the_reference_does(installed):
+    _, products = installed
+    for operator, arguments in (
+        (products.mm, (random(200, 200), random(201, 200))),
+        (products._linear, (random(200, 200), random(200, 200), random(7))),
+        (products.linear_plain, (random(200, 200), random(200, 201))),
+    ):
+        with pytest.raises(RuntimeError):
+            operator.record.kernel(*arguments)
 
 
 def test_limit_blas_threads():

@@ -15,6 +15,20 @@ class Marked(Tensor):
     pass
 
 
+class WithState(Tensor):
+    def __getstate__(self):
+        return {"unit": self.unit}
+
+    def __setstate__(self, state):
+        self.unit = state["unit"] + "!"
+
+
+def test_a_class_that_manages_its_own_state():
+    t = alias(wrap(np.zeros(2)), WithState)
+    t.unit = "m"
+    assert pickle.loads(pickle.dumps(t)).unit == "m!"
+
+
 def aliases():
     base = wrap(np.arange(6.0).reshape(2, 3))
     column = alias(base, Tensor)

@@ -79,6 +79,30 @@ def test_raw_arrays_and_tensors_give_the_same(case, dtype, monkeypatch):
     np.testing.assert_allclose(raw, through_tensors, rtol=digits, atol=digits)
 
 
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("Muon", "Adafactor", "Rprop")])
+def test_large_parameters_go_in_pieces(name, monkeypatch):
+    from rushlight.optim import dense
+
+    whole = advance(name, *make(name, {}), range(STEPS))
+    monkeypatch.setattr(dense, "_PIECE", 5)
+    params, optimizer = make(name, {})
+    np.testing.assert_array_equal(advance(name, params, optimizer, range(STEPS)), whole)
+    assert {s["step"].item() for s in optimizer.state.values() if "step" in s} <= {STEPS, STEPS - 1}
+
+
+def test_strided_parameters_and_overlapping_ones():
+    base = torch.zeros(4, 6)
+    p = base[:, ::2].detach().requires_grad_()
+    p.grad = torch.ones(4, 3)
+    torch.optim.Adam([p], lr=0.5).step()
+    np.testing.assert_allclose(base.numpy()[:, ::2], -0.5, rtol=1e-6)
+    assert not base[:, 1::2].any()
+    q = torch.zeros(1).expand(3).detach().requires_grad_()
+    q.grad = torch.ones(3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor refers to a single memory"):
+        torch.optim.SGD([q], lr=0.5).step()
+
+
 def in_double(name, **options):
     return advance(name, *make(name, options, "float64"), range(STEPS), "float64")
 
@@ -150,7 +174,7 @@ def test_the_version_rises_and_a_stale_value_is_reported():
         w.grad = torch.ones(2)
         optimizer.step()
         assert w._version > before
-        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        with pytest.raises(RuntimeError, match=r"modified by an inplace operation.*step at .*test_algorithms.py"):
             loss.backward()
 
 

@@ -121,6 +121,15 @@ MALICIOUS = {
     "no stop": P + b"]",
     "bad text": P + b"X\x01\x00\x00\x00\xff.",
     "unhashable key": P + b"}]K\x01s.",
+    "path of numbers": P + b"K\x01K\x02\x93.",
+    "key that takes forever": P + b")" + b"q\x00h\x00h\x00\x86" * 60 + b"}h\x00K\x01s.",
+    "set that takes forever": P + b")" + b"q\x00h\x00h\x00\x86" * 60 + call("__builtin__", "set", b"]h\x00a") + b".",
+    "call of what takes forever to show": P + b")" + b"q\x00h\x00h\x00\x86" * 60 + b")R.",
+    "storage id that takes forever to show": P
+    + b")" + b"q\x00h\x00h\x00\x86" * 60 + b"q\x01(" + text("storage") + b"h\x01h\x01h\x01h\x01tQ.",
+    "size that takes forever to show": P
+    + TENSOR.replace(b"K\x04\x85K", b")" + b"q\x00h\x00h\x00\x86" * 60 + b"K") + b".",
+    "counter of text": P + call("collections", "Counter", text("aab")) + b".",
     "odd items": P + b"}(K\x01u.",
 }  # fmt: skip
 
@@ -230,6 +239,16 @@ def test_safe_globals():
     add_safe_globals([(OrderedDict, path)])
     assert get_safe_globals() == [(OrderedDict, path)]
     assert type(load(io.BytesIO(buffer.getvalue()))["settings"]) is OrderedDict
+
+
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_the_globals_in_a_file(protocol):
+    buffer = io.BytesIO()
+    save([Settings(), Slotted, record_run, wrap(np.zeros(1)), np.float64(1)], buffer, pickle_protocol=protocol)
+    buffer.seek(0)
+    named = get_unsafe_globals_in_checkpoint(buffer)
+    own = [f"{__name__}.{name}" for name in ("Settings", "Slotted", "record_run")]
+    assert named == sorted(["numpy._core.multiarray.scalar", "numpy.dtype", *own])
 
 
 @pytest.mark.usefixtures("no_safe_globals")

@@ -16,13 +16,17 @@ from rushlight.core import dtype as dtypes
 from rushlight.core.device import device
 from rushlight.core.rebuild import Memory
 from rushlight.core.tensor import Tensor, alias, wrap
-from rushlight.serialization import load, save
+from rushlight.serialization import load, safe_globals, save, zip_format
 
 
 def through_a_file(obj, **how):
     buffer = io.BytesIO()
     save(obj, buffer)
     return load(io.BytesIO(buffer.getvalue()), **how)
+
+
+class Marked(Tensor):
+    pass
 
 
 def view_of(base, array):
@@ -173,15 +177,27 @@ print([name for name in ("zipfile", "safetensors", "tempfile", "pickletools") if
     assert result.stdout.strip() == "[]"
 
 
+def test_a_tensor_class_declared_safe():
+    buffer = io.BytesIO()
+    save(alias(wrap(np.arange(2)), Marked), buffer)
+    with pytest.raises(pickle.UnpicklingError, match="Marked"):
+        load(io.BytesIO(buffer.getvalue()))
+    with safe_globals([Marked]):
+        assert type(load(io.BytesIO(buffer.getvalue()))) is Marked
+
+
 # -------------------------------------------------------------------- mmap, map_location, arguments
 
 
-def test_mmap_reads_the_file_and_never_writes_it(tmp_path):
+def test_mmap_reads_the_file_and_never_writes_it(tmp_path, monkeypatch):
     path = tmp_path / "m.pt"
     save(wrap(np.arange(4)), path)
     mapped = load(path, mmap=True)
     mapped._array[0] = 7
     assert (mapped._array.tolist(), load(path)._array.tolist()) == ([7, 1, 2, 3], [0, 1, 2, 3])
+    monkeypatch.setattr(zip_format, "ALIGNMENT", 1)
+    save({"odd length": wrap(np.arange(4))}, path)
+    assert load(path, mmap=True)["odd length"]._array.flags.aligned
     with pytest.raises(ValueError, match="f must be a file path"):
         load(io.BytesIO(path.read_bytes()), mmap=True)
     save(wrap(np.arange(4)), path, _use_new_zipfile_serialization=False)

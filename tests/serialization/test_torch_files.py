@@ -20,7 +20,7 @@ from rushlight.core.device import device
 from rushlight.core.size import Size
 from rushlight.core.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter
-from rushlight.serialization import get_unsafe_globals_in_checkpoint, load, save
+from rushlight.serialization import get_unsafe_globals_in_checkpoint, load, safe_globals, save
 from rushlight.serialization.full_unpickler import full_unpickler
 from rushlight.serialization.names import to_torch
 
@@ -123,6 +123,16 @@ def test_a_whole_module():
     saved = load(golden("module"), weights_only=False)
     assert type(saved["model"]) is rushlight.nn.Sequential
     np.testing.assert_allclose(saved["model"](saved["x"]).detach().numpy(), saved["y"].numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_whole_module_of_declared_classes():
+    with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL torch\.nn\.modules\.container\.Sequential"):
+        load(golden("module"))
+    nn = rushlight.nn
+    with safe_globals([nn.Sequential, nn.Linear, nn.ReLU, nn.BatchNorm1d]):
+        model = load(golden("module"))["model"]
+    assert [type(layer) for layer in model] == [nn.Linear, nn.ReLU, nn.BatchNorm1d, nn.Linear]
+    assert not model.training and type(model.first.weight) is Parameter
 
 
 def records(file):

@@ -1,7 +1,8 @@
 """`Call`: a primitive with its reorders, made once per signature and then run on raw arrays.
 
 What a call does is to point prepared memory objects at the arrays and to execute. Memory objects are mutable, so each
-thread has calls of its own and needs no lock. Measured: 1.5 to 2.5 us of Python and ctypes around a primitive.
+thread has calls of its own and needs no lock. Measured: 3 us of Python and ctypes around a small primitive with two
+arrays, 5 us with four arrays and two reorders.
 """
 
 import ctypes
@@ -10,11 +11,12 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from .address import DATA, address, pointer_at
 from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock
 from .primitives import DST, SCRATCHPAD, SRC, Owned, create, engine, equal, reorder_desc, size_bytes, wanted_desc
 
-__all__ = ["FLOAT32", "Call", "address", "start_over", "thread"]
+__all__ = ["FLOAT32", "Call", "start_over", "thread"]
 
 FLOAT32 = np.dtype(np.float32)
 
@@ -22,16 +24,6 @@ _CAPACITY = 1024
 _STREAM_IN_ORDER = 1
 _ONE_THREAD_MULTIPLY_ADDS = 2_500_000
 _ALIGNMENT_BYTES = 64
-
-# Where an ndarray keeps the address of its first element: behind the object header, by NumPy's C ABI. Reading it takes
-# 0.11 us; `array.ctypes.data` and `array.__array_interface__` take 0.9 us, as much as three foreign calls.
-_DATA = object.__basicsize__
-_pointer_at = ctypes.c_size_t.from_address
-
-
-def address(array: np.ndarray) -> int:
-    """The address of an array's first element."""
-    return _pointer_at(id(array) + _DATA).value
 
 
 class Call:
@@ -82,7 +74,7 @@ class Call:
         results = [np.empty(shape, dtype) for shape, dtype in self._results]
         set_handle = self._set_handle
         for memory, array in zip(self._memories, (*inputs, *results), strict=True):
-            set_handle(memory, _pointer_at(id(array) + _DATA).value)
+            set_handle(memory, pointer_at(id(array) + DATA).value)
         try:
             if self._restore_threads:
                 self._set_threads(1)
@@ -187,8 +179,8 @@ class _Thread(threading.local):
     def sized_for(self, multiply_adds: int):
         """Make the primitives and calls within for one OpenMP thread if they have little to do, else for all.
 
-        Two threads take 36 us instead of 50 for 3 million multiply-adds, and 17 instead of 17.5 for 1 million; but
-        when other processes (a loader's workers) want the cores, meeting the other thread takes milliseconds.
+        For 1.4 million multiply-adds two threads take 36 us instead of 50, for 1 million 17 instead of 18; but when
+        other processes (a loader's workers) want the cores, waiting for the other thread takes milliseconds.
         """
         library = load()
         if threads_wanted:

@@ -12,6 +12,8 @@ import warnings
 from contextlib import contextmanager
 from ctypes import c_char_p, c_int, c_size_t, c_void_p
 
+from .address import is_readable
+
 __all__ = ["OneDNNError", "available", "check", "load", "load_holding_lock", "reason_unavailable"]
 
 _FILE = "libdnnl.so.3"
@@ -70,6 +72,8 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
     """(library, "") or (None, reason)."""
     if os.environ.get("RUSHLIGHT_ONEDNN", "1") == "0":
         return None, "oneDNN is turned off by RUSHLIGHT_ONEDNN=0"
+    if not is_readable():
+        return None, "oneDNN is used on CPython only: this interpreter keeps arrays in another way"
     for path in _candidates():
         try:
             with _short_spinning():

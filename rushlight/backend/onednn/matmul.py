@@ -17,19 +17,23 @@ from .primitives import DST, SRC, WEIGHTS, plain, primitive_desc, strided
 __all__ = ["matmul"]
 
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
+_WORTHWHILE_ELEMENTS = 16_384
 
 
 def matmul(x, y):
     """x @ y for matrices, contiguous or transposed views of contiguous ones, of 2.5 million multiply-adds or more.
+    They must also hold 16,384 elements together: thinner products are bound by memory.
 
     NotImplemented for everything else, and where oneDNN is missing.
     """
+    if x.size + y.size < _WORTHWHILE_ELEMENTS:  # what small calls pay for this module: a quarter of a microsecond
+        return NotImplemented
     if not (x.dtype == FLOAT32 and y.dtype == FLOAT32 and x.ndim == 2 == y.ndim):
         return NotImplemented
     if x.size * y.shape[1] < _WORTHWHILE_MULTIPLY_ADDS or x.shape[1] != y.shape[0]:
         return NotImplemented
     x, y = _dense(x), _dense(y)
-    signature = ("matmul", x.shape, x.strides, y.shape, y.strides)
+    signature = ("matmul", x.shape, x.flags.c_contiguous, y.shape, y.flags.c_contiguous)
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _product)
@@ -41,13 +45,13 @@ def _dense(x):
     return x if x.flags.c_contiguous or x.flags.f_contiguous else np.ascontiguousarray(x)
 
 
-def _product(x_shape, x_strides, y_shape, y_strides):
+def _product(x_shape, x_in_rows, y_shape, y_in_rows):
     shape = (x_shape[0], y_shape[1])
-    x, y, out = _layout(x_shape, x_strides), _layout(y_shape, y_strides), plain(shape)
+    x, y, out = _layout(x_shape, x_in_rows), _layout(y_shape, y_in_rows), plain(shape)
     with calls.thread.sized_for(math.prod(shape) * x_shape[1]):
         desc = primitive_desc("matmul", x, y, None, out)
         return desc and Call(desc, [(SRC, x), (WEIGHTS, y)], [(DST, out, shape, FLOAT32)])
 
 
-def _layout(shape, strides):
-    return strided(shape, [stride // FLOAT32.itemsize for stride in strides])
+def _layout(shape, in_rows):
+    return plain(shape) if in_rows else strided(shape, (1, shape[0]))

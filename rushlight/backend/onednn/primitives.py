@@ -4,6 +4,7 @@ Numbers of enumerations and argument kinds are those of the C API's headers, ver
 """
 
 import ctypes
+import threading
 
 from .library import check, load
 
@@ -45,15 +46,18 @@ def create(kind: str, *arguments, verb: str = "create") -> Owned:
 
 
 _engine: int | None = None
+_engine_lock = threading.Lock()
 
 
 def engine() -> int:
     """The CPU engine's handle; one for the process, never destroyed, so that no object outlives it."""
     global _engine
     if _engine is None:
-        handle = ctypes.c_void_p()
-        check(load().dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0), "dnnl_engine_create")
-        _engine = handle.value
+        with _engine_lock:
+            if _engine is None:
+                handle = ctypes.c_void_p()
+                check(load().dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0), "dnnl_engine_create")
+                _engine = handle.value
     return _engine
 
 

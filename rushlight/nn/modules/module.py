@@ -114,15 +114,19 @@ class Module(Hookable, Stateful, Convertible, Tree):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # one read of __dict__ instead of five: attribute reads on a class with __getattr__ are not specialised (3.11)
         state = self.__dict__
-        if (
-            state["_forward_hooks"]
-            or state["_forward_pre_hooks"]
-            or state["_backward_hooks"]
-            or state["_backward_pre_hooks"]
-            or global_hook_registered
-        ):
-            return call_with_hooks(self, args, kwargs)
-        return self.forward(*args, **kwargs)
+        try:
+            hooked = (
+                state["_backward_hooks"]
+                or state["_backward_pre_hooks"]
+                or state["_forward_hooks"]
+                or state["_forward_pre_hooks"]
+                or global_hook_registered
+            )
+        except KeyError as missing:
+            raise AttributeError(
+                f"'{type(self).__name__}' object has no attribute {missing}: call super().__init__() in its __init__"
+            ) from None
+        return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's forward and backward. Not available yet."""

@@ -25,9 +25,9 @@ def use_one_native_thread() -> None:
     for get, put in _loaded_libraries():
         if get() > 1:
             put(1)
-    calls = sys.modules.get("rushlight.backend.onednn.calls")
+    calls = sys.modules.get("rushlight.backend.onednn.calls")  # not imported here: that would load the library
     if calls is not None:
-        calls.threads_wanted = 1
+        calls.start_over(1)
 
 
 @contextmanager

@@ -6,12 +6,14 @@ import time
 
 from rushlight.utils.data.lifeline import watch_process
 from rushlight.utils.data.native_threads import one_native_thread
-from rushlight.utils.data.transport import Channel, open_channel_pair
+from rushlight.utils.data.transport import Channel, open_channel_pair, require_transport
 from rushlight.utils.data.worker import Job, run_worker
 
 # A worker may finish the sample at hand and clean up; after that it is asked by a signal, then killed.
 _GRACE_S = 5.0
 _SIGNAL_GRACE_S = 1.0
+# When one has died, the others must not hold up the report.
+_GRACE_AFTER_DEATH_S = 0.2
 
 
 class WorkerPool:
@@ -21,6 +23,7 @@ class WorkerPool:
     """
 
     def __init__(self, context, job: Job) -> None:
+        require_transport()
         self.processes: list = []
         self._channels: list[Channel] = []
         self._watches: list[int] = []
@@ -105,14 +108,17 @@ class WorkerPool:
                     received.append((worker, channel.receive()))
             except (EOFError, ConnectionError):
                 self._report_dead([worker])
+            except BaseException:  # a batch that cannot be unpickled, or an interrupt: its message is lost
+                self.close()
+                raise
         return received
 
     def _report_dead(self, workers: list[int]) -> None:
         """Clear away the pool and raise: which workers died, and of what."""
         processes = [self.processes[worker] for worker in workers]
         for process in processes:
-            process.join(_SIGNAL_GRACE_S)
-        self.close()
+            process.join(_GRACE_AFTER_DEATH_S)
+        self.close(_GRACE_AFTER_DEATH_S)
         pids = ", ".join(str(process.pid) for process in processes)
         causes = " ".join(_cause_of_death(process) for process in processes)
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from RuntimeError(causes)
@@ -125,7 +131,7 @@ class WorkerPool:
                 self._poll.unregister(fd)
         channel.close()
 
-    def close(self) -> None:
+    def close(self, grace_s: float | None = None) -> None:
         """Hang up, wait for the workers to exit, end those that do not."""
         if self._closed:
             return
@@ -136,10 +142,10 @@ class WorkerPool:
         for watch in self._watches:
             os.close(watch)
         if is_owner:
-            self._end_processes()
+            self._end_processes(_GRACE_S if grace_s is None else grace_s)
 
-    def _end_processes(self) -> None:
-        _join_all(self.processes, _GRACE_S)
+    def _end_processes(self, grace_s: float) -> None:
+        _join_all(self.processes, grace_s)
         for stop in ("terminate", "kill"):
             alive = [process for process in self.processes if process.is_alive()]
             for process in alive:

@@ -27,6 +27,7 @@ INLINE_BYTES = 1 << 16
 
 _ALIGNMENT = 64
 _BLOCK = struct.Struct("3Q")  # instead of the segments: 0, the block's number, the message's size
+_NOTHING_RETURNED = pickle.dumps([])
 _MAX_PACKET_SEGMENTS = 256  # with padding between them well under the system's limit of 1024 parts per call
 
 
@@ -108,8 +109,15 @@ class Channel:
     """
 
     def __init__(self, connection) -> None:
+        import socket
+
         connection.setblocking(False)
         self._connection = connection
+        # As plain numbers: the enumerations' operators take longer than the calls they are for.
+        self._peek_size = int(socket.MSG_PEEK) | int(socket.MSG_TRUNC)
+        self._take = socket.CMSG_SPACE(4), int(socket.MSG_CMSG_CLOEXEC)
+        self._lost_descriptor = int(socket.MSG_CTRUNC)
+        self._rights = int(socket.SOL_SOCKET), int(socket.SCM_RIGHTS)
         self._backlog: deque[tuple] = deque()
         self._writer, self._reader = BlockWriter(), BlockReader()
 
@@ -120,7 +128,8 @@ class Channel:
         """Send a message, or keep it in the backlog; True if the backlog is empty."""
         segments = encode(message)
         returned = self._reader.returned()
-        self._backlog.append(self._packet([memoryview(pickle.dumps(returned)), *segments]))
+        head = pickle.dumps(returned) if returned else _NOTHING_RETURNED
+        self._backlog.append(self._packet([memoryview(head), *segments]))
         return self.flush()
 
     def _packet(self, segments: list) -> tuple[list, int | None]:
@@ -149,10 +158,7 @@ class Channel:
         if descriptor is None:
             self._connection.sendmsg(parts)
         else:
-            import socket
-
-            rights = struct.pack("i", descriptor)
-            self._connection.sendmsg(parts, [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)])
+            self._connection.sendmsg(parts, [(*self._rights, struct.pack("i", descriptor))])
 
     def receive(self):
         """The next message. BlockingIOError: none is there yet; EOFError: the other end is gone."""
@@ -166,14 +172,12 @@ class Channel:
         return pickle.loads(pickled, buffers=buffers)
 
     def _receive_packet(self) -> tuple[np.ndarray, int | None]:
-        import socket
-
-        size = self._connection.recv_into(bytearray(1), 1, socket.MSG_PEEK | socket.MSG_TRUNC)
+        size = self._connection.recv_into(bytearray(1), 1, self._peek_size)
         if size == 0:
             raise EOFError("the other process closed the connection")
         packet = np.empty(size, np.uint8)
-        _, ancillary, flags, _ = self._connection.recvmsg_into([packet], socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
-        if flags & socket.MSG_CTRUNC:
+        _, ancillary, flags, _ = self._connection.recvmsg_into([packet], *self._take)
+        if flags & self._lost_descriptor:
             raise RuntimeError(
                 "Too many open files. Communication with the workers is no longer possible. "
                 "Please increase the limit using `ulimit -n` in the shell."
@@ -204,14 +208,22 @@ def _split(memory: np.ndarray) -> list[memoryview]:
     return [view[offset : offset + length] for offset, length in zip(offsets, lengths, strict=True)]
 
 
+def require_transport() -> None:
+    """NotImplementedError where the system lacks what channels are made of."""
+    import select
+    import socket
+
+    if not (hasattr(os, "memfd_create") and hasattr(socket, "SOCK_SEQPACKET") and hasattr(select, "poll")):
+        raise NotImplementedError(
+            "DataLoader(num_workers > 0) needs Linux's anonymous memory files and packet sockets; "
+            "use num_workers=0 on this system"
+        )
+
+
 def open_channel_pair():
     """Two connected sockets that keep packet bounds and carry descriptors."""
     import socket
 
-    if not (hasattr(os, "memfd_create") and hasattr(socket, "AF_UNIX")):
-        raise NotImplementedError(
-            "DataLoader(num_workers > 0) needs anonymous memory files and Unix sockets (Linux); use num_workers=0 here"
-        )
     pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for connection in pair:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 * INLINE_BYTES)

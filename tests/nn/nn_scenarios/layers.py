@@ -91,4 +91,54 @@ def losses(T):
     return log
 
 
-SCENARIOS = {f.__name__: f for f in (layers, layer_errors, losses)}
+FACTORIES = [
+    "Linear(2, 3, {})", "Bilinear(2, 2, 2, {})", "Conv2d(2, 2, 2, {})", "ConvTranspose1d(2, 2, 2, {})",
+    "BatchNorm2d(2, {})", "InstanceNorm1d(2, affine=True, {})", "LayerNorm(2, {})", "GroupNorm(2, 2, {})",
+    "RMSNorm(2, {})", "Embedding(2, 3, {})", "EmbeddingBag(2, 3, {})", "PReLU({})",
+]  # fmt: skip
+
+
+def factories(T):
+    """Layers take a dtype and a device, and follow the default dtype."""
+
+    def kinds(source):
+        m = eval("nn." + source, {"nn": T.nn, "T": T})
+        return [[k, str(v.dtype), str(v.device)] for k, v in m.state_dict().items()]
+
+    log = [kinds(source.format("dtype=T.float64, device='cpu'")) for source in FACTORIES]
+    T.set_default_dtype(T.float64)
+    try:
+        log += [kinds(source.format("")) for source in FACTORIES]
+    finally:
+        T.set_default_dtype(T.float32)
+    return log
+
+
+def embeddings(T):
+    nn = T.nn
+    weight = T.tensor([[3.0, 4.0], [0.3, 0.4], [1.0, 1.0]])
+    frozen = nn.Embedding.from_pretrained(weight)
+    free = nn.Embedding.from_pretrained(weight.clone(), freeze=False, padding_idx=1, max_norm=1.0)
+    log = [repr(frozen), frozen.weight.requires_grad, frozen.weight.data_ptr() == weight.data_ptr()]
+    log += [repr(free), free(T.tensor([0, 1, 0])), free.weight]
+    free(T.tensor([0, 1, 0])).sum().backward()
+    log += [free.weight.grad, attempt(lambda: nn.Embedding.from_pretrained(weight[0]))]
+    log.append(attempt(lambda: nn.Embedding(3, 2, _weight=weight.t())))
+    padded = nn.Embedding(3, 2, padding_idx=-1)
+    log.append([padded.padding_idx, padded.weight[2]])
+    ids, offsets = T.tensor([0, 1, 2, 0]), T.tensor([0, 3])
+    for options in ({}, {"mode": "sum"}, {"mode": "max"}, {"mode": "sum", "padding_idx": 0}):
+        bag = nn.EmbeddingBag.from_pretrained(weight, freeze=False, **options)
+        out = bag(ids, offsets)
+        (out * T.tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+        log.append([repr(bag), out, bag.weight.grad])
+    last = nn.EmbeddingBag.from_pretrained(weight, include_last_offset=True)
+    log.append(last(ids, T.tensor([0, 3, 4])))
+    weighted = nn.EmbeddingBag.from_pretrained(weight, mode="sum")
+    log.append(weighted(ids, offsets, T.tensor([1.0, 0.5, 2.0, -1.0])))
+    log.append(attempt(lambda: last(ids)))
+    log.append(attempt(lambda: last(T.tensor([[0, 1]]), offsets)).split("<")[0])
+    return plain(log)
+
+
+SCENARIOS = {f.__name__: f for f in (layers, layer_errors, factories, embeddings, losses)}

@@ -239,6 +239,76 @@ def conversions(T):
     return plain(log)
 
 
+def unusual(T):
+    """Subclasses that override what Module does, or share it with another base."""
+    nn = T.nn
+    log = []
+
+    class Mixin:
+        def __init__(self, width=0):
+            self.width = width
+            super().__init__()
+
+    class First(Mixin, nn.Module):
+        pass
+
+    class Cooperative(nn.Module, Mixin):
+        call_super_init = True
+
+        def __init__(self):
+            super().__init__(width=7)
+
+    log += [attempt(lambda: First(3).width), Cooperative().width, First(3).training]
+
+    class Fallback(nn.Module):
+        def __getattr__(self, name):
+            if name == "ghost":
+                return "seen"
+            return super().__getattr__(name)
+
+    log += [Fallback().ghost, attempt(lambda: Fallback().other)]
+
+    class Broken(nn.Module):
+        @property
+        def value(self):
+            return self.missing
+
+    log.append(attempt(lambda: Broken().value))
+
+    class Derived(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.base = nn.Parameter(T.ones(2))
+
+        @property
+        def doubled(self):
+            return self.base * 2
+
+    log += [
+        Derived().doubled,
+        attempt(lambda: setattr(Derived(), "doubled", 3)),
+        [k for k, _ in Derived().named_parameters()],
+    ]
+
+    m = nn.Linear(2, 2)
+    m.forward = lambda x: "replaced"
+    log.append(m(1))
+    m._parameters["weight"] = None
+    log += [m.weight, [k for k, _ in m.named_parameters()], list(m.state_dict())]
+    n = nn.Linear(2, 2)
+    del n.weight
+    n.weight = T.ones(2, 2)  # as weight normalization does: a plain attribute now
+    log += ["weight" in n.__dict__, n(T.ones(1, 2)).shape[0], [k for k, _ in n.named_parameters()]]
+    h = nn.Sequential(nn.ReLU())
+    h.register_load_state_dict_pre_hook(lambda module, *rest: log.append(module is c))
+    h[0].register_forward_hook(lambda module, args, out: log.append(module is c[0]))
+    c = copy.deepcopy(h)
+    c.load_state_dict({})
+    c(T.ones(1))
+    log.append(len(c._load_state_dict_pre_hooks))
+    return plain(log)
+
+
 SCENARIOS = {
     f.__name__: f
     for f in (
@@ -252,5 +322,6 @@ SCENARIOS = {
         copies,
         registration_hooks,
         conversions,
+        unusual,
     )
 }

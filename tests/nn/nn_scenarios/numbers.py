@@ -52,6 +52,13 @@ LAYERS = [
     ("ConstantPad2d((1, 2, 0, 1), 3.5)", "f 1 2 3 3"), ("ZeroPad2d(1)", "f 1 2 3 3"),
     ("ReflectionPad2d((1, 2, 0, 1))", "f 1 2 3 3"), ("ReplicationPad1d(2)", "f 1 2 3"),
     ("CircularPad1d((1, 2))", "f 1 2 3"),
+    ("ReLU(inplace=True)", "f 5 8"), ("ReLU6(inplace=True)", "f 5 8"), ("LeakyReLU(0.2, inplace=True)", "f 5 8"),
+    ("ELU(0.5, inplace=True)", "f 5 8"), ("SELU(inplace=True)", "f 5 8"), ("CELU(0.5, inplace=True)", "f 5 8"),
+    ("SiLU(inplace=True)", "f 5 8"), ("Mish(inplace=True)", "f 5 8"), ("Hardswish(inplace=True)", "f 5 8"),
+    ("Hardsigmoid(inplace=True)", "f 5 8"), ("Hardtanh(-0.5, 0.7, inplace=True)", "f 5 8"),
+    ("Threshold(0.1, 20, inplace=True)", "f 5 8"), ("RReLU(inplace=True)", "f 5 8"),
+    ("Dropout(0.4, inplace=True)", "f 5 8"), ("Dropout1d(0.4, inplace=True)", "f 5 8"),
+    ("Dropout2d(0.4, inplace=True)", "f 2 4 2 2"),
 ]  # fmt: skip
 
 LOSSES = [
@@ -111,7 +118,8 @@ def run(T, source, inputs, training):
         tensors.append(tensor.requires_grad_(tensor.is_floating_point() and not is_target))
     T.manual_seed(4)
     layer = eval("nn." + source, {"nn": T.nn}).train(training)
-    out = layer(*tensors)
+    written = "inplace=True" in source  # a leaf that wants a gradient must not be written to
+    out = layer(*(t * 1 if written else t for t in tensors))
     outs = list(out) if isinstance(out, tuple) else [out]
     if outs[0].requires_grad:
         weights = T.from_numpy(rng.standard_normal(tuple(outs[0].shape)).astype(np.float32))

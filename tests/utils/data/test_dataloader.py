@@ -124,6 +124,15 @@ def test_other_start_methods(method):
     ]
 
 
+def test_what_cannot_be_pickled_cannot_be_spawned():
+    loader = DataLoader(TEN, num_workers=1, multiprocessing_context="spawn", collate_fn=lambda samples: samples)
+    with (
+        pytest.warns(UserWarning, match="Got pickle error when attempting to start a worker Process"),
+        pytest.raises((AttributeError, pickle.PicklingError)),
+    ):
+        iter(loader)
+
+
 def test_requests_larger_than_the_connection():
     class Sums:
         def __getitems__(self, indices):

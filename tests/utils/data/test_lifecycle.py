@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rushlight import ops
-from rushlight.utils.data import DataLoader, get_worker_info
+from rushlight.utils.data import DataLoader, get_worker_info, pool
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfds"),
@@ -286,6 +286,56 @@ def test_a_worker_that_exits_while_it_is_waited_for_is_reported():
     assert "exited unexpectedly with exit code 3. Details are lost due to multi" in str(raised.value.__cause__)
 
 
+class Orphans(Squares):
+    """The worker's own child, which holds copies of all its descriptors, outlives it."""
+
+    def __init__(self):
+        self.gate = os.pipe()
+
+    def __getitem__(self, index):
+        if index == 8 and os.fork() == 0:
+            os.read(self.gate[0], 1)
+            os._exit(0)
+        if index == 8:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return index
+
+
+def test_a_dead_worker_is_noticed_although_its_child_lives():
+    dataset = Orphans()
+    with pytest.raises(RuntimeError, match="exited unexpectedly") as raised:
+        list(DataLoader(dataset, 4, num_workers=2))
+    assert "is killed by signal: User defined signal 1" in str(raised.value.__cause__)
+    os.write(dataset.gate[1], b"!")
+    for end in dataset.gate:
+        os.close(end)
+
+
+class Stuck(Squares):
+    """Sample 5 never comes; the worker may be deaf to SIGTERM, too."""
+
+    def __init__(self, is_deaf):
+        self.is_deaf = is_deaf
+
+    def __getitem__(self, index):
+        if index == 5:
+            if self.is_deaf:
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            threading.Event().wait()
+        return index
+
+
+@pytest.mark.parametrize("is_deaf", [False, True])
+def test_stuck_workers_are_ended(monkeypatch, is_deaf):
+    for name in ("_GRACE_S", "_SIGNAL_GRACE_S"):
+        monkeypatch.setattr(pool, name, 0.1)
+    iterator = iter(DataLoader(Stuck(is_deaf), 4, num_workers=2))
+    assert next(iterator).tolist() == [0, 1, 2, 3]
+    workers = iterator._workers
+    del iterator
+    assert not any(worker.is_alive() for worker in workers)
+
+
 class Waits(Squares):
     """Sample 5 waits until the test allows it."""
 
@@ -296,6 +346,16 @@ class Waits(Squares):
         if index == 5:
             os.read(self.gate[0], 1)
         return index
+
+
+def test_any_order_does_not_wait_for_the_slowest():
+    dataset = Waits()
+    iterator = iter(DataLoader(dataset, sampler=[5, 1, 2, 3], num_workers=2, in_order=False))
+    assert [next(iterator).item(), next(iterator).item()] == [1, 3]
+    os.write(dataset.gate[1], b"!")
+    assert [batch.item() for batch in iterator] == [5, 2]
+    for end in dataset.gate:
+        os.close(end)
 
 
 def test_timeout():

@@ -136,6 +136,19 @@ def test_batches_that_cannot_travel(batch):
     assert str(caught.value).endswith("This happened while sending the batch to the loader's process.")
 
 
+class Spoiled:
+    def __reduce__(self):
+        return int, ("not a number",)
+
+
+def test_batches_that_cannot_be_read():
+    iterator = iter(DataLoader(range(4), num_workers=1, collate_fn=lambda samples: Spoiled()))
+    with pytest.raises(ValueError, match="not a number"):
+        next(iterator)
+    with pytest.raises(RuntimeError, match="no workers any more"):
+        next(iterator)
+
+
 def test_tensors_with_a_history_cannot_travel():
     def collate(samples):
         return ops.ones(1).requires_grad_() * 2

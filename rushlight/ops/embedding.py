@@ -1,0 +1,178 @@
+"""Rows of a table picked by index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.mode import no_grad
+from ..core.record import composite, primitive
+from ..core.tensor import Tensor, type_word, wrap
+from .index import add_at
+
+# ---------------------------------------------------------------------------------------------- embedding
+
+
+@primitive(public=False, name="embedding")
+def _embedding(weight, input, /, padding_idx, scale_grad_by_freq):
+    if input.dtype != np.int64 and input.dtype != np.int32:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{type_word(dtypes.from_numpy(input.dtype))}Tensor instead (while checking arguments for embedding)"
+        )
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    n = weight.shape[0]
+    if input.size and int(input.min()) < 0 or input.size and int(input.max()) >= n:
+        bad = input[(input < 0) | (input >= n)].flat[0]
+        raise IndexError(f"index out of range in self: embedding got index {bad} for a table of {n} rows")
+    return weight.take(input, 0)
+
+
+@_embedding.vjp("weight")
+def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
+    return _embedding_backward(g, input, weight_shape, padding_idx, scale_grad_by_freq)
+
+
+@primitive(public=False, name="embedding_dense_backward")
+def _embedding_backward(g, input, /, shape, padding_idx, scale_grad_by_freq):
+    out = np.zeros(shape, g.dtype)
+    rows, values = input.reshape(-1), g.reshape(-1, shape[1])
+    if padding_idx >= 0:
+        keep = rows != padding_idx
+        rows, values = rows[keep], values[keep]
+    if scale_grad_by_freq and rows.size:
+        values = values / np.bincount(rows, minlength=shape[0])[rows][:, None].astype(g.dtype)
+    add_at(out, (rows,), values)
+    return out
+
+
+@_embedding_backward.vjp("g")
+def _(g, input, padding_idx, scale_grad_by_freq):
+    picked = _embedding(g, input, -1, False)
+    if padding_idx >= 0:
+        picked = picked.masked_fill((input == padding_idx).unsqueeze(-1), 0)
+    if scale_grad_by_freq:
+        counts = np.bincount(input._array.reshape(-1), minlength=1)[input._array].astype(g._array.dtype)
+        picked = picked / wrap(np.maximum(counts, 1)[..., None])
+    return picked
+
+
+def _row(padding_idx: int | None, n: int) -> int:
+    if padding_idx is None:
+        return -1
+    if not -n <= padding_idx < n:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % n
+
+
+def _renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows in use down to `max_norm`, in place."""
+    rows = np.unique(input._array)
+    if rows.size and (rows[0] < 0 or rows[-1] >= weight._array.shape[0]):
+        raise IndexError(f"index out of range in self: embedding got index {rows[-1]} for a table of {weight._array.shape[0]} rows")
+    norms = np.linalg.norm(weight._array[rows].astype(np.float64), norm_type, axis=1)
+    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)[:, None].astype(weight._array.dtype)
+    with no_grad():
+        weight.index_copy_(0, wrap(rows), wrap(weight._array[rows] * scale))
+
+
+@composite()
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of `weight` at the indices `input`. Shape: (*), (V, E) -> (*, E).
+
+    padding_idx: a row without gradient. max_norm: rows in use are first scaled down to it, in place. sparse gradients
+    are not implemented and raise.
+    """
+    if not isinstance(weight, Tensor) or not isinstance(input, Tensor):
+        wrong = input if isinstance(weight, Tensor) else weight
+        raise TypeError(f"embedding(): argument 'indices' (position 2) must be Tensor, not {type(wrong).__name__}")
+    if sparse and weight._edge is not None:
+        raise NotImplementedError("embedding(sparse=True): sparse gradients are not implemented; use sparse=False")
+    row = _row(padding_idx, weight._array.shape[0])
+    if max_norm is not None:
+        _renormalise(weight, input, max_norm, norm_type)
+    return _embedding(weight, input, row, scale_grad_by_freq)
+
+
+# ---------------------------------------------------------------------------------------------- bags
+
+
+@composite()
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
+    """The sum, mean or maximum of the rows of each bag of indices. Shape: (B, N) or (N) with offsets (B) -> (B, E)."""
+    if weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
+        raise ValueError("embedding_bag(): expected indices first and weight second; they seem to be swapped")
+    if input._array.ndim == 2:
+        if offsets is not None:
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
+        b, n = input._array.shape
+        starts = np.arange(b + 1) * n
+        flat, weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    else:
+        if input._array.ndim != 1:
+            raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        starts = offsets._array if include_last_offset else np.append(offsets._array, input._array.size)
+        if starts.size and starts[0]:
+            raise ValueError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0.")
+        flat, weights = input, per_sample_weights
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    return _bags(rows, flat, np.asarray(starts, np.int64), mode, weights, padding_idx, weight._array.shape[0])
+
+
+def _bags(rows, flat, starts, mode, weights, padding_idx, n):
+    bags = len(starts) - 1
+    keep = np.ones(flat._array.size, bool) if padding_idx is None else flat._array != padding_idx % n
+    bag = np.repeat(np.arange(bags), np.diff(starts))
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    if not keep.all():
+        kept = wrap(np.flatnonzero(keep))
+        rows, bag = rows.index_select(0, kept), bag[keep]
+    counts = np.bincount(bag, minlength=bags)
+    if mode == "max":
+        return _bag_maximum(rows, counts)
+    out = rows.new_zeros(bags, rows.size(1)).index_add(0, wrap(bag), rows)
+    if mode == "sum":
+        return out
+    if mode != "mean":
+        raise ValueError("mode has to be one of sum, mean or max")
+    return out / wrap(np.maximum(counts, 1).astype(rows._array.dtype)[:, None])
+
+
+def _bag_maximum(rows, counts):
+    from ..core.record import OPS
+
+    parts = rows.split(list(counts)) if counts.sum() else [rows] * len(counts)
+    empty = rows.new_zeros(rows.size(1))
+    return OPS["stack"]([p.amax(0) if len(p) else empty for p in parts]) if len(counts) else rows.new_zeros(0, rows.size(1))
+
+
+# ---------------------------------------------------------------------------------------------- one-hot
+
+
+@composite(name="one_hot")
+def one_hot(tensor, num_classes=-1):
+    """A new last dimension with a one at each index. Shape: (*) int64 -> (*, C) int64."""
+    a = tensor._array
+    if a.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not a.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if a.size and a.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(a.max()) + 1
+    elif num_classes < 1 or (a.size and a.max() >= num_classes):
+        raise RuntimeError("Class values must be smaller than num_classes." if num_classes > 0 else "num_classes should be positive")
+    out = np.zeros((*a.shape, num_classes), np.int64)
+    np.put_along_axis(out, a[..., None], 1, -1)
+    return wrap(out)

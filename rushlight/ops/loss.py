@@ -1,0 +1,556 @@
+"""Losses. Each has the reduction 'none', 'mean' or 'sum' as its last argument; `nn.functional` checks arguments.
+
+`mean` divides by the number of elements of the broadcast inputs, for class losses by the total weight of the targets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.record import composite, primitive
+from ..core.size import broadcast_shapes
+from ..core.tensor import Tensor, type_word, wrap
+
+
+def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
+    if reduction == "none":
+        return a
+    wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
+    total = np.add.reduce(a, None, dtype=wide)
+    if reduction == "mean":
+        total = total / np.dtype(wide).type(a.size)
+    return np.asarray(total, a.dtype)
+
+
+def _reduce(t: Tensor, reduction: str) -> Tensor:
+    return t.mean() if reduction == "mean" else t.sum() if reduction == "sum" else t
+
+
+def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
+    """The gradient of each element of `t`, whose reduction received `g`."""
+    return g / t._array.size if reduction == "mean" and t._array.size else g
+
+
+# ---------------------------------------------------------------------------------------------- regression
+
+
+@primitive(promote="same")
+def mse_loss(input, target, /, reduction="mean"):
+    """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
+    d = input - target
+    return _reduced(d * d, reduction)
+
+
+@mse_loss.vjp("input")
+def _(g, input, target, reduction):
+    d = input - target
+    return d * (_share(g, d, reduction) * 2.0)
+
+
+@mse_loss.vjp("target")
+def _(g, input, target, reduction):
+    d = target - input
+    return d * (_share(g, d, reduction) * 2.0)
+
+
+@composite()
+def l1_loss(input, target, reduction="mean"):
+    """|input - target|. Shape: (*), (*) -> () or (*) with reduction='none'."""
+    return _reduce((input - target).abs(), reduction)
+
+
+def _smooth_slope(d: Tensor, beta: float) -> Tensor:
+    return (d / beta).clamp(-1.0, 1.0) if beta else d.sign()
+
+
+@primitive(promote="same", node="SmoothL1LossBackward0")
+def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
+    d = np.abs(input - target)
+    if beta:
+        d = np.where(d < beta, d * d * d.dtype.type(0.5 / beta), d - d.dtype.type(0.5 * beta))
+    return _reduced(d, reduction)
+
+
+@smooth_l1_loss.vjp("input")
+def _(g, input, target, reduction, beta):
+    d = input - target
+    return _smooth_slope(d, beta) * _share(g, d, reduction)
+
+
+@smooth_l1_loss.vjp("target")
+def _(g, input, target, reduction, beta):
+    d = target - input
+    return _smooth_slope(d, beta) * _share(g, d, reduction)
+
+
+@primitive(promote="same")
+def huber_loss(input, target, /, reduction="mean", delta=1.0):
+    """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = np.abs(input - target)
+    kind = d.dtype.type
+    return _reduced(np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction)
+
+
+@huber_loss.vjp("input")
+def _(g, input, target, reduction, delta):
+    d = input - target
+    return d.clamp(-delta, delta) * _share(g, d, reduction)
+
+
+@huber_loss.vjp("target")
+def _(g, input, target, reduction, delta):
+    d = target - input
+    return d.clamp(-delta, delta) * _share(g, d, reduction)
+
+
+@composite()
+def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction="mean"):
+    """exp(input) - target * input, or without log_input input - target * log(input + eps); full adds Stirling's term."""
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return _reduce(loss, reduction)
+
+
+# ---------------------------------------------------------------------------------------------- classes
+
+
+def _check_targets(name: str, input: np.ndarray, target: np.ndarray) -> None:
+    if input.ndim == 0 or input.ndim > 2 and target.ndim != input.ndim - 1:
+        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim == 1:
+        if target.size != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
+    elif target.ndim == 0 or input.shape[0] != target.shape[0]:
+        n = target.shape[0] if target.ndim else 0
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({n}).")
+    if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    if target.dtype != np.int64 and target.dtype != np.uint8:
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}")
+
+
+def _rows(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """(classes last and flattened to rows, the target of each row, number of classes)."""
+    c = input.shape[0] if input.ndim == 1 else input.shape[1]
+    x = input if input.ndim < 3 else np.moveaxis(input, 1, -1)
+    return x.reshape(-1, c), target.reshape(-1), c
+
+
+def _valid(target: np.ndarray, c: int, ignore_index: int) -> np.ndarray | None:
+    """Which targets count: None for all. Raises IndexError for a class that does not exist."""
+    if target.dtype == np.uint8:
+        target = target.astype(np.int64)
+    if not target.size or int(target.view(np.uint64).max()) < c and not 0 <= ignore_index < c:
+        return None
+    valid = target != ignore_index
+    bad = target[valid & ((target < 0) | (target >= c))]
+    if bad.size:
+        raise IndexError(f"Target {bad[0]} is out of bounds.")
+    return valid
+
+
+def _weights(target: np.ndarray, valid: Any, weight: Any, c: int, kind: np.dtype) -> np.ndarray | None:
+    """The weight of each row, or None where all are 1."""
+    if weight is not None and weight.shape != (c,):
+        raise RuntimeError(
+            "weight tensor should be defined either for all or no classes, but got weight tensor of shape: "
+            f"{list(weight.shape)} for {c} classes"
+        )
+    if weight is None:
+        return None if valid is None else valid.astype(kind)
+    w = weight[np.where(valid, target, 0) if valid is not None else target]
+    return w if valid is None else np.where(valid, w, 0)
+
+
+@primitive(public=False, name="nll_loss")
+def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
+    _check_targets("nll_loss", input, target)
+    x, t, c = _rows(input, target)
+    valid = _valid(t, c, ignore_index)
+    w = _weights(t, valid, weight, c, input.dtype)
+    n = len(t)
+    loss = -x[np.arange(n), t if valid is None else np.where(valid, t, 0)]
+    if w is not None:
+        loss = np.where(w == 0, 0, loss * w).astype(input.dtype)
+    if reduction == "none":
+        return loss.reshape(target.shape if input.ndim > 1 else target.shape)
+    total = np.add.reduce(loss, dtype=np.float32 if input.dtype.itemsize == 2 else None)
+    if reduction == "mean":
+        total = total / (input.dtype.type(n) if w is None else w.sum(dtype=total.dtype))
+    return np.asarray(total, input.dtype)
+
+
+@_nll_loss.vjp("input")
+def _(g, input_shape, target, weight, ignore_index, reduction):
+    return _nll_loss_backward(g, target, weight, input_shape, ignore_index, reduction)
+
+
+@primitive(public=False, name="nll_loss_backward")
+def _nll_loss_backward(g, target, weight=None, /, shape=(), ignore_index=-100, reduction="mean"):
+    """Zeros of `shape` with minus the weighted gradient at each target."""
+    c = shape[0] if len(shape) == 1 else shape[1]
+    t = target.reshape(-1)
+    valid = _valid(t, c, ignore_index)
+    w = _weights(t, valid, weight, c, g.dtype)
+    n = len(t)
+    value = -g.reshape(-1)
+    if reduction == "mean":
+        value = value / (g.dtype.type(n) if w is None else w.sum())
+    if w is not None:
+        value = np.where(w == 0, 0, value * w)
+    out = np.zeros((n, c), g.dtype)
+    out[np.arange(n), t if valid is None else np.where(valid, t, 0)] = value
+    if len(shape) < 3:
+        return out.reshape(shape)
+    return np.ascontiguousarray(np.moveaxis(out.reshape(shape[0], *shape[2:], c), -1, 1))
+
+
+@_nll_loss_backward.vjp("g")
+def _(g, target, weight, ignore_index, reduction):
+    return _nll_loss(g, target, weight, ignore_index, reduction)
+
+
+_nll_loss2d = primitive(public=False, name="nll_loss2d", node="NllLoss2DBackward0")(_nll_loss.record.kernel)
+for _name, _rule in list(_nll_loss.record.rules.items()):
+    _nll_loss2d.vjp(_name)(_rule)
+
+
+@composite()
+def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
+    """-weight[target] * input[target] for log-probabilities. Shape: (N, C, *), (N, *) -> () or (N, *)."""
+    op = _nll_loss2d if input._array.ndim > 2 else _nll_loss
+    return op(input, target, weight, ignore_index, reduction)
+
+
+@composite()
+def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    """-log softmax(input)[target], for class indices or class probabilities as target.
+
+    Shape: (C), (N, C) or (N, C, *); target without C (indices, int64) or of the same shape (probabilities).
+    """
+    if not isinstance(input, Tensor) or not isinstance(target, Tensor):
+        wrong = target if isinstance(input, Tensor) else input
+        place = "'target' (position 2)" if isinstance(input, Tensor) else "'input' (position 1)"
+        raise TypeError(f"cross_entropy_loss(): argument {place} must be Tensor, not {type(wrong).__name__}")
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    d = 0 if input._array.ndim == 1 else 1
+    if target._array.shape == input._array.shape and target.is_floating_point():
+        return _with_probabilities(input.log_softmax(d), target, weight, d, reduction, label_smoothing)
+    if target.is_floating_point() and target._array.ndim == input._array.ndim:
+        raise RuntimeError("Expected floating point type for target with class probabilities, of the input's shape "
+                           f"{list(input.shape)}, got {list(target.shape)}")  # fmt: skip
+    logp = input.log_softmax(d)
+    loss = nll_loss(logp, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return loss
+    return loss * (1 - label_smoothing) + _smooth(logp, target, weight, ignore_index, reduction, d) * (
+        label_smoothing / input._array.shape[d]
+    )
+
+
+def _with_probabilities(logp: Tensor, p: Tensor, weight: Any, d: int, reduction: str, smoothing: float) -> Tensor:
+    c = logp._array.shape[d]
+    if smoothing:
+        p = p * (1 - smoothing) + smoothing / c
+    terms = logp * p
+    if weight is not None:
+        terms = terms * weight.reshape((c,) + (1,) * (logp._array.ndim - d - 1))
+    if reduction == "none":
+        return -terms.sum(d)
+    n = max(1, logp._array.size // c) if reduction == "mean" else 1
+    return -terms.sum() / n if reduction == "mean" else -terms.sum()
+
+
+def _smooth(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, d: int) -> Tensor:
+    """The part of a smoothed loss that is spread over all classes."""
+    if weight is None:
+        loss = -logp.sum(d)
+    else:
+        loss = -(logp * weight.reshape((-1,) + (1,) * (logp._array.ndim - d - 1))).sum(d)
+    ignored = target == ignore_index
+    loss = loss.masked_fill(ignored, 0.0)
+    if reduction != "mean":
+        return loss if reduction == "none" else loss.sum()
+    if weight is None:
+        return loss.sum() / (~ignored).sum()
+    return loss.sum() / weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0).sum()
+
+
+@composite()
+def kl_div(input, target, reduction="mean", log_target=False):
+    """target (log target - input), for log-probabilities `input`; with log_target, exp(target) (target - input)."""
+    if log_target:
+        return _reduce(target.exp() * (target - input), reduction)
+    from ..core.record import OPS
+
+    return _reduce(OPS["xlogy"](target, target) - target * input, reduction)
+
+
+# ---------------------------------------------------------------------------------------------- two classes
+
+
+@primitive(public=False, name="binary_cross_entropy")
+def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
+    if input.size and not (input.min() >= 0 and input.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    kind = input.dtype.type
+    floor = kind(-100)
+    loss = (target - kind(1)) * np.maximum(np.log1p(-input), floor) - target * np.maximum(np.log(input), floor)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+@_binary_cross_entropy.vjp("input")
+def _(g, input, target, weight, reduction):
+    slope = (input - target) / ((1 - input) * input).clamp(min=1e-12)
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@_binary_cross_entropy.vjp("target")
+def _(g, input, target, weight, reduction):
+    slope = (-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@composite()
+def binary_cross_entropy(input, target, weight=None, reduction="mean"):
+    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100. Shape: (*), (*) -> ()."""
+    return _binary_cross_entropy(input, target, weight, reduction)
+
+
+@primitive(name="binary_cross_entropy_with_logits", public=False)
+def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"):
+    kind = input.dtype.type
+    tail = np.log1p(np.exp(-np.abs(input))) + np.maximum(-input, kind(0))
+    if pos_weight is not None:
+        tail = tail * ((pos_weight - kind(1)) * target + kind(1))
+    loss = (kind(1) - target) * input + tail
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+@_bce_logits.vjp("input")
+def _(g, input, target, weight, pos_weight, reduction):
+    p = input.sigmoid()
+    slope = p - target if pos_weight is None else (pos_weight * target + 1 - target) * p - pos_weight * target
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@_bce_logits.vjp("target")
+def _(g, input, target, weight, pos_weight, reduction):
+    from ..core.record import OPS
+
+    softplus = OPS["softplus"]
+    slope = -input if pos_weight is None else softplus(-input) * (pos_weight - 1) - input
+    slope = slope + target * 0
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@composite()
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
+    """`binary_cross_entropy` of sigmoid(input), computed stably; pos_weight multiplies the target's term."""
+    return _bce_logits(input, target, weight, pos_weight, reduction)
+
+
+@primitive(promote="same")
+def soft_margin_loss(input, target, /, reduction="mean"):
+    """log(1 + exp(-target input)) for targets of 1 and -1."""
+    return _reduced(np.log1p(np.exp(-target * input)), reduction)
+
+
+@soft_margin_loss.vjp("input")
+def _(g, input, target, reduction):
+    slope = -target * (-target * input).sigmoid()
+    return slope * _share(g, slope, reduction)
+
+
+@soft_margin_loss.vjp("target")
+def _(g, input, target, reduction):
+    slope = -input * (-target * input).sigmoid()
+    return slope * _share(g, slope, reduction)
+
+
+# ---------------------------------------------------------------------------------------------- margins and pairs
+
+
+@composite()
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
+    """max(0, -target (input1 - input2) + margin)."""
+    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+@composite()
+def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
+    """input where target is 1, max(0, margin - input) where it is -1."""
+    near = input.masked_fill(target != 1, 0)
+    far = (margin - input).clamp_min(0).masked_fill(target != -1, 0)
+    return _reduce(near + far, reduction)
+
+
+@composite()
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
+    """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1."""
+    if target._array.ndim + 1 != input1._array.ndim or input1._array.ndim not in (1, 2):
+        raise RuntimeError(
+            f"{target._array.ndim}D target tensor expects {target._array.ndim + 1}D input tensors, but found inputs with "
+            f"sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    d, tiny = target._array.ndim, 1e-12
+    product = (input1 * input2).sum(d)
+    norms = ((input1 * input1).sum(d) + tiny) * ((input2 * input2).sum(d) + tiny)
+    cos = product / norms.sqrt()
+    near = (1 - cos).masked_fill(target != 1, 0)
+    far = (cos - margin).clamp_min(0).masked_fill(target != -1, 0)
+    return _reduce(near + far, reduction)
+
+
+@composite()
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean"):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    return _reduce((near - far + margin).clamp_min(0), reduction)
+
+
+@composite()
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps over the last dimension."""
+    last = max(x1._array.ndim, x2._array.ndim) - 1
+    return (x1 - x2 + eps).norm(p, last, keepdim)
+
+
+@composite()
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`."""
+    shape = broadcast_shapes(x1._array.shape, x2._array.shape)
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    kind = dtypes.promote_types(x1.dtype, x2.dtype)
+    if not kind.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
+    x1, x2 = x1.to(kind), x2.to(kind)
+    a = (x1 * x1).sum(dim, keepdim=True).sqrt().clamp_min(eps)
+    b = (x2 * x2).sum(dim, keepdim=True).sqrt().clamp_min(eps)
+    return ((x1 / a) * (x2 / b)).sum(dim)
+
+
+@composite()
+def pdist(input, p=2.0):
+    """The p-norm distances of all pairs of rows. Shape: (N, M) -> (N (N - 1) / 2)."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    i, j = np.triu_indices(input._array.shape[0], 1)
+    return (input[wrap(i)] - input[wrap(j)]).norm(p, 1)
+
+
+@composite()
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
+    """sum over i != target of max(0, margin - x[target] + x[i])^p / C. Shape: (N, C), (N) -> () or (N)."""
+    x = input if input._array.ndim == 2 else input.unsqueeze(0)
+    t = target.reshape(-1)
+    if x._array.shape[0] != t._array.shape[0]:
+        raise RuntimeError(f"inconsistent target size, expected {x._array.shape[0]} but got {list(target.shape)}")
+    c = x._array.shape[1]
+    bad = t._array[(t._array < 0) | (t._array >= c)]
+    if bad.size:
+        raise RuntimeError("target out of range")
+    own = t.unsqueeze(1)
+    z = (margin - x.gather(1, own) + x).clamp_min(0)
+    z = z if p == 1 else z * z
+    if weight is not None:
+        z = z * weight[t].unsqueeze(1)
+    loss = z.scatter(1, own, 0.0).sum(1) / c
+    return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+
+
+@composite()
+def multilabel_margin_loss(input, target, reduction="mean"):
+    """sum over targets j and others i of max(0, 1 - x[j] + x[i]) / C; a row's targets end at its first -1."""
+    x = input if input._array.ndim == 2 else input.unsqueeze(0)
+    t = target._array.reshape(x._array.shape)
+    alive = np.logical_and.accumulate(t >= 0, axis=1)
+    is_target = np.zeros(t.shape, bool)
+    np.put_along_axis(is_target, np.where(alive, t, 0), False, 1)
+    rows = np.broadcast_to(np.arange(len(t))[:, None], t.shape)
+    is_target[rows[alive], t[alive]] = True
+    own = x.gather(1, wrap(np.where(alive, t, 0)))
+    z = (1 - own.unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
+    mask = alive[:, :, None] & ~is_target[:, None, :]
+    loss = z.masked_fill(wrap(~mask), 0).sum((1, 2)) / x._array.shape[1]
+    return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+
+
+# ---------------------------------------------------------------------------------------------- sequences
+
+
+@composite()
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
+    """Minus the log-probability of all alignments of each target sequence (connectionist temporal classification).
+
+    Shape: log_probs (T, N, C) or (T, C); targets (N, S) or concatenated; lengths (N) -> () or (N). Written in tensor
+    operators over time steps, so gradients of any order come by themselves. Source: Graves et al. 2006.
+    """
+    batched = log_probs._array.ndim == 3
+    x = log_probs if batched else log_probs.unsqueeze(1)
+    lengths = _lengths(input_lengths)
+    sizes = _lengths(target_lengths)
+    labels = _labels(targets, sizes, blank)
+    losses = [_ctc_one(x[:, n], labels[n], lengths[n], blank) for n in range(len(sizes))]
+    from ..core.record import OPS
+
+    loss = OPS["stack"](losses)
+    if zero_infinity:
+        loss = OPS["where"](loss == float("inf"), loss.new_zeros(()), loss)
+    if reduction == "mean":
+        return (loss / wrap(np.maximum(sizes, 1).astype(loss._array.dtype))).mean()
+    return loss.sum() if reduction == "sum" else loss if batched else loss.squeeze(0)
+
+
+def _lengths(v: Any) -> list[int]:
+    v = v.tolist() if isinstance(v, Tensor) else v
+    return [int(v)] if isinstance(v, int) else [int(k) for k in v]
+
+
+def _labels(targets: Tensor, sizes: list[int], blank: int) -> list[np.ndarray]:
+    """Each target with blanks around and between its labels."""
+    t = targets._array
+    ends = np.cumsum(sizes)
+    rows = [t[e - n : e] for e, n in zip(ends, sizes, strict=True)] if t.ndim == 1 else [r[:n] for r, n in zip(t, sizes, strict=True)]
+    out = []
+    for r in rows:
+        row = np.full(2 * len(r) + 1, blank, np.int64)
+        row[1::2] = r
+        out.append(row)
+    return out
+
+
+def _ctc_one(logp: Tensor, labels: np.ndarray, steps: int, blank: int) -> Tensor:
+    from ..core.record import OPS
+
+    cat, logsumexp, stack = OPS["cat"], OPS["logsumexp"], OPS["stack"]
+    n, tiny = len(labels), float("-inf")
+    emit = logp[:, wrap(labels)]
+    skip = np.zeros(n, bool)
+    skip[2:] = (labels[2:] != blank) & (labels[2:] != labels[:-2])
+    floor = logp.new_full((n,), tiny)
+    alpha = cat([emit[0, :2], floor[: max(n - 2, 0)]])[:n]
+    for s in range(1, steps):
+        one = cat([floor[:1], alpha[:-1]])
+        two = cat([floor[:2], alpha[:-2]])[:n].masked_fill(wrap(~skip), tiny) if n > 1 else floor
+        alpha = logsumexp(stack([alpha, one, two]), 0) + emit[s]
+    return -logsumexp(alpha[max(n - 2, 0) :], 0)

@@ -1,0 +1,295 @@
+"""Normalisation by mean and variance: over the batch, over the last dimensions, over groups of channels.
+
+The primitives return the result with the mean and 1 / sqrt(variance + eps) that they used, which backward needs. While a
+backward is itself recorded, these are computed anew from the input, so that second derivatives see them.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from ..core.mode import thread
+from ..core.record import composite, primitive
+from ..core.storage import storage_of
+from ..core.tensor import Tensor
+
+
+def _wide(a: np.ndarray) -> np.ndarray:
+    return a.astype(np.float32) if a.dtype.itemsize == 2 else a
+
+
+def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(x - mean, mean, variance) over `axes`, dimensions kept."""
+    n = prod([x.shape[a] for a in axes])
+    mean = np.add.reduce(x, axes, keepdims=True) / x.dtype.type(n)
+    d = x - mean
+    var = np.add.reduce(d * d, axes, keepdims=True) / x.dtype.type(n)
+    return d, mean, var
+
+
+def _inverse_root(var: np.ndarray, eps: float) -> np.ndarray:
+    return var.dtype.type(1) / np.sqrt(var + var.dtype.type(eps))
+
+
+def _statistics(x: Tensor, axes: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """Mean and 1 / sqrt(var + eps) in the tensor language."""
+    mean = x.mean(axes, keepdim=True)
+    d = x - mean
+    return mean, ((d * d).mean(axes, keepdim=True) + eps).rsqrt()
+
+
+def _input_gradient(gy: Tensor, xhat: Tensor, rstd: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The gradient of (x - mean) rstd, whose mean and rstd depend on x, for the gradient `gy` of the result."""
+    return (gy - gy.mean(axes, keepdim=True) - xhat * (gy * xhat).mean(axes, keepdim=True)) * rstd
+
+
+# ---------------------------------------------------------------------------------------------- layer norm
+
+
+@primitive(public=False, name="native_layer_norm", outputs=1, node="NativeLayerNormBackward0")
+def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5):
+    k = len(normalized_shape)
+    if not k or input.shape[input.ndim - k :] != normalized_shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}"
+        )
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and p.shape != normalized_shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} and "
+                f"normalized_shape = {list(normalized_shape)}"
+            )
+    axes = tuple(range(input.ndim - k, input.ndim))
+    d, mean, var = _moments(_wide(input), axes)
+    rstd = _inverse_root(var, eps)
+    out = np.multiply(d, rstd, out=d)
+    if weight is not None:
+        out = np.multiply(out, weight, out=out)
+    if bias is not None:
+        out = np.add(out, bias, out=out)
+    return out.astype(input.dtype, copy=False), mean, rstd
+
+
+@_layer_norm.vjp
+def _(g, input, weight, bias_shape, out1, out2, normalized_shape, eps, needs):
+    g = g[0]
+    k, n = len(normalized_shape), input._array.ndim
+    axes, lead = tuple(range(n - k, n)), tuple(range(n - k))
+    mean, rstd = _statistics(input, axes, eps) if thread.state.grad else (out1, out2)
+    xhat = (input - mean) * rstd
+    gx = gw = gb = None
+    if needs[0]:
+        gx = _input_gradient(g if weight is None else g * weight, xhat, rstd, axes)
+    if needs[1]:
+        gw = (g * xhat).sum(lead) if lead else g * xhat
+    if needs[2]:
+        gb = g.sum(lead) if lead else g
+    return gx, gw, gb
+
+
+@composite()
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions. Shape: (*, normalized_shape)."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    return _layer_norm(input, weight, bias, shape, eps)[0]
+
+
+@composite()
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x / sqrt(mean(x^2) + eps) weight over the last dimensions; eps defaults to the type's machine epsilon."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    k, n = len(shape), input._array.ndim
+    if input._array.shape[n - k :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+            f"input of size{list(input.shape)}"
+        )
+    axes = tuple(range(n - k, n))
+    small = input.dtype in _SIXTEEN
+    x = input.float() if small else input
+    eps = float(np.finfo(x._array.dtype).eps) if eps is None else eps
+    out = x * ((x * x).mean(axes, keepdim=True) + eps).rsqrt()
+    out = out.to(input.dtype) if small else out
+    return out if weight is None else out * weight
+
+
+def _sixteen() -> tuple:
+    from ..core.dtype import bfloat16, float16
+
+    return float16, bfloat16
+
+
+_SIXTEEN = _sixteen()
+
+# ---------------------------------------------------------------------------------------------- batch norm
+
+
+def _per_channel(p: np.ndarray, ndim: int) -> np.ndarray:
+    return p.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _channel_axes(ndim: int) -> tuple[int, ...]:
+    return (0, *range(2, ndim))
+
+
+@primitive(public=False, name="native_batch_norm", outputs=1, node="NativeBatchNormBackward0")
+def _batch_norm(input, weight=None, bias=None, running_mean=None, running_var=None, /, training=True, eps=1e-5):
+    """The result, and mean, 1 / sqrt(var + eps) and the biased variance of the batch (kept dimensions)."""
+    if input.ndim < 2:
+        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
+    c = input.shape[1]
+    for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if p is not None and p.size != c:
+            raise RuntimeError(f"{name} should contain {c} elements not {p.size}")
+    x = _wide(input)
+    if training:
+        d, mean, var = _moments(x, _channel_axes(x.ndim))
+    else:
+        mean, var = _per_channel(_wide(running_mean), x.ndim), _per_channel(_wide(running_var), x.ndim)
+        d = x - mean
+    rstd = _inverse_root(var, eps)
+    scale = rstd if weight is None else rstd * _per_channel(weight, x.ndim)
+    out = np.multiply(d, scale, out=d if d.dtype == scale.dtype else None)
+    if bias is not None:
+        out = np.add(out, _per_channel(bias, x.ndim), out=out)
+    return out.astype(input.dtype, copy=False), mean, rstd, var
+
+
+@_batch_norm.vjp
+def _(g, input, weight, out1, out2, training, eps, needs):
+    g = g[0]
+    n = input._array.ndim
+    axes = _channel_axes(n)
+    mean, rstd = _statistics(input, axes, eps) if training and thread.state.grad else (out1, out2)
+    xhat = (input - mean) * rstd
+    gx = gw = gb = None
+    if needs[0]:
+        gy = g if weight is None else g * weight.reshape((1, -1) + (1,) * (n - 2))
+        gx = _input_gradient(gy, xhat, rstd, axes) if training else gy * rstd
+    if needs[1]:
+        gw = (g * xhat).sum(axes)
+    if needs[2]:
+        gb = g.sum(axes)
+    return gx, gw, gb, None, None
+
+
+def _update(running: Tensor, new: np.ndarray, momentum: float) -> None:
+    a = running._array
+    kind = a.dtype.type
+    a[...] = a * kind(1 - momentum) + new.reshape(a.shape) * kind(momentum)
+    storage_of(running).wrote("batch_norm(training=True)")
+
+
+@composite()
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5,
+               cudnn_enabled=True):  # fmt: skip
+    """(x - mean) / sqrt(var + eps) weight + bias for each channel. Shape: (N, C, *), the others (C).
+
+    In training mean and (biased) variance are the batch's, and the running ones move towards them (with the unbiased
+    variance) by the share `momentum`; otherwise the running ones are used.
+    """
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    used = (None, None) if training else (running_mean, running_var)
+    if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
+        raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")
+    out, mean, _, var = _batch_norm(input, weight, bias, *used, training, eps)
+    if training and running_mean is not None:
+        n = input._array.size // max(input._array.shape[1], 1)
+        _update(running_mean, mean._array, momentum)
+        _update(running_var, var._array * var._array.dtype.type(n / max(n - 1, 1)), momentum)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------- groups
+
+
+@primitive(public=False, name="native_group_norm", outputs=1, node="NativeGroupNormBackward0")
+def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
+    n, c = input.shape[:2]
+    if num_groups <= 0 or c % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and p.shape != (c,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(p.shape)} and input of shape {list(input.shape)}"
+            )
+    rows = _wide(input).reshape(n, num_groups, -1)
+    d, mean, var = _moments(rows, (2,))
+    rstd = _inverse_root(var, eps)
+    out = np.multiply(d, rstd, out=d).reshape(input.shape)
+    if weight is not None:
+        out = out * _per_channel(weight, input.ndim)
+    if bias is not None:
+        out = out + _per_channel(bias, input.ndim)
+    return out.astype(input.dtype, copy=False), mean, rstd
+
+
+@_group_norm.vjp
+def _(g, input, weight, out1, out2, num_groups, eps, needs):
+    g = g[0]
+    shape = input._array.shape
+    axes = _channel_axes(len(shape))
+    rows = input.reshape(shape[0], num_groups, -1)
+    mean, rstd = _statistics(rows, (2,), eps) if thread.state.grad else (out1, out2)
+    xhat = (rows - mean) * rstd
+    gx = gw = gb = None
+    if needs[0]:
+        gy = g if weight is None else g * weight.reshape((1, -1) + (1,) * (len(shape) - 2))
+        gx = _input_gradient(gy.reshape(rows._array.shape), xhat, rstd, (2,)).reshape(shape)
+    if needs[1]:
+        gw = (g * xhat.reshape(shape)).sum(axes)
+    if needs[2]:
+        gb = g.sum(axes)
+    return gx, gw, gb
+
+
+@composite()
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """(x - mean) / sqrt(var + eps) weight + bias over groups of channels. Shape: (N, C, *), weight and bias (C)."""
+    if input._array.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}")
+    return _group_norm(input, weight, bias, num_groups, eps)[0]
+
+
+@composite()
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
+                  eps=1e-5, cudnn_enabled=True):  # fmt: skip
+    """`batch_norm` of every sample by itself. Shape: (N, C, *)."""
+    if use_input_stats is False and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    shape = input._array.shape
+    n, c = shape[:2]
+    repeated = [None if p is None else p.repeat(n) for p in (running_mean, running_var, weight, bias)]
+    x = input.contiguous().view(1, n * c, *shape[2:])
+    out = batch_norm(x, *repeated, use_input_stats, momentum, eps)
+    if use_input_stats:
+        for running, new in zip((running_mean, running_var), repeated, strict=False):
+            if running is not None and new is not None:
+                running._array[...] = new._array.reshape(n, c).mean(0)
+                storage_of(running).wrote("instance_norm(use_input_stats=True)")
+    return out.view(shape)
+
+
+@composite()
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. Shape: (N, C, *)."""
+    from ..core.record import OPS
+
+    shape = input._array.shape
+    if len(shape) < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {len(shape)} dimensions)")
+    if not input._array.size:
+        return input
+    squares = (input * input).reshape(shape[0], 1, shape[1], -1)
+    padded = OPS["pad"](squares, (0, 0, size // 2, (size - 1) // 2))
+    windows = padded.unfold(2, size, 1)  # a view: (N, 1, C, rest, size)
+    mean = windows.mean(-1).reshape(shape)
+    return input / (mean * alpha + k) ** beta
