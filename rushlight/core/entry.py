@@ -494,7 +494,7 @@ def operators(record: Any) -> tuple[Any, Any]:
 
 def _function(record: Any, form: str, name: str) -> Any:
     f = record.scope[form] = FunctionType(_FIRST[form].__code__, record.scope, name)
-    f.__doc__ = record.doc
+    f.__doc__, f.__qualname__ = record.doc, name
     f.__module__ = record.kernel.__module__ if record.kind == "general" else "rushlight"
     return f
 

@@ -16,7 +16,7 @@ import numpy as np
 from . import dtype as dtypes
 from .mode import State, thread
 from .node import Leaf, Node, Output
-from .slow import call, common_type, execute, number_as, observe, prepare
+from .slow import call, common_type, execute, finish, number_as, observe, prepare
 from .storage import _PACKAGE, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
@@ -290,7 +290,7 @@ def _store(record: Any, self: Tensor, r: np.ndarray) -> None:
 def _record_write(record: Any, self: Tensor, before: Tensor, others: tuple, arrays: list, metadata: tuple) -> None:
     """Build the node of the write and give `self`, its base and the other views their new histories."""
     old = self._edge
-    result = record.scope["finish"](self._array, 1, before, *others, *arrays, *metadata)
+    result = finish(record, self._array, 1, (before, *others), arrays, metadata)
     node = result._edge
     if node is None:  # the rule wants no gradient from any input that has one
         return

@@ -57,9 +57,14 @@ def execute(record: Any, arrays: list, metadata: tuple) -> Any:
 
 
 def _finish(record: Any, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:
+    level = -1 if state.inference else 1 if state.grad else 0
+    return finish(record, r, level, tensors, arrays, metadata)
+
+
+def finish(record: Any, r: Any, level: int, tensors: tuple, arrays: list, metadata: tuple) -> Any:
+    """The tensor (or tensors) of a kernel's result `r`, with its node where level is 1."""
     if "finish" not in record.scope:
         record.specialise()
-    level = -1 if state.inference else 1 if state.grad else 0
     if record.signature.variadic:
         return record.scope["finish"](r, level, tensors, arrays, *metadata)
     return record.scope["finish"](r, level, *tensors, *arrays, *metadata)

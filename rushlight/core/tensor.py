@@ -12,6 +12,7 @@ import numpy as np
 
 from . import dtype as dtypes
 from .device import CPU
+from .layout import strided
 from .mode import thread
 from .node import Leaf, Output, hooks_of
 from .size import Size, wrap_dim
@@ -106,6 +107,7 @@ class Tensor:
     is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = is_mps = is_xpu = False
     is_sparse_csr = False
     is_cpu = True
+    layout = strided
     names: Any = property(lambda self: (None,) * self._array.ndim)
 
     def is_floating_point(self) -> bool:
@@ -440,7 +442,13 @@ def legacy_tensor(kind: dtypes.dtype, args: tuple) -> Tensor:
 
 
 def element_strides(a: np.ndarray) -> tuple[int, ...]:
-    """The strides of `a` in elements. NumPy's strides along axes of size 1 or in empty arrays are as torch gives them."""
+    """The strides of `a` in elements; those of an empty array as if its empty dimensions had one element, as in torch."""
+    if not a.size:
+        strides, n = [], 1
+        for k in reversed(a.shape):
+            strides.append(n)
+            n *= max(k, 1)
+        return tuple(reversed(strides))
     size = a.itemsize
     return tuple([s // size for s in a.strides])
 

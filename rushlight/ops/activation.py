@@ -41,6 +41,21 @@ def _inplace(op, *metadata):
     )
 
 
+@primitive(public=False, name="cut", node="HardtanhBackwardBackward0")
+def _cut(grad, input, mask, /):
+    """`grad` with zeros where `mask` is true, as a function of `input` that is flat."""
+    return zero_where.record.kernel(grad, mask)
+
+
+@_cut.vjp
+def _(g, input, mask, needs):
+    return (
+        _cut(g, input, mask) if needs[0] else None,
+        zeros_of(g) if needs[1] else None,
+        None,
+    )
+
+
 # ---------------------------------------------------------------------------------------------- rectifiers
 
 
@@ -63,7 +78,7 @@ def _where_positive(g, y):
 
 
 _relu_backward = binary(
-    "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda: None, "The gradient of relu.",
+    "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda g: zeros_of(g), "The gradient of relu.",
     export=False, inplace=False, node="ThresholdBackwardBackward0",
 )  # fmt: skip
 _relu = unary(
@@ -96,7 +111,7 @@ def _threshold(input, /, threshold, value):
 
 @_threshold.vjp
 def _(g, input, threshold):
-    return zero_where(g, input <= threshold)
+    return _cut(g, input, input <= threshold)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -125,7 +140,7 @@ def _hardtanh(input, /, min_val, max_val):
 
 @_hardtanh.vjp
 def _(g, input, min_val, max_val):
-    return zero_where(g, (input <= min_val) | (input >= max_val))
+    return _cut(g, input, (input <= min_val) | (input >= max_val))
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -173,8 +188,8 @@ def _(g, input, slope):
 
 
 @_sloped.vjp("input")
-def _():
-    return None
+def _(g):
+    return zeros_of(g)
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
@@ -318,7 +333,9 @@ def _(g, input, alpha):
 
 
 def _unit_slope(g, x, negative, positive, inside):
-    return where(x > 0, g * positive, g * (negative * (x.clamp(max=0) * inside).exp()))
+    return where(
+        x > 0, g * positive, g * (negative * (where(x < 0, x, 0.0) * inside).exp())
+    )
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -550,6 +567,9 @@ def tanhshrink(input):
 # ---------------------------------------------------------------------------------------------- piecewise linear units
 
 
+_SIXTH = float(np.float32(1 / 6))  # torch rounds it, in double precision too
+
+
 @primitive(public=False, name="hardsigmoid")
 def _hardsigmoid(input, /):
     _floats_only(input, "hardsigmoid_cpu")
@@ -558,7 +578,7 @@ def _hardsigmoid(input, /):
 
 @_hardsigmoid.vjp
 def _(g, input):
-    return zero_where(g * (1 / 6), ~((input > -3) & (input < 3)))
+    return zero_where(g * _SIXTH, ~((input > -3) & (input < 3)))
 
 
 def hardsigmoid(input, inplace=False):
@@ -597,7 +617,7 @@ def hardshrink(input, /, lambd=0.5):
 
 @hardshrink.vjp
 def _(g, input, lambd):
-    return zero_where(g, (input >= -lambd) & (input <= lambd))
+    return _cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
 @primitive(public=False, name="softshrink")
@@ -612,7 +632,7 @@ def _softshrink(input, /, lambd):
 
 @_softshrink.vjp
 def _(g, input, lambd):
-    return zero_where(g, (input >= -lambd) & (input <= lambd))
+    return _cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
 def softshrink(input, lambd=0.5):

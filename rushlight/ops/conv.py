@@ -26,6 +26,7 @@ from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word
 from .matmul import F32, c_name
+from .parts import part
 from .pointwise import conjugate
 
 _CHUNK_ELEMENTS = 1 << 24  # of unrolled windows at a time
@@ -170,10 +171,12 @@ def convolution_input(input, weight, bias=None, /, shape=(), stride=(1,), paddin
 
 
 @convolution_input.vjp
-def _(g, input, weight, stride, padding, dilation, groups, needs):
+def _(g, input, weight, input_shape, stride, padding, dilation, groups, needs):
     for_input, for_weight, for_bias = needs
     steps = (stride, padding, dilation, groups)
     gx = convolution(g, conjugate(weight), None, *steps) if for_input else None
+    if for_input and gx._array.shape != input_shape:  # output_padding >= stride: windows that no input element has
+        gx = part(gx, tuple([slice(n) for n in input_shape]))
     gw = convolution_weight(conjugate(input), g, weight._array.shape, *steps) if for_weight else None
     return gx, gw, channel_sums(g) if for_bias else None
 

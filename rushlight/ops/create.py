@@ -393,6 +393,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` numbers from `start` to `end`, both included, equally far apart."""
     devices.check(device)
+    if isinstance(steps, float):
+        raise TypeError("linspace(): argument 'steps' must be int, not float")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     t = _finish(_spaced(_number(start), _number(end), int(steps), _numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
@@ -417,6 +419,8 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
 def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`base` to the power of `steps` numbers from `start` to `end`."""
     devices.check(device)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
     kind = _numpy_type(dtype, dtypes.get_default_dtype())
     wide = np.dtype(np.float64)
     t = _finish(np.power(float(base), _spaced(_number(start), _number(end), int(steps), wide)).astype(kind), requires_grad)
@@ -450,6 +454,10 @@ triu_indices = _indices("triu_indices", np.triu_indices)
 @composite(name="complex")
 def complex_(real, imag, *, out=None):
     """A complex tensor of two real ones."""
+    if real.dtype.category != 2 or imag.dtype.category != 2:
+        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {type_word(real.dtype)} and {type_word(imag.dtype)}")
+    if out is not None and out.dtype is not real.dtype.to_complex():
+        raise RuntimeError(f"Expected object of scalar type {type_word(real.dtype.to_complex())} but got scalar type {type_word(out.dtype)} for argument 'out'")
     if real.dtype is not imag.dtype:
         raise RuntimeError(f"Expected object of scalar type {type_word(real.dtype)} but got scalar type {type_word(imag.dtype)} for second argument")
     t = real.to(real.dtype.to_complex()) + imag * 1j
@@ -658,7 +666,13 @@ def _(g):
     return g.sum()
 
 
-@composite(method=True, function=False)
+@composite()
+def fill(input, value):
+    """A tensor in the shape and type of `input` filled with `value`."""
+    return input.clone().fill_(value)
+
+
+@composite(method=True)
 def fill_(self, value):
     """Overwrite every element with `value`, a number or a 0-d tensor."""
     source = ()
@@ -672,7 +686,7 @@ def fill_(self, value):
     return _write_values(self, value, source, lambda: _node(_fill, (self._edge, edge)))
 
 
-@composite(method=True, function=False)
+@composite(method=True)
 def zero_(self):
     """Overwrite every element with zero."""
     return _write_values(self, 0, (), lambda: _node(_zero, (self._edge,)))
@@ -729,7 +743,72 @@ def resize_(self, *sizes, memory_format=None):
     return self
 
 
-@composite(method=True, function=False)
+@composite(method=True)
 def resize_as_(self, other, memory_format=None):
     """`resize_` to the shape of `other`."""
     return resize_(self, other._array.shape)
+
+
+@composite(method=False)
+def resolve_conj(input):
+    """The tensor itself: conjugation is never lazy here."""
+    return input
+
+
+@composite(method=False)
+def resolve_neg(input):
+    """The tensor itself: negation is never lazy here."""
+    return input
+
+
+def _predicate(name: str) -> None:
+    def f(input):
+        return getattr(input, name)()
+
+    f.__name__, f.__doc__ = name, f"`input.{name}()`."
+    composite()(f)
+
+
+for _name in ("is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_inference", "numel"):
+    _predicate(_name)
+
+
+@composite()
+def is_tensor(obj):
+    """Whether `obj` is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@composite()
+def is_storage(obj):
+    """Whether `obj` is the memory of a tensor."""
+    from ..core.rebuild import Memory
+
+    return isinstance(obj, Memory)
+
+
+@composite()
+def is_nonzero(input):
+    """Whether the one element of `input` is not zero."""
+    if input._array.size != 1:
+        n = "no values" if not input._array.size else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {n} is ambiguous")
+    return bool(input)
+
+
+@composite(method=True)
+def is_same_size(input, other):
+    """Whether two tensors have the same shape."""
+    return input._array.shape == other._array.shape
+
+
+@composite()
+def result_type(tensor1, tensor2):
+    """The dtype of an arithmetic operation on two tensors or numbers."""
+    p = dtypes.Promotion()
+    for v in (tensor1, tensor2):
+        if isinstance(v, Tensor):
+            p.add_array(v.dtype, v._array.ndim)
+        else:
+            p.add_number(v)
+    return p.result()

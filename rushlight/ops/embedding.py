@@ -103,7 +103,14 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
     """The sum, mean or maximum of the rows of each bag of indices. Shape: (B, N) or (N) with offsets (B) -> (B, E)."""
     if weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
-        raise ValueError("embedding_bag(): expected indices first and weight second; they seem to be swapped")
+        import warnings
+
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
     if input._array.ndim == 2:
         if offsets is not None:
             raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")

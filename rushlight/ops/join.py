@@ -168,9 +168,7 @@ def meshgrid(*tensors, indexing=None):
     grids = [
         _expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(order) - i - 1)), shape) for i, t in enumerate(order)
     ]
-    if swap:
-        grids = [g.transpose(0, 1) for g in (grids[1], grids[0], *grids[2:])]
-    return tuple(grids)
+    return (grids[1], grids[0], *grids[2:]) if swap else tuple(grids)
 
 
 @composite()
@@ -190,7 +188,7 @@ def combinations(input, r=2, with_replacement=False):
     rows = list((with_ if with_replacement else without)(range(input.numel()), r))
     from ..core.tensor import wrap
 
-    return input[wrap(np.array(rows, np.int64).reshape(-1, r))] if rows else input.new_empty(0, r)
+    return input[wrap(np.array(rows, np.int64).reshape(-1, r))]
 
 
 # ---------------------------------------------------------------------------------------------- repeated
@@ -221,9 +219,9 @@ def _(g, input_shape, repeats):
 
 
 @composite(method=True, function=False)
-def repeat(self, *repeats):
+def repeat(self, *args, repeats=None):
     """The tensor repeated along each dimension (more entries than dimensions add leading ones)."""
-    return _repeat(self, shape_from(repeats))
+    return _repeat(self, shape_from(args if repeats is None else (repeats,)))
 
 
 @composite()
@@ -234,9 +232,9 @@ def tile(input, dims):
 
 
 @composite(name="tile", method=True, function=False)
-def _tile_method(self, *dims):
+def _tile_method(self, *args, dims=None):
     """The tensor repeated along its last dimensions."""
-    return tile(self, shape_from(dims))
+    return tile(self, shape_from(args if dims is None else (dims,)))
 
 
 @composite(method=True)
@@ -279,9 +277,9 @@ def flip(input, dims):
 
 
 @composite(name="flip", method=True, function=False)
-def _flip_method(self, *dims):
+def _flip_method(self, *args, dims=None):
     """The elements in reversed order along `dims`."""
-    return _flip(self, shape_from(dims))
+    return flip(self, shape_from(args) if dims is None else dims)
 
 
 @composite(method=True)

@@ -395,8 +395,8 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
 @composite()
 def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
-    near = input.masked_fill(target != 1, 0)
-    far = (margin - input).clamp_min(0).masked_fill(target != -1, 0)
+    near = input.masked_fill(target == -1, 0)
+    far = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     return _reduce(near + far, reduction)
 
 

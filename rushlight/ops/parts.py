@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import as_strided as _stride
 from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor, wrap
+from .view import _in_place, copied
 
 # ---------------------------------------------------------------------------------------------- one index or a range
 
@@ -377,3 +378,16 @@ def _numpy_split(name, dim_of, least):
 hsplit = _numpy_split("hsplit", lambda n: 0 if n == 1 else 1, 1)
 vsplit = _numpy_split("vsplit", lambda n: 0, 2)
 dsplit = _numpy_split("dsplit", lambda n: 2, 3)
+
+
+_in_place("as_strided", as_strided)
+composite(name="as_strided_")(lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset))
+for _name, _view_of in (
+    ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("narrow", narrow), ("unbind", unbind),
+    ("split", split), ("split_with_sizes", split_with_sizes),
+    ("unfold", lambda input, dimension, size, step: _unfold(input, dimension, size, step)),
+    ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),
+):  # fmt: skip
+    copied(_name, _view_of)
+for _name, _f in (("unsafe_chunk", chunk), ("unsafe_split", _split_method), ("unsafe_split_with_sizes", split_with_sizes)):
+    composite(name=_name, method=True)(_f)

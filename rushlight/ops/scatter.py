@@ -117,7 +117,7 @@ def _index_copy(input, index, source, /, dim):
 
 @_index_copy.vjp("input")
 def _(g, index, dim):
-    return _index_fill(g, index, dim, 0)
+    return _index_fill(g, index, g.new_zeros(()), dim)
 
 
 @_index_copy.vjp("source")
@@ -126,7 +126,7 @@ def _(g, index, source_shape, dim):
 
 
 @primitive(name="index_fill", public=False)
-def _index_fill(input, index, /, dim, value):
+def _index_fill(input, index, value, /, dim):
     out = input.copy()
     n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
     where = index.reshape(-1)
@@ -142,15 +142,22 @@ def _index_fill(input, index, /, dim, value):
 
 @_index_fill.vjp("input")
 def _(g, index, dim):
-    return _index_fill(g, index, dim, 0)
+    return _index_fill(g, index, g.new_zeros(()), dim)
 
 
-def _filler(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).")
-        return value.item()
-    return value
+@_index_fill.vjp("value")
+def _(g, index, dim):
+    return _index_select(g, index, dim).sum()
+
+
+def _filler(x: Tensor, value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        return wrap(number_as(value, x.dtype))
+    if value._array.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
+    return value if value.dtype is x.dtype else value.to(x.dtype)
 
 
 def _twins(name: str, op: Any, order: Any, doc: str) -> None:
@@ -174,7 +181,7 @@ _twins("index_add", _index_add, lambda x, dim, index, source, *, alpha=1: ((inde
        "The input with the slices of `source` added at the places `index` of `dim`.")  # fmt: skip
 _twins("index_copy", _index_copy, lambda x, dim, index, source: ((index, source), (dim,)),
        "The input with the slices of `source` put at the places `index` of `dim`.")  # fmt: skip
-_twins("index_fill", _index_fill, lambda x, dim, index, value: ((index,), (dim, _filler(value))),
+_twins("index_fill", _index_fill, lambda x, dim, index, value: ((index, _filler(x, value)), (dim,)),
        "The input with `value` at the places `index` of `dim`.")  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- gather and scatter
@@ -420,6 +427,9 @@ def take_along_dim(input, indices, dim=None):
             f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
         )
     d = wrap_dim(dim, input._array.ndim)
+    n = input._array.shape[d]
+    if (indices._array < 0).any():
+        indices = wrap(np.where(indices._array < 0, indices._array + n, indices._array))
     a, b = list(input._array.shape), list(indices._array.shape)
     a[d] = b[d] = 1
     shape = list(broadcast_shapes(a, b))
@@ -454,7 +464,7 @@ def _(g, mask):
 def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
     if not isinstance(value, Tensor):
         d = x.dtype
-        if dtypes.of_number(value).category > max(d.category, 0) and d.category < 2:
+        if dtypes.of_number(value).category > max(d.category, 1) and d.category < 2:
             raise RuntimeError(f"value cannot be converted to type {d.numpy.name} without overflow")
         value = wrap(number_as(value, d))
     elif value._array.ndim:
@@ -560,7 +570,7 @@ def _embedding(name: str, view: Any, doc: str) -> None:
         return out
 
     f.__name__, f.__doc__ = name, doc
-    composite(method=True)(f)
+    composite(method=True, out=True)(f)
 
 
 _embedding("select_scatter", lambda t, dim, index: t.select(dim, index), "The input with `src` at `index` of `dim`.")

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
 from ..core import dtype as dtypes
+from ..core.inplace import check_writable
+from ..core.mode import thread
 from ..core.record import composite, primitive
 from ..core.size import Size, broadcast_shapes, infer_size, shape_from, wrap_dim, wrap_dims
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, alias
 
 # ---------------------------------------------------------------------------------------------- reshaping
 
@@ -198,9 +200,9 @@ def permute(input, dims):
 
 
 @composite(name="permute", method=True, function=False)
-def _permute_method(self, *dims):
+def _permute_method(self, *args, dims=None):
     """The tensor with its dimensions in the order `dims`."""
-    return _permute(self, shape_from(dims))
+    return _permute(self, shape_from(args) if dims is None else tuple(dims))
 
 
 for _alias in ("swapaxes", "swapdims"):
@@ -376,3 +378,50 @@ def is_contiguous(self, memory_format=None):
     if name == "channels_last":
         return self._array.ndim == 4 and self._array.transpose(0, 2, 3, 1).flags.c_contiguous
     return self._array.flags.c_contiguous
+
+
+# ---------------------------------------------------------------------------------------------- in place and copied
+
+
+def _in_place(name: str, view_of) -> None:
+    """The method `name_`: the tensor itself becomes that view of its memory."""
+
+    def f(self, *args, **kwargs):
+        check_writable(self, thread.state)
+        before = alias(self, Tensor)
+        before._edge, before._view = self._edge, self._view
+        after = view_of(before, *args, **kwargs)
+        self._array, self._edge = after._array, after._edge
+        if before._view is not None:
+            self._view = after._view
+        return self
+
+    f.__name__, f.__doc__ = name + "_", f"Make the tensor `{name}` of itself, in place."
+    composite(method=True, function=False)(f)
+
+
+_in_place("transpose", transpose)
+_in_place("t", t)
+_in_place("squeeze", squeeze)
+_in_place("unsqueeze", unsqueeze)
+for _alias in ("swapaxes", "swapdims"):
+    _in_place(_alias, transpose)
+
+
+def copied(name: str, view_of) -> None:
+    """The function `name_copy`: the view as fresh memory."""
+
+    def f(input, *args, **kwargs):
+        result = view_of(input, *args, **kwargs)
+        return tuple(r.clone() for r in result) if isinstance(result, tuple) else result.clone()
+
+    f.__name__, f.__doc__ = name + "_copy", f"`{name}` as a copy."
+    composite(out=True)(f)
+
+
+for _name, _view_of in (
+    ("alias", lambda input: _view(input, input._array.shape)), ("view", view), ("transpose", transpose),
+    ("t", t), ("permute", permute), ("squeeze", squeeze), ("unsqueeze", unsqueeze),
+    ("expand", lambda input, size, implicit=False: _expand(input, tuple(size))), ("detach", lambda input: input.detach()),
+):  # fmt: skip
+    copied(_name, _view_of)

@@ -32,7 +32,13 @@ class Adam(Algorithm):
     Sources: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014; Reddi et al., On the Convergence of Adam
     and Beyond, 2018.
 
-    >>> optimizer = Adam(model.parameters(), lr=1e-3)
+    >>> import rushlight as rl
+    >>> w = rl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Adam([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    tensor([0.5000, 1.5000], requires_grad=True)
     """
 
     _refuses_sparse = "Adam does not support sparse gradients, please consider SparseAdam instead"

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from rushlight.core.dtype import float32
 from rushlight.core.hooks import RemovableHandle
 from rushlight.core.mode import is_grad_enabled, set_grad_enabled
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import Tensor, type_word
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
@@ -374,7 +374,7 @@ def _cast(value: Any, param: Tensor, param_id: int, param_groups: list[dict], ke
 
 def _typename(value: Any) -> str:
     if isinstance(value, Tensor):
-        return value.type()
+        return f"torch.{type_word(value.dtype)}Tensor"
     owner = value if hasattr(value, "__qualname__") else type(value)
     module = getattr(value, "__module__", None)
     return owner.__qualname__ if module in (None, "builtins") else f"{module}.{owner.__qualname__}"

@@ -27,10 +27,14 @@ class SGD(Algorithm):
 
     Source: Sutskever et al., On the importance of initialization and momentum in deep learning, 2013.
 
-    >>> optimizer = SGD(model.parameters(), lr=0.1, momentum=0.9)
+    >>> import rushlight as rl
+    >>> w = rl.tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = SGD([w], lr=0.25, momentum=0.9)
     >>> optimizer.zero_grad()
-    >>> loss_fn(model(input), target).backward()
+    >>> (w * w).sum().backward()
     >>> optimizer.step()
+    >>> w.tolist()
+    [0.5, 1.0]
     """
 
     _counters = ()

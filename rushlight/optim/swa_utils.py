@@ -102,9 +102,13 @@ class AveragedModel(Module):
 
     Source: Izmailov et al., Averaging Weights Leads to Wider Optima and Better Generalization, 2018.
 
-    >>> swa_model = AveragedModel(model)
-    >>> swa_model.update_parameters(model)
-    >>> update_bn(loader, swa_model)
+    >>> import rushlight as rl
+    >>> model = rl.nn.Linear(1, 1, bias=False)
+    >>> averaged = AveragedModel(model)
+    >>> for value in (1.0, 3.0):
+    ...     model.weight.data.fill_(value) and averaged.update_parameters(model)
+    >>> averaged.module.weight.item()
+    2.0
     """
 
     n_averaged: Tensor

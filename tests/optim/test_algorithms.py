@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 import rushlight as torch
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "optim.npz")

@@ -1,6 +1,7 @@
 """With ``differentiable=True`` a step is part of the graph: gradients against central differences."""
 
 import pytest
+
 import rushlight as torch
 
 # name, options, steps: where an algorithm's second step writes over what its first one saved, torch's raises and so

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from schedules import CLOSED, SCHEDULES, trace
+
 import rushlight as torch
 from rushlight.optim import lr_scheduler as L
-
-from schedules import CLOSED, SCHEDULES, trace
 
 GOLDEN = np.load(Path(__file__).parent.parent / "golden" / "optim.npz")
 

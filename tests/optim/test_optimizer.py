@@ -4,6 +4,7 @@ import copy
 import pickle
 
 import pytest
+
 import rushlight as torch
 from rushlight.optim.optimizer import (
     Optimizer,

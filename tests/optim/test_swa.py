@@ -1,6 +1,7 @@
 """Averaged models, their batch-norm statistics and the schedule that goes with them."""
 
 import pytest
+
 import rushlight as torch
 from rushlight import nn
 from rushlight.optim import swa_utils

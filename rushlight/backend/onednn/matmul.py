@@ -14,10 +14,10 @@ from . import calls
 from .calls import FLOAT32, Call
 from .primitives import DST, SRC, WEIGHTS, plain, primitive_desc, strided
 
-__all__ = ["matmul"]
+__all__ = ["WORTHWHILE_ELEMENTS", "matmul"]
 
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
-_WORTHWHILE_ELEMENTS = 16_384
+WORTHWHILE_ELEMENTS = 16_384
 
 
 def matmul(x, y):
@@ -26,7 +26,7 @@ def matmul(x, y):
 
     NotImplemented for everything else, and where oneDNN is missing.
     """
-    if x.size + y.size < _WORTHWHILE_ELEMENTS:  # what small calls pay for this module: a quarter of a microsecond
+    if x.size + y.size < WORTHWHILE_ELEMENTS:
         return NotImplemented
     if not (x.dtype == FLOAT32 and y.dtype == FLOAT32 and x.ndim == 2 == y.ndim):
         return NotImplemented

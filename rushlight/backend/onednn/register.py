@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .convolution import conv_backward_input, conv_backward_weight, conv_forward
-from .matmul import matmul
+from .matmul import WORTHWHILE_ELEMENTS, matmul
 
 __all__ = ["install", "prefer"]
 
@@ -23,18 +23,33 @@ def prefer(operator: Any, kernel: Callable) -> None:
     operator.override(preferred)
 
 
+def _prefer_if_large(operator: Any, kernel: Callable) -> None:
+    """As `prefer`, for a product of two arrays: small ones go to the reference kernel 0.2 us later than without."""
+    reference = operator.record.reference
+
+    def preferred(x, y, *bias):
+        if x.size + y.size >= WORTHWHILE_ELEMENTS:
+            result = kernel(x, y, *bias)
+            if result is not NotImplemented:
+                return result
+        return reference(x, y, *bias)
+
+    operator.override(preferred)
+
+
 def install() -> None:
     """Override the operators' kernels. This loads no library: the first call of a kernel does."""
-    from ...ops import conv
-    from ...ops import matmul as products
+    from ...ops.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
+    from ...ops.matmul import _linear, _linear_nd, _linear_nd_plain, gram, linear_plain, mm
 
-    prefer(conv.convolution, conv_forward)
-    prefer(conv.convolution_input, _conv_input)
-    prefer(conv.convolution_weight, _conv_weight)
-    prefer(products.mm, matmul)
-    prefer(products.gram, _gram)
-    for operator in (products._linear, products.linear_plain, products._linear_nd, products._linear_nd_plain):
-        prefer(operator, _affine)
+    prefer(convolution, conv_forward)
+    prefer(convolution_input, _conv_input)
+    prefer(convolution_weight, _conv_weight)
+    prefer(convolution_weight_and_bias, _conv_weight_and_bias)
+    _prefer_if_large(mm, matmul)
+    _prefer_if_large(gram, _gram)
+    for operator in (_linear, linear_plain, _linear_nd, _linear_nd_plain):
+        _prefer_if_large(operator, _affine)
 
 
 def _conv_input(g, weight, bias, shape, stride, padding, dilation, groups):
@@ -48,6 +63,10 @@ def _conv_input(g, weight, bias, shape, stride, padding, dilation, groups):
 
 def _conv_weight(g, x, shape, stride, padding, dilation, groups):
     return conv_backward_weight(g, x, shape, stride, padding, dilation, groups, False)
+
+
+def _conv_weight_and_bias(g, x, shape, stride, padding, dilation, groups):
+    return conv_backward_weight(g, x, shape, stride, padding, dilation, groups, True)
 
 
 def _gram(x, y):

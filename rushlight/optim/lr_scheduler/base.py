@@ -47,9 +47,16 @@ class LRScheduler:
     ``"initial_lr"``, else KeyError. Construction sets the learning rates of epoch ``last_epoch + 1``, so construct
     before ``optimizer.load_state_dict``. Raises TypeError if ``optimizer`` is none.
 
-    >>> for epoch in range(100):
-    ...     train(...)
+    >>> import rushlight as rl
+    >>> optimizer = rl.optim.SGD([rl.ones(2, requires_grad=True)], lr=1.0)
+    >>> scheduler = rl.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.5)
+    >>> for epoch in range(3):
+    ...     print(scheduler.get_last_lr())
+    ...     optimizer.step()  # once for every batch
     ...     scheduler.step()
+    [1.0]
+    [1.0]
+    [0.5]
     """
 
     _get_lr_called_within_step: bool = False

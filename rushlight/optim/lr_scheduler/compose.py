@@ -53,9 +53,19 @@ class SequentialLR(_OfSchedulers):
     There is one milestone fewer than schedulers. Raises ValueError for other numbers, for schedulers of different
     optimizers and for ReduceLROnPlateau, which needs a metric.
 
-    >>> warm_up = ConstantLR(optimizer, factor=0.1, total_iters=20)
-    >>> decay = ExponentialLR(optimizer, gamma=0.9)
-    >>> scheduler = SequentialLR(optimizer, schedulers=[warm_up, decay], milestones=[20])
+    >>> import rushlight as rl
+    >>> optimizer = rl.optim.SGD([rl.ones(2, requires_grad=True)], lr=1.0)
+    >>> warm_up = rl.optim.lr_scheduler.ConstantLR(optimizer, factor=0.25, total_iters=20)
+    >>> decay = rl.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.5)
+    >>> scheduler = SequentialLR(optimizer, schedulers=[warm_up, decay], milestones=[2])
+    >>> for epoch in range(4):
+    ...     print(scheduler.get_last_lr())
+    ...     optimizer.step()
+    ...     scheduler.step()
+    [0.25]
+    [0.25]
+    [1.0]
+    [0.5]
     """
 
     def __init__(

@@ -54,9 +54,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     Source: Loshchilov and Hutter, SGDR: Stochastic Gradient Descent with Warm Restarts, 2016.
 
-    >>> for i, batch in enumerate(loader):
-    ...     train(batch)
-    ...     scheduler.step(epoch + i / len(loader))
+    >>> import rushlight as rl
+    >>> optimizer = rl.optim.SGD([rl.ones(2, requires_grad=True)], lr=1.0)
+    >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2)
+    >>> for batch in range(4):  # four batches an epoch
+    ...     scheduler.step(1 + batch / 4)
+    >>> scheduler.get_last_lr()[0] < 0.05
+    True
     """
 
     def __init__(

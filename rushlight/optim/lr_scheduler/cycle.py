@@ -161,7 +161,11 @@ class OneCycleLR(_WithMomentum):
 
     Source: Smith and Topin, Super-Convergence: Very Fast Training of Neural Networks Using Large Learning Rates, 2017.
 
-    >>> scheduler = OneCycleLR(optimizer, max_lr=0.01, steps_per_epoch=len(loader), epochs=10)
+    >>> import rushlight as rl
+    >>> optimizer = rl.optim.SGD([rl.ones(2, requires_grad=True)], lr=1.0)
+    >>> scheduler = OneCycleLR(optimizer, max_lr=1.0, steps_per_epoch=100, epochs=10, cycle_momentum=False)
+    >>> f"{scheduler.get_last_lr()[0]:.2f}"
+    '0.04'
     """
 
     def __init__(

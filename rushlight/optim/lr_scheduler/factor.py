@@ -43,7 +43,13 @@ class _OfFunctions(LRScheduler):
 class LambdaLR(_OfFunctions):
     """lr = initial_lr * lr_lambda(epoch), with one function for all groups or a list of one for each.
 
-    >>> scheduler = LambdaLR(optimizer, lr_lambda=[lambda epoch: epoch // 30, lambda epoch: 0.95**epoch])
+    >>> import rushlight as rl
+    >>> optimizer = rl.optim.SGD([rl.ones(2, requires_grad=True)], lr=0.5)
+    >>> scheduler = LambdaLR(optimizer, lr_lambda=lambda epoch: 1 / (1 + epoch))
+    >>> optimizer.step()
+    >>> scheduler.step()
+    >>> scheduler.get_last_lr()
+    [0.25]
     """
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Callable | list[Callable], last_epoch: int = -1) -> None:

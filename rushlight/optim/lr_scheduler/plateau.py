@@ -22,10 +22,13 @@ class ReduceLROnPlateau(LRScheduler):
 
     Raises ValueError for a factor of 1 or more and unknown modes, TypeError if ``optimizer`` is none.
 
-    >>> scheduler = ReduceLROnPlateau(optimizer, "min")
-    >>> for epoch in range(10):
-    ...     train(...)
-    ...     scheduler.step(validate(...))
+    >>> import rushlight as rl
+    >>> optimizer = rl.optim.SGD([rl.ones(2, requires_grad=True)], lr=1.0)
+    >>> scheduler = ReduceLROnPlateau(optimizer, "min", factor=0.5, patience=1)
+    >>> for loss in (3.0, 2.0, 2.0, 2.0):
+    ...     scheduler.step(loss)
+    >>> scheduler.get_last_lr()
+    [0.5]
     """
 
     def __init__(

@@ -20,9 +20,8 @@ import numpy as np
 from rushlight.core.tensor import Tensor, wrap
 from rushlight.utils.data.blocks import BlockReader, BlockWriter
 
-# Measured with CIFAR-sized to ImageNet-sized batches on the 2-core reference machine: a packet of 64 KiB takes about
-# 15 us from call to call, a mapped block 25-90 us (page faults); several packets of that size fit into the socket's
-# buffer, so that a worker with prefetch_factor=2 is not held up.
+# Measured on the 2-core reference machine: up to about this size a packet takes 10-30 us less than a block, beyond
+# 128 KiB it takes longer. Several such packets fit into the socket's buffer, so that a worker is not held up.
 INLINE_BYTES = 1 << 16
 
 _ALIGNMENT = 64

@@ -1,6 +1,6 @@
 """Initial values, and the size of gradients."""
 
-from .answers import attempt, net, plain, warned
+from .answers import attempt, net, plain, ramp, warned
 
 INIT = [
     ("uniform_", (3, 4), {}), ("uniform_", (20,), {"a": -2.0, "b": 3.0}), ("normal_", (3, 4), {}),
@@ -98,4 +98,55 @@ def clipping(T):
     return plain(log)
 
 
-SCENARIOS = {f.__name__: f for f in (init, orthogonal, init_facts, clipping)}
+def sequences(T):
+    R = T.nn.utils.rnn
+    x = T.arange(12.0).reshape(3, 2, 2)
+    a, b, c = T.arange(3.0), T.arange(5.0), T.arange(1.0)
+    log = [R.pad_sequence([a, b, c]), R.pad_sequence([a, b, c], batch_first=True, padding_value=-1.0)]
+    log.append(R.pad_sequence([a, b], batch_first=True, padding_side="left"))
+    log += [list(p) for p in (R.pack_padded_sequence(x, [3, 2]), R.pack_sequence([a, b, c], enforce_sorted=False))]
+    unsorted = R.pack_padded_sequence(x.transpose(0, 1), T.tensor([2, 3]), batch_first=True, enforce_sorted=False)
+    log += [list(unsorted), R.pad_packed_sequence(unsorted), R.pad_packed_sequence(unsorted, True, -1.0, 5)]
+    log.append(R.unpack_sequence(R.pack_sequence([a, b, c], enforce_sorted=False)))
+    log.append(R.unpad_sequence(R.pad_sequence([a, b], True), T.tensor([3, 5]), True))
+    log.append([str(unsorted.double().data.dtype), unsorted.float() is unsorted, unsorted.is_cuda])
+    leaf = T.ones(3, 2, requires_grad=True)
+    padded, _ = R.pad_packed_sequence(R.pack_padded_sequence(leaf * 2, [3, 1]))
+    (padded * x[..., 0]).sum().backward()
+    log.append(leaf.grad)
+    log.append(R.invert_permutation(T.tensor([2, 0, 1])))
+    log += [attempt(lambda lengths=lengths: R.pack_padded_sequence(x, lengths)) for lengths in ([2, 3], [3, 0], [3])]
+    log.append(attempt(lambda: R.pad_packed_sequence(unsorted, total_length=2)))
+    log += [attempt(lambda: R.pad_sequence(3)), attempt(lambda: R.pad_sequence([]))]
+    log.append(attempt(lambda: R.pad_sequence([a, b], padding_side="up")))
+    return plain([list(v) if isinstance(v, tuple) else v for v in log])
+
+
+def normalized_weights(T):
+    nn, U = T.nn, T.nn.utils
+    log = []
+    for make, x in (
+        (lambda: nn.Linear(3, 2), ramp(T, 4, 3)),
+        (lambda: nn.ConvTranspose2d(2, 3, 2), ramp(T, 1, 2, 3, 3)),
+    ):
+        for norm, undo, options in (
+            (U.weight_norm, U.remove_weight_norm, {}),
+            (U.weight_norm, U.remove_weight_norm, {"dim": None}),
+            (U.spectral_norm, U.remove_spectral_norm, {}),
+            (U.spectral_norm, U.remove_spectral_norm, {"n_power_iterations": 3, "dim": 1}),
+        ):
+            T.manual_seed(2)
+            m = make()
+            warnings_given = warned(lambda m=m, norm=norm, options=options: norm(m, **options) is m)
+            log.append([warnings_given, [[k, list(v.shape)] for k, v in m.state_dict().items()]])
+            m(x)
+            m(x).square().sum().backward()
+            log += [m.weight, [p.grad for p in m.parameters()], attempt(lambda m=m, norm=norm: norm(m))]
+            m.eval()
+            log.append(m(x).sum().item())
+            log += [repr(undo(m)), [k for k, _ in m.named_parameters()], m(x).sum().item(), len(m._forward_pre_hooks)]
+            log.append(attempt(lambda m=m, undo=undo: undo(m)))
+    return plain(log)
+
+
+SCENARIOS = {f.__name__: f for f in (init, orthogonal, init_facts, clipping, sequences, normalized_weights)}

@@ -273,6 +273,17 @@ def test_a_killed_worker_is_reported(persistent, in_order):
     assert len(list(loader)) == 12  # the loader itself can go on with new workers
 
 
+def test_without_pidfds(monkeypatch):
+    monkeypatch.delattr(os, "pidfd_open")
+    finish(DataLoader(Squares(), 4, num_workers=2))
+    iterator = iter(DataLoader(Squares(), 4, num_workers=2))
+    victim = iterator._workers[0]
+    victim.kill()
+    victim.join()
+    with pytest.raises(RuntimeError, match="exited unexpectedly"):
+        next(iterator)
+
+
 class Dies(Squares):
     def __getitem__(self, index):
         if get_worker_info() is not None and index == 9:
@@ -388,7 +399,10 @@ def test_iterators_may_be_made_and_used_in_other_threads():
 
 def test_import_loads_no_process_machinery():
     heavy = ["multiprocessing", "concurrent", "asyncio", "tempfile", "socket", "mmap", "dataclasses"]
-    code = f"import numpy, ml_dtypes, sys; before = set(sys.modules); import rushlight.utils.data; print([m for m in {heavy!r} if m in sys.modules and m not in before])"  # fmt: skip
+    code = (
+        "import numpy, ml_dtypes, sys; before = set(sys.modules); import rushlight.utils.data; "
+        f"print([m for m in {heavy!r} if m in sys.modules and m not in before])"
+    )
     path = os.pathsep.join([str(Path(__file__).parents[3]), *filter(None, sys.path)])
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": path}

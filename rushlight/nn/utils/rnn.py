@@ -1,0 +1,245 @@
+"""Sequences of different lengths in one tensor: padded to a rectangle, or packed step by step.
+
+Packed, the elements of all sequences that still run at step 0 come first, then those of step 1, and so on;
+``batch_sizes`` says how many run at each step, which takes the sequences longest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, Self
+
+from rushlight import ops
+from rushlight.core import dtype as dtypes
+from rushlight.core.tensor import Tensor
+
+__all__ = [
+    "PackedSequence",
+    "invert_permutation",
+    "pack_padded_sequence",
+    "pack_sequence",
+    "pad_packed_sequence",
+    "pad_sequence",
+    "unpack_sequence",
+    "unpad_sequence",
+]
+
+
+class _Packed(NamedTuple):
+    data: Tensor
+    batch_sizes: Tensor
+    sorted_indices: Tensor | None
+    unsorted_indices: Tensor | None
+
+
+class PackedSequence(_Packed):
+    """Packed sequences, made by `pack_padded_sequence` and `pack_sequence`.
+
+    ``data`` (elements, *), ``batch_sizes`` (longest length,); ``sorted_indices`` (batch,) the order in which the
+    sequences were taken and ``unsorted_indices`` its inverse, or None for the order given.
+    """
+
+    def __new__(
+        cls,
+        data: Any,
+        batch_sizes: Tensor | None = None,
+        sorted_indices: Tensor | None = None,
+        unsorted_indices: Tensor | None = None,
+    ) -> Self:
+        if batch_sizes is None:
+            if not (isinstance(data, (list, tuple)) and len(data) == 2):
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """Convert the data as `Tensor.to` does; the same object if there is nothing to do."""
+        data = self.data.to(*args, **kwargs)
+        if data is self.data:
+            return self
+        order, inverse = (
+            None if t is None else t.to(data.device) for t in (self.sorted_indices, self.unsorted_indices)
+        )
+        return type(self)(data, self.batch_sizes, order, inverse)
+
+    def cpu(self, *args: Any, **kwargs: Any) -> Self:
+        """Move to main memory."""
+        return self.to(*args, **{"device": "cpu", **kwargs})
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Self:
+        """Move to a CUDA device; raises where there is none."""
+        return self.to(*args, **{"device": "cuda", **kwargs})
+
+    def double(self) -> Self:
+        """Convert the data to float64."""
+        return self.to(dtype=dtypes.float64)
+
+    def float(self) -> Self:
+        """Convert the data to float32."""
+        return self.to(dtype=dtypes.float32)
+
+    def half(self) -> Self:
+        """Convert the data to float16."""
+        return self.to(dtype=dtypes.float16)
+
+    def long(self) -> Self:
+        """Convert the data to int64."""
+        return self.to(dtype=dtypes.int64)
+
+    def int(self) -> Self:
+        """Convert the data to int32."""
+        return self.to(dtype=dtypes.int32)
+
+    def short(self) -> Self:
+        """Convert the data to int16."""
+        return self.to(dtype=dtypes.int16)
+
+    def char(self) -> Self:
+        """Convert the data to int8."""
+        return self.to(dtype=dtypes.int8)
+
+    def byte(self) -> Self:
+        """Convert the data to uint8."""
+        return self.to(dtype=dtypes.uint8)
+
+    def pin_memory(self) -> Self:
+        """Move to page-locked memory; raises where there is no device that would use it."""
+        order, inverse = (None if t is None else t.pin_memory() for t in (self.sorted_indices, self.unsorted_indices))
+        return type(self)(self.data.pin_memory(), self.batch_sizes, order, inverse)
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.data.is_cuda
+
+    def is_pinned(self) -> bool:
+        """Whether the data is in page-locked memory."""
+        return self.data.is_pinned()
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes this one. Shape: (n,)."""
+    return None if permutation is None else permutation.argsort()
+
+
+# Padding --------------------------------------------------------------------------------------------------------------
+
+
+def pad_sequence(
+    sequences: Tensor | Iterable[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """The sequences side by side, the shorter ones filled up.
+
+    Shape: (length, *) each -> (longest, batch, *), or (batch, longest, *) with ``batch_first``
+    """
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
+    listed = list(sequences)
+    if not listed:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    longest = max(sequence.size(0) for sequence in listed)
+    padded = [_fill_up(sequence, longest, padding_value, padding_side) for sequence in listed]
+    return ops.stack(padded, 0 if batch_first else 1)
+
+
+def _fill_up(sequence: Tensor, length: Any, value: Any, side: str) -> Tensor:
+    missing = length - sequence.size(0)
+    if missing == 0:
+        return sequence
+    filler = sequence.new_full((missing, *sequence.shape[1:]), value)
+    return ops.cat([filler, sequence] if side == "left" else [sequence, filler])
+
+
+def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
+    """The sequences of a padded tensor, each at its length. Inverse of `pad_sequence` with padding on the right."""
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
+
+
+# Packing --------------------------------------------------------------------------------------------------------------
+
+
+def pack_padded_sequence(
+    input: Tensor, lengths: Tensor | Sequence[Any], batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Pack padded sequences. ``enforce_sorted``: they must come longest first; otherwise they are sorted here.
+
+    Shape: (longest, batch, *), or (batch, longest, *) with ``batch_first``; lengths (batch,)
+    """
+    lengths = ops.as_tensor(lengths, dtype=dtypes.int64)
+    order = None
+    steps_first = input.transpose(0, 1) if batch_first else input
+    if not enforce_sorted:
+        lengths, order = ops.sort(lengths, descending=True)
+        steps_first = steps_first.index_select(1, order)
+    counts = lengths.tolist()
+    _check_lengths(counts, steps_first.size(1))
+    batch_sizes = [sum(count > step for count in counts) for step in range(max(counts))]
+    rows = steps_first.reshape(-1, *steps_first.shape[2:])
+    data = rows.index_select(0, _packed_places(batch_sizes, len(counts)))
+    return PackedSequence(data, ops.tensor(batch_sizes, dtype=dtypes.int64), order, None)
+
+
+def _check_lengths(lengths: list[Any], batch: Any) -> None:
+    if len(lengths) != batch:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(lengths)} (batch_size={batch})"
+        )
+    if any(length <= 0 for length in lengths):
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
+    if any(later > earlier for earlier, later in zip(lengths, lengths[1:], strict=False)):
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
+            "not need ONNX exportability."
+        )
+
+
+def _packed_places(batch_sizes: list[Any], batch: Any) -> Tensor:
+    """Where the packed elements stand among the rows of a padded tensor, steps first."""
+    return ops.tensor([step * batch + n for step, size in enumerate(batch_sizes) for n in range(size)])
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: Any = None
+) -> tuple[Tensor, Tensor]:
+    """The padded tensor and the lengths, in the order from before packing. Inverse of `pack_padded_sequence`.
+
+    ``total_length``: pad to this length. ValueError if a sequence is longer.
+    """
+    batch_sizes = sequence.batch_sizes.tolist()
+    length = len(batch_sizes) if total_length is None else total_length
+    if length < len(batch_sizes):
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={total_length} and max sequence length being {len(batch_sizes)}"
+        )
+    batch, rest = batch_sizes[0], sequence.data.shape[1:]
+    empty = sequence.data.new_full((length * batch, *rest), padding_value)
+    padded = empty.index_copy(0, _packed_places(batch_sizes, batch), sequence.data).reshape(length, batch, *rest)
+    lengths = ops.tensor([sum(size > n for size in batch_sizes) for n in range(batch)])
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(1, sequence.unsorted_indices)
+        lengths = lengths[sequence.unsorted_indices]
+    return (padded.transpose(0, 1) if batch_first else padded), lengths
+
+
+def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Pack sequences, (length, *) each. ``enforce_sorted``: they must come longest first."""
+    lengths = [sequence.size(0) for sequence in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences of `pack_sequence`."""
+    return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)

@@ -1,0 +1,77 @@
+"""Weight normalization (Salimans & Kingma, 2016): a weight as its length times its direction, each trained by itself."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from rushlight.core.tensor import Tensor
+from rushlight.nn.modules.module import Module
+from rushlight.nn.parameter import Parameter
+
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+class WeightNorm:
+    """The pre-hook that computes ``name`` = g * v / ||v|| from the parameters ``name_g`` and ``name_v``."""
+
+    def __init__(self, name: str, dim: int | None) -> None:
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute_weight(self, module: Module) -> Tensor:
+        """The weight, with its history."""
+        length, direction = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
+        return direction * (length / _norm_except(direction, self.dim))
+
+    def __call__(self, module: Module, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module))
+
+    def remove(self, module: Module) -> None:
+        """Make the weight a parameter again."""
+        weight = self.compute_weight(module).detach()
+        delattr(module, self.name)
+        del module._parameters[self.name + "_g"]
+        del module._parameters[self.name + "_v"]
+        setattr(module, self.name, Parameter(weight))
+
+
+def _norm_except(weight: Tensor, dim: int) -> Tensor:
+    """The Euclidean norm over all dimensions but this one, which keep extent 1; -1: over all, shape ()."""
+    squares = weight * weight
+    if dim == -1:
+        return squares.sum().sqrt()
+    others = [d for d in range(weight.dim()) if d != dim]
+    return squares.sum(others, keepdim=True).sqrt() if others else weight.abs()
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+    """Replace a parameter by ``name_g``, its norms along ``dim`` (of the whole for None), and ``name_v``.
+
+    Before each forward the weight is computed from the two. Deprecated in torch. RuntimeError if it is done already.
+    """
+    warnings.warn(
+        "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+        raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+    hook = WeightNorm(name, dim)
+    weight = getattr(module, name)
+    del module._parameters[name]
+    module.register_parameter(name + "_g", Parameter(_norm_except(weight, hook.dim).detach()))
+    module.register_parameter(name + "_v", Parameter(weight.data))
+    setattr(module, name, hook.compute_weight(module))
+    module.register_forward_pre_hook(hook)
+    return module
+
+
+def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+    """Undo `weight_norm`: the weight is one parameter again. ValueError if there is nothing to undo."""
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")
