@@ -8,6 +8,7 @@ it has run, as in torch, so that hooks on parameters run early.
 from __future__ import annotations
 
 import sys
+import threading
 from operator import attrgetter
 from typing import Any
 
@@ -21,6 +22,13 @@ from ..core.storage import describe, user_line
 from ..core.tensor import Tensor, wrap
 
 _by_seq = attrgetter("seq")
+
+
+class _Running(threading.local):
+    task: Any = None  # the innermost backward pass of the thread
+
+
+running = _Running()
 
 
 def run(
@@ -38,9 +46,12 @@ def run(
     state = thread.state
     before = state.grad, state.inference
     state.set(create_graph, False)
+    outer = running.task
+    running.task = task = _Pass(keep_graph, create_graph, wanted, accumulate)
     try:
-        return _Pass(keep_graph, create_graph, wanted, accumulate).run(roots)
+        return task.run(roots)
     finally:
+        running.task = outer
         state.set(*before)
 
 

@@ -77,6 +77,7 @@ def _pack_node(node: Any, hooks: tuple) -> None:
     slots += [i for i, n in enumerate(names) if n[:3] == "out" and isinstance(node.saved[i], np.ndarray)]
     if slots:
         node.saved = tuple(Packed(v, hooks) if i in slots else v for i, v in enumerate(node.saved))
+        node.storage = None  # the result belongs to the hooks now: keep no memory, check no version (as torch)
         hooks_of(node).packed = True
 
 

@@ -1,7 +1,7 @@
 """Networks: modules, their parameters, and the functions they compute."""
 
 from . import functional, init, modules, parameter, utils
-from .modules import *
+from .modules import *  # noqa: F403  (the layers; modules/__init__.py lists them)
 from .parameter import Buffer, Parameter
 
 __all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]

@@ -202,42 +202,47 @@ class Dense:
     # ----------------------------------------------------------------------------------------------- new arrays
 
     def __neg__(self) -> Dense:
-        return _dense(np.negative(self.a))
+        return _result(np.negative(self.a))
 
     def add(self, other: Any, *, alpha: float = 1) -> Dense:
-        return _dense(add(self.a, _scaled(other, alpha, self.a.dtype)))
+        return _result(add(self.a, _scaled(other, alpha, self.a.dtype)))
 
     def sub(self, other: Dense) -> Dense:
-        return _dense(subtract(self.a, other.a))
+        return _result(subtract(self.a, other.a))
 
     def mul(self, other: Any) -> Dense:
-        return _dense(multiply(self.a, _operand(other, self.a.dtype)))
+        return _result(multiply(self.a, _operand(other, self.a.dtype)))
 
     def div(self, other: Any) -> Dense:
-        return _dense(divide(self.a, _operand(other, self.a.dtype)))
+        return _result(divide(self.a, _operand(other, self.a.dtype)))
 
     __mul__, __truediv__ = mul, div
 
     def __rtruediv__(self, number: float) -> Dense:
-        return _dense(divide(_number(number, self.a.dtype), self.a))
+        return _result(divide(_number(number, self.a.dtype), self.a))
 
     def addcmul(self, x: Dense, y: Dense, *, value: float = 1) -> Dense:
-        return _dense(add(self.a, multiply(_scaled(x, value, self.a.dtype), y.a)))
+        return _result(add(self.a, multiply(_scaled(x, value, self.a.dtype), y.a)))
 
     def sqrt(self) -> Dense:
-        return _dense(sqrt(self.a))
+        return _result(sqrt(self.a))
 
     def abs(self) -> Dense:
-        return _dense(np.abs(self.a))
+        return _result(np.abs(self.a))
 
     def maximum(self, other: Dense) -> Dense:
-        return _dense(np.maximum(self.a, other.a))
+        return _result(np.maximum(self.a, other.a))
 
 
-def _dense(a: Any) -> Dense:
+def _dense(a: np.ndarray) -> Dense:
     d = _new(Dense)
-    d.a = np.asarray(a)
+    d.a = a
     return d
+
+
+def _result(a: Any) -> Dense:
+    """What a NumPy call gave: a NumPy number, if its inputs were 0-d."""
+    return _dense(a if type(a) is np.ndarray else np.asarray(a))
 
 
 def _operand(x: Any, dtype: np.dtype) -> np.ndarray:

@@ -30,8 +30,8 @@ def get_total_norm(
     with no_grad():
         if not listed:
             return ops.tensor(0.0)
-        norms = [ops.linalg.vector_norm(tensor, norm_type) for tensor in listed]
-        total = ops.linalg.vector_norm(ops.stack(norms), norm_type)
+        norms = [tensor.norm(norm_type) for tensor in listed]
+        total = ops.stack(norms).norm(norm_type)
     if error_if_nonfinite and not ops.isfinite(total):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "

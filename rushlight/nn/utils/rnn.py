@@ -7,6 +7,7 @@ Packed, the elements of all sequences that still run at step 0 come first, then 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from rushlight import ops
@@ -197,11 +198,11 @@ def _check_lengths(lengths: list[Any], batch: Any) -> None:
         raise RuntimeError(
             "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
         )
-    if any(later > earlier for earlier, later in zip(lengths, lengths[1:], strict=False)):
+    if any(later > earlier for earlier, later in pairwise(lengths)):
         raise RuntimeError(
             "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
-            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you do "
-            "not need ONNX exportability."
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
+            "do not need ONNX exportability."
         )
 
 

@@ -1,4 +1,4 @@
-"""Weight normalization (Salimans & Kingma, 2016): a weight as its length times its direction, each trained by itself."""
+"""Weight normalization (Salimans & Kingma, 2016): a weight as its length times its direction, both trained."""
 
 from __future__ import annotations
 

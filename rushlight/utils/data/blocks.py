@@ -46,8 +46,13 @@ class BlockWriter:
             number, self._made = self._made, self._made + 1
             self._idle[number] = _new_file(size_bytes), size_bytes
         descriptor = self._idle[number][0]
-        for offset, memory in segments:
-            _write(descriptor, memory, offset)
+        try:
+            for offset, memory in segments:
+                _write(descriptor, memory, offset)
+        except BaseException:  # out of memory, say
+            if is_new:
+                os.close(self._idle.pop(number)[0])
+            raise
         self._lent[number] = self._idle.pop(number)
         return number, descriptor if is_new else None
 

@@ -42,7 +42,7 @@ def orthogonal(T):
 
 
 def init_facts(T):
-    I = T.nn.init  # noqa: E741
+    I = T.nn.init
     gains = ["linear", "conv2d", "conv_transpose1d", "sigmoid", "tanh", "relu", "leaky_relu", "selu"]
     return [
         [I.calculate_gain(name) for name in gains],
@@ -141,7 +141,7 @@ def normalized_weights(T):
             log.append([warnings_given, [[k, list(v.shape)] for k, v in m.state_dict().items()]])
             m(x)
             m(x).square().sum().backward()
-            log += [m.weight, [p.grad for p in m.parameters()], attempt(lambda m=m, norm=norm: norm(m))]
+            log += [m.weight, [p.grad for p in m.parameters()], warned(lambda m=m, norm=norm: norm(m))]
             m.eval()
             log.append(m(x).sum().item())
             log += [repr(undo(m)), [k for k, _ in m.named_parameters()], m(x).sum().item(), len(m._forward_pre_hooks)]

@@ -184,6 +184,20 @@ def test_more_blocks_than_descriptors(ends, monkeypatch):
     assert descriptors() <= before + 2 * 3
 
 
+def test_a_block_that_could_not_be_written_is_given_up(ends, monkeypatch):
+    here, there = ends
+    before = descriptors()
+
+    def fail(descriptor, memory, offset):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left"):
+        patch.setattr(blocks, "_write", fail)
+        here.post(ops.zeros(LARGE))
+    assert descriptors() == before
+    assert send(here, there, 7)[-1].item() == 7
+
+
 def test_idle_blocks_are_limited(ends):
     here, there = ends
     before = descriptors()

@@ -4,8 +4,9 @@ import pathlib
 
 import numpy as np
 import pytest
-import rushlight
 from nn_scenarios import numbers
+
+import rushlight
 
 GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "nn.npz")
 

@@ -1,0 +1,13 @@
+import argparse
+
+from . import cifar10, eager, imports
+
+parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight beside torch, in one run.")
+commands = parser.add_subparsers(dest="command", required=True)
+commands.add_parser("eager", help=eager.__doc__).add_argument("pattern", nargs="?", default="", help="only calls that contain this")
+commands.add_parser("imports", help=imports.__doc__)
+commands.add_parser("cifar10", help=cifar10.__doc__)
+
+if __name__ == "__main__":
+    arguments = vars(parser.parse_args())
+    {"eager": eager, "imports": imports, "cifar10": cifar10}[arguments.pop("command")].main(**arguments)
