@@ -52,7 +52,7 @@ def train(model, loader, optimizer, epoch):
         loss.backward()
         optimizer.step()
         losses.append(loss.item())
-        progress.set_postfix(loss=f"{losses[-1]:.3f}")
+        progress.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
     return losses
 
 

@@ -1,5 +1,15 @@
-"""Rushlight: PyTorch's way of training in a small package. The names are torch's."""
+"""Rushlight: PyTorch's way of training in a small package. The names are torch's.
 
+`nn`, `optim`, `utils`, `vision` and the other packages load when they are first named.
+"""
+
+from math import e, inf, nan, pi
+
+from . import autograd, ops, random
+from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from .backend.onednn import register as _register
+from .backend.onednn.threads import get_num_threads, set_num_threads
+from .compat.version import __version__
 from .core import dtype as _dtypes
 from .core.device import device
 from .core.dtype import (
@@ -11,24 +21,32 @@ from .core.layout import (
     channels_last, channels_last_3d, contiguous_format, finfo, iinfo, layout, memory_format, preserve_format,
     sparse_coo, sparse_csr, strided,
 )  # fmt: skip
+from .core.legacy_types import (
+    BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
+    ShortTensor,
+)  # fmt: skip
 from .core.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
 from .core.printing import set_printoptions
 from .core.random import Generator, default_generator, initial_seed, manual_seed, seed
 from .core.size import Size
 from .core.tensor import Tensor
-from . import autograd, ops
 from .ops import *
 from .ops.sample import get_rng_state, set_rng_state
+from .settings import *
 
-float = _dtypes.float32
-int = _dtypes.int32
-bool = _dtypes.bool_
-is_anomaly_enabled = autograd.anomaly.is_anomaly_enabled
+float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
+newaxis = None
+_LAZY_PACKAGES = ("backend", "backends", "compat", "cuda", "nn", "optim", "serialization", "testing", "utils", "vision")
+_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+_register.install()
+
 
 def __getattr__(name):
-    import importlib
-    if name in ("nn", "optim", "utils", "vision", "serialization", "compat", "testing", "backend"):
-        return importlib.import_module("." + name, __name__)
-    if name in ("save", "load"):
-        return getattr(importlib.import_module(".serialization", __name__), name)
+    from importlib import import_module
+
+    if name in _LAZY_PACKAGES:
+        return import_module("." + name, __name__)
+    if name in _LAZY_NAMES:
+        value = globals()[name] = getattr(import_module("." + _LAZY_NAMES[name], __name__), name)
+        return value
     raise AttributeError(f"module 'rushlight' has no attribute {name!r}")

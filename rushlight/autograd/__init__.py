@@ -1,20 +1,28 @@
 """Gradients: `backward`, `grad`, user-defined functions, anomaly detection. Importing it gives tensors `backward`."""
 
 from ..core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from . import function, graph
+from . import anomaly, checkpoint, forward_ad, function, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
 
 __all__ = [
     "Function",
+    "GradcheckError",
     "Variable",
+    "anomaly",
     "backward",
+    "checkpoint",
     "detect_anomaly",
     "enable_grad",
+    "forward_ad",
     "function",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "graph",
     "inference_mode",
     "is_grad_enabled",

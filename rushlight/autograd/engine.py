@@ -208,7 +208,11 @@ class _Pass:
 
     def _free(self, node: Any) -> None:
         target = node.inner if type(node) is CopySlices else node
-        if target.tensor_slots or target.storage is not None or target.op is None:
+        cls = type(target)
+        keeps = _KEEPS.get(cls)
+        if keeps is None:
+            keeps = _KEEPS[cls] = _keeps_tensors(cls)
+        if keeps:
             if self.freed is None:
                 self.freed = Freed(user_line(4))
             target.saved = self.freed
@@ -309,6 +313,13 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 # ---------------------------------------------------------------------------------------------- saved values
+
+_KEEPS: dict[type, bool] = {}  # by node class: whether there is something to free after backward
+
+
+def _keeps_tensors(cls: Any) -> bool:
+    return bool(cls.tensor_slots) or cls.op is None or any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in cls.saved_names)
+
 
 
 def _check_saved(node: Any) -> None:

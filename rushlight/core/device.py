@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-TYPES = ("cpu", "cuda", "meta", "mps", "xpu")
+TYPES = (
+    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
+    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
+)  # fmt: skip
 
 
 class device:
@@ -35,6 +38,13 @@ class device:
     def __hash__(self) -> int:
         return hash((self.type, self.index))
 
+    def __enter__(self) -> device:
+        """`with device("cpu"):` is where new tensors go. Raises for a device on which none can be placed."""
+        return check(self)
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
     def __reduce__(self):
         return device, (self.type, self.index) if self.index is not None else (self.type,)
 
@@ -63,9 +73,9 @@ def check(where: Any) -> device:
     """The device of a user's argument. Raises when this build cannot place a tensor there."""
     where = CPU if where is None else where if isinstance(where, device) else device(where)
     if where.type == "cuda":
-        raise RuntimeError(
-            f"No CUDA device is available: cannot use {str(where)!r}. Run on the CPU with device='cpu', or guard the "
-            "call with torch.cuda.is_available()."
+        raise AssertionError(
+            f"Torch not compiled with CUDA enabled: no CUDA device is available, cannot use {str(where)!r}. Run on the "
+            "CPU with device='cpu', or guard the call with torch.cuda.is_available()."
         )
     if where.type != "cpu":
         raise NotImplementedError(f"device type {where.type!r} is not implemented; use 'cpu'")

@@ -248,31 +248,34 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
 
 _GENERAL = """\
 def {function}({parameters}):
-{out_check}    try:
-{take}        state = thread.state
-        level = state.level
-        if level > 1:
-            return slow_call(record, ({tensors}), ({metadata}), None)
-        r = state.run(kernel, {arrays}{call})
+{out_check}    state = thread.state
+    level = state.level
+    if level > 1:
+        return slow_call(record, ({tensors}), ({metadata}), None)
+    try:
+{take}        r = state.run(kernel, {arrays}{call})
     except Exception as error:
         return slow_call(record, ({tensors}), ({metadata}), error)
 {tail}
 """
 _VARIADIC = """\
 def {function}(*{name}{parameters}):
-{out_check}    try:
+{out_check}    state = thread.state
+    level = state.level
+    if level > 1:
+        return slow_call(record, {name}, ({metadata}), None)
+    try:
         arrays = [None if t is None else t._array for t in {name}]
-        state = thread.state
-        level = state.level
-        if level > 1{type_check}:
-            return slow_call(record, {name}, ({metadata}), None)
-        r = state.run(kernel, *arrays{call})
+{type_check}        r = state.run(kernel, *arrays{call})
         edges = tuple([None if t is None else t._edge for t in {name}])
     except Exception as error:
         return slow_call(record, {name}, ({metadata}), error)
 {tail}
 """
-_SAME_TYPE = " or [a.dtype for a in arrays].count(arrays[0].dtype) != len(arrays)"
+_SAME_TYPE = """\
+        if [a.dtype for a in arrays].count(arrays[0].dtype) != len(arrays):
+            return slow_call(record, {name}, ({metadata}), None)
+"""
 _FINISH_VARIADIC = """\
 def finish(r, level, {name}, arrays, {metadata}):
     edges = tuple([getattr(t, "_edge", None) for t in {name}])
@@ -284,22 +287,30 @@ def finish(r, level, {tensors}{arrays}{metadata}):
 """
 _UNARY = """\
 def {function}(input{out}):
-{out_check}    try:
+{out_check}    state = thread.state
+    level = state.level
+    if level > 1:
+        return slow_call(record, (input,), (), None)
+    try:
         a = input._array
-        state = thread.state
-        level = state.level
-        if level > 1{type_check}:
-            return slow_call(record, (input,), (), None)
-        r = state.run(kernel, a)
+{type_check}        r = state.run(kernel, a)
         e0 = input._edge
     except Exception as error:
         return slow_call(record, (input,), (), error)
 {tail}
 """
-_FLOATS_ONLY = " or (a.dtype is not F32 and a.dtype is not F64)"
+_FLOATS_ONLY = """\
+        if a.dtype is not F32 and a.dtype is not F64:
+            return slow_call(record, (input,), (), None)
+"""
+_FLOATS_ONLY_TWO = " or (d is not F32 and d is not F64)"
 _BINARY = """\
 def {function}(input, other{out}):
-{out_check}    try:
+{out_check}    state = thread.state
+    level = state.level
+    if level > 1:
+        return {slow}(record, (input, other), (), None)
+    try:
         a = input._array
         d = a.dtype
         kind = type(other)
@@ -313,10 +324,6 @@ def {function}(input, other{out}):
             if b.dtype is not d{type_check}:
                 return {slow}(record, (input, other), (), None)
             e1 = other._edge
-        state = thread.state
-        level = state.level
-        if level > 1:
-            return {slow}(record, (input, other), (), None)
         r = state.run(kernel, a, b)
         e0 = input._edge
     except Exception as error:
@@ -325,6 +332,10 @@ def {function}(input, other{out}):
 """
 _REFLECTED = """\
 def {function}(other, input):
+    state = thread.state
+    level = state.level
+    if level > 1:
+        return slow_operator(record, (input, other), (), None)
     try:
         b = other._array
         d = b.dtype
@@ -333,10 +344,6 @@ def {function}(other, input):
         a = input
         e0 = None
         e1 = other._edge
-        state = thread.state
-        level = state.level
-        if level > 1:
-            return slow_operator(record, (input, other), (), None)
         r = state.run(kernel, a, b)
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
@@ -360,7 +367,7 @@ def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
         "out": ", *, out=None" if out else "",
         "out_check": _OUT_CHECK.format(tensors=", ".join(tensors) + ",", metadata="") if out else "",
         "tail": _tail(record, saved, tensors, edges),
-        "type_check": _FLOATS_ONLY if record.promote == "float" else "",
+        "type_check": "" if record.promote != "float" else _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO,
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
         "slow": "slow_operator" if form == "operator" else "slow_call",
     }
@@ -379,7 +386,7 @@ def _variadic_text(record: Any) -> tuple[str, Saved]:
         name=name,
         parameters="".join(", " + n for n in keyword),
         out_check=_OUT_CHECK.format(tensors=f"*{name},", metadata=metadata) if record.out else "",
-        type_check=_SAME_TYPE if record.promote else "",
+        type_check=_SAME_TYPE.format(name=name, metadata=metadata) if record.promote else "",
         metadata=metadata,
         call="".join(f", {n}={n}" for n in sig.keyword),
         tail=_tail(record, saved, [name + "[0]"], []),

@@ -419,26 +419,10 @@ def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
 
 def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
     """`Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`, `Tensor()`: float tensors of the default type."""
-    from .device import check
+    from .legacy_types import construct
 
-    check(device)
-    kind = dtypes.get_default_dtype()
-    t = legacy_tensor(kind, args)
-    return t if cls is Tensor else alias(t, cls)
-
-
-def legacy_tensor(kind: dtypes.dtype, args: tuple) -> Tensor:
-    """What the old constructors do with their arguments, for element type `kind`."""
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        if args[0].dtype is not kind:
-            raise TypeError(f"expected {kind} (got {args[0].dtype})")
-        return args[0].detach()
-    if len(args) == 1 and isinstance(args[0], np.ndarray):
-        return wrap(np.array(args[0], kind.numpy))
-    if len(args) == 1 and not isinstance(args[0], (Size, int, np.integer)):
-        return wrap(np.array(args[0], kind.numpy))
-    shape = args[0] if len(args) == 1 and isinstance(args[0], Size) else args
-    return wrap(np.zeros(tuple(int(n) for n in shape) if args else (0,), kind.numpy))
+    t = construct(dtypes.get_default_dtype(), args, device=device, convert=True)
+    return t if cls is Tensor else t.as_subclass(cls)
 
 
 def element_strides(a: np.ndarray) -> tuple[int, ...]:

@@ -18,7 +18,7 @@ from ..core.record import OPS, binary, composite, primitive, publish, unary
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .comparison import select, where
-from .pointwise import F32, F64, bits_of, widened, zero_where, zeros_of
+from .elements import F32, F64, bits_of, widened, zero_where, zeros_of
 from .reduction import vector_norm
 from .special import erf_of, sigmoid_of
 
@@ -28,17 +28,13 @@ from .special import erf_of, sigmoid_of
 def _floats_only(x, word):
     """Raise torch's error for a type that is not floating-point."""
     if x.dtype.kind in "biu":
-        raise NotImplementedError(
-            f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'"
-        )
+        raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'")
 
 
 def _inplace(op, *metadata):
     """The function that writes the result of `op`, called with `metadata`, into its first argument."""
     record = op.record
-    return lambda input, *given: write(
-        record, input, (), (*given, *metadata[len(given) :])
-    )
+    return lambda input, *given: write(record, input, (), (*given, *metadata[len(given) :]))
 
 
 @primitive(public=False, name="cut", node="HardtanhBackwardBackward0")
@@ -62,6 +58,8 @@ def _(g, input, mask, needs):
 def _rectify(x):
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     return np.maximum(x, 0)
 
 
@@ -116,11 +114,7 @@ def _(g, input, threshold):
 
 def threshold(input, threshold, value, inplace=False):
     """The input where it is above `threshold`, `value` elsewhere."""
-    return (
-        threshold_(input, threshold, value)
-        if inplace
-        else _threshold(input, threshold, value)
-    )
+    return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
 
 
 threshold_ = _inplace(_threshold)
@@ -130,9 +124,7 @@ threshold_ = _inplace(_threshold)
 def _hardtanh(input, /, min_val, max_val):
     if input.dtype.kind in "biu":
         if input.dtype.kind != "i":
-            raise RuntimeError(
-                f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'"
-            )
+            raise RuntimeError(f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'")
         min_val, max_val = int(min_val), int(max_val)
     r = np.maximum(input, min_val)
     return np.minimum(r, max_val)
@@ -147,11 +139,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Each element, but at least `min_val` and at most `max_val`."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    return (
-        hardtanh_(input, min_val, max_val)
-        if inplace
-        else _hardtanh(input, min_val, max_val)
-    )
+    return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
 
 
 hardtanh_ = _inplace(_hardtanh, -1.0, 1.0)
@@ -194,11 +182,7 @@ def _(g):
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """The input where it is positive, negative_slope * input elsewhere."""
-    return (
-        leaky_relu_(input, negative_slope)
-        if inplace
-        else _leaky_relu(input, negative_slope)
-    )
+    return leaky_relu_(input, negative_slope) if inplace else _leaky_relu(input, negative_slope)
 
 
 def leaky_relu_(input, negative_slope=0.01):
@@ -236,9 +220,7 @@ def prelu(input, weight):
             f"prelu: Type promoting not supported. Got {type_word(input.dtype)} and {type_word(weight.dtype)}"
         )
     if weight.ndim > 1 and weight.numel() != 1:
-        raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
-        )
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
     if weight.numel() != 1:
         if input.ndim == 0:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -248,9 +230,7 @@ def prelu(input, weight):
                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
                 f"{weight.numel()} and channel size = {channels}."
             )
-        weight = weight.reshape(
-            [-1 if d == 1 else 1 for d in range(max(input.ndim, 2))][: input.ndim]
-        )
+        weight = weight.reshape([-1 if d == 1 else 1 for d in range(max(input.ndim, 2))][: input.ndim])
     elif weight.ndim != input.ndim:
         weight = weight.reshape([1] * input.ndim)
     return _prelu(input, weight)
@@ -262,8 +242,8 @@ def _noisy_slope(input, noise, /):
 
 
 @_noisy_slope.vjp("input")
-def _(g, noise):
-    return g * noise
+def _(g, input, noise):
+    return _cut(g * noise, input, noise != noise)
 
 
 def _rrelu_noise(input, lower, upper):
@@ -271,26 +251,18 @@ def _rrelu_noise(input, lower, upper):
     a = input._array
     noise = np.ones(a.shape, a.dtype)
     negative = a <= 0
-    noise[negative] = uniform(
-        default_generator, int(negative.sum()), np.float64, lower, upper
-    )
+    noise[negative] = uniform(default_generator, int(negative.sum()), np.float64, lower, upper)
     return wrap(noise)
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """leaky_relu with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
     if not lower <= upper:
-        raise RuntimeError(
-            "Lower bound should be less than or equal to the upper bound"
-        )
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     noise = _rrelu_noise(input, lower, upper)
-    return (
-        write(_noisy_slope.record, input, (noise,), ())
-        if inplace
-        else _noisy_slope(input, noise)
-    )
+    return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
@@ -305,9 +277,7 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
 def _exponential_unit(x, negative, positive, inside):
     _floats_only(x, "elu_cpu")
     left = np.expm1(np.minimum(x, 0) * inside) * negative
-    return select(
-        x > 0, np.asarray(x * positive), np.asarray(left).astype(x.dtype, copy=False)
-    )
+    return select(x > 0, np.asarray(x * positive), np.asarray(left).astype(x.dtype, copy=False))
 
 
 @primitive(public=False, name="elu")
@@ -333,9 +303,7 @@ def _(g, input, alpha):
 
 
 def _unit_slope(g, x, negative, positive, inside):
-    return where(
-        x > 0, g * positive, g * (negative * (where(x < 0, x, 0.0) * inside).exp())
-    )
+    return where(x > 0, g * positive, g * (negative * (where(x < 0, x, 0.0) * inside).exp()))
 
 
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
@@ -433,13 +401,14 @@ def _gelu_curvature(x, approximate):
     return (1 - t * t) * (d1 + 0.5 * x * (d2 - 2 * t * d1 * d1))
 
 
-def gelu(input, *, approximate="none"):
+def gelu(input, *, approximate="none", out=None):
     """input times the normal distribution function of it; 'tanh' uses the approximation of Hendrycks and Gimpel.
 
     >>> gelu(tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
     """
-    return _gelu(input, approximate)
+    result = _gelu(input, approximate)
+    return result if out is None else write_out("gelu", (input,), result, out)
 
 
 @primitive(public=False, name="silu")
@@ -528,9 +497,10 @@ def _(g, input, beta, threshold):
     return where(t > threshold, g, g * t.sigmoid())
 
 
-def softplus(input, beta=1.0, threshold=20.0):
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
-    return _softplus(input, beta, threshold)
+    result = _softplus(input, beta, threshold)
+    return result if out is None else write_out("softplus", (input,), result, out)
 
 
 @primitive(public=False, name="log_sigmoid", node="LogSigmoidBackward0")
@@ -549,9 +519,10 @@ def _(g, input):
     return g * (-input).sigmoid()
 
 
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """log(sigmoid(input)), without overflow."""
-    return _log_sigmoid(input)
+    result = _log_sigmoid(input)
+    return result if out is None else write_out("logsigmoid", (input,), result, out)
 
 
 def softsign(input):
@@ -608,7 +579,7 @@ def hardswish(input, inplace=False):
 hardswish_ = _inplace(_hardswish)
 
 
-@primitive(name="hardshrink", method=True, functional=True)
+@primitive(name="hardshrink", method=True, functional=True, out=True)
 def hardshrink(input, /, lambd=0.5):
     """The input where |input| > lambd, 0 elsewhere."""
     _floats_only(input, "hardshrink_cpu")
@@ -623,9 +594,7 @@ def _(g, input, lambd):
 @primitive(public=False, name="softshrink")
 def _softshrink(input, /, lambd):
     if not lambd >= 0:
-        raise RuntimeError(
-            f"lambda must be greater or equal to 0, but found to be {lambd:g}."
-        )
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
     _floats_only(input, "softshrink_cpu")
     return widened(lambda x: x - np.minimum(np.maximum(x, -lambd), lambd))(input)
 
@@ -635,9 +604,10 @@ def _(g, input, lambd):
     return _cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
-def softshrink(input, lambd=0.5):
+def softshrink(input, lambd=0.5, *, out=None):
     """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
-    return _softshrink(input, lambd)
+    result = _softshrink(input, lambd)
+    return result if out is None else write_out("softshrink", (input,), result, out)
 
 
 # ---------------------------------------------------------------------------------------------- gates
@@ -653,9 +623,7 @@ def _glu(input, /, dim):
         )
     n = input.shape[dim]
     if n % 2:
-        raise RuntimeError(
-            f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}"
-        )
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
     _floats_only(input, "glu_cpu")
     a, b = np.split(input, 2, axis=dim)
     return widened(lambda x, y: x * sigmoid_of(y))(a, b)
@@ -690,14 +658,10 @@ def glu(input, dim=-1):
 
 def _check_softmax(x, dim, word):
     if x.dtype.kind in "biuc":
-        raise NotImplementedError(
-            f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'"
-        )
+        raise NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'")
     n = x.ndim or 1
     if not -n <= dim < n:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
-        )
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
 @widened

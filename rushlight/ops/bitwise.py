@@ -11,9 +11,9 @@ from ..core.inplace import write
 from ..core.record import binary, primitive, publish, unary
 from ..core.return_types import named
 from ..core.slow import number_as, write_out
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, wrap
 from .complex_parts import conj as _conj  # noqa: F401  (registers the parts of complex numbers)
-from .pointwise import F32, F64, zeros_of
+from .elements import F32, F64, for_types, not_implemented, of_arrays, tensors_only, zeros_of
 
 # ---------------------------------------------------------------------------------------------- bits
 
@@ -24,9 +24,7 @@ def _on_bits(ufunc, name):
     def kernel(x, *y):
         d = x.dtype if isinstance(x, np.ndarray) else y[0].dtype
         if d.kind not in "biu":
-            raise NotImplementedError(
-                f"\"{name}_cpu\" not implemented for '{type_word(dtypes.from_numpy(d))}'"
-            )
+            raise not_implemented(name + "_cpu", d)
         return ufunc(x, *y)
 
     return kernel
@@ -44,20 +42,22 @@ def _bits(name, ufunc, doc, operator):
     )
 
 
-bitwise_and = _bits(
-    "bitwise_and", np.bitwise_and, "The bits that both elements have.", "and"
-)
-bitwise_or = _bits(
-    "bitwise_or", np.bitwise_or, "The bits that one of the elements has.", "or"
-)
-bitwise_xor = _bits(
-    "bitwise_xor", np.bitwise_xor, "The bits in which the elements differ.", "xor"
-)
+bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bits that both elements have.", "and")
+bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bits that one of the elements has.", "or")
+bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bits in which the elements differ.", "xor")
 bitwise_not = unary(
     "bitwise_not", _on_bits(np.invert, "bitwise_not"), None, "The other bits; for bools the opposite.", promote="same",
     differentiable=False,
 )  # fmt: skip
-Tensor.__invert__ = bitwise_not
+
+
+def _invert(self):
+    if self._array.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
 
 
 def _shift(ufunc, fill):
@@ -69,9 +69,7 @@ def _shift(ufunc, fill):
         if not wild.any():
             return ufunc(x, y)
         r = ufunc(x, np.where(wild, 0, y).astype(y.dtype))
-        return np.where(wild, 0 if fill is None else np.where(x < 0, -1, 0), r).astype(
-            r.dtype
-        )
+        return np.where(wild, 0 if fill is None else np.where(x < 0, -1, 0), r).astype(r.dtype)
 
     return kernel
 
@@ -86,26 +84,19 @@ bitwise_right_shift = binary(
 )  # fmt: skip
 
 
-def _shift_operator(shift, sign):
-    """`<<` and `>>`: on floats a product with a power of two."""
+def _shift_operator(shift):
 
     def operator(self, other):
         if not isinstance(other, (Tensor, int, float, np.generic)):
             return NotImplemented
-        if self.dtype.category < 2:
-            return shift(self, other)
-        return self * 2.0 ** (sign * other)
+        return shift(self, other)
 
     return operator
 
 
 def _reflected_shift(shift):
     def operator(self, other):
-        return (
-            shift(wrap(number_as(other, self.dtype)), self)
-            if isinstance(other, int)
-            else NotImplemented
-        )
+        return shift(wrap(number_as(other, self.dtype)), self) if isinstance(other, int) else NotImplemented
 
     return operator
 
@@ -114,7 +105,7 @@ for _word, _shift_op, _sign in (
     ("lshift", bitwise_left_shift, 1),
     ("rshift", bitwise_right_shift, -1),
 ):
-    setattr(Tensor, f"__{_word}__", _shift_operator(_shift_op, _sign))
+    setattr(Tensor, f"__{_word}__", _shift_operator(_shift_op))
     setattr(Tensor, f"__r{_word}__", _reflected_shift(_shift_op))
     setattr(Tensor, f"__i{_word}__", getattr(Tensor, _shift_op.record.name + "_"))
 
@@ -122,11 +113,14 @@ for _word, _shift_op, _sign in (
 
 
 def _divisors(name, ufunc, doc):
-    return binary(name, _on_bits(ufunc, name), None, None, doc, differentiable=False)
+    return binary(name, of_arrays(_on_bits(ufunc, name)), None, None, doc, differentiable=False)
 
 
 gcd = _divisors("gcd", np.gcd, "The greatest common divisor.")
 lcm = _divisors("lcm", np.lcm, "The least common multiple.")
+
+tensors_only(gcd, 0, 1)
+tensors_only(lcm, 0, 1)
 
 # ---------------------------------------------------------------------------------------------- sign, mantissa and exponent
 
@@ -140,14 +134,11 @@ copysign = binary(
     promote="float",
 )  # fmt: skip
 nextafter = binary(
-    "nextafter", np.nextafter, None, None, "The next floating-point number after the input towards `other`.",
-    node="NotImplemented",
+    "nextafter", of_arrays(for_types("fV", "nextafter_cpu", np.nextafter)), lambda g: g, lambda g: zeros_of(g),
+    "The next floating-point number after the input towards `other`.",
 )  # fmt: skip
-
-
-def _scale(x, y):
-    """x * 2**y."""
-    return np.multiply(x, np.exp2(y))
+tensors_only(copysign, 0)
+tensors_only(nextafter, 0, 1)
 
 
 @primitive(public=False, name="ldexp")
@@ -158,15 +149,13 @@ def _ldexp(input, other, /):
 
 @_ldexp.vjp
 def _(g, other, out, needs):
-    return g * 2.0**other if needs[0] else None, g * out * math.log(2) if needs[
-        1
-    ] else None
+    return g * 2.0**other if needs[0] else None, g * out * math.log(2) if needs[1] else None
 
 
 def ldexp(input, other, *, out=None):
     """input * 2**other."""
     if not isinstance(other, Tensor):
-        other = wrap(number_as(other, dtypes.of_number(other)))
+        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     result = _ldexp(input, other)
     return result if out is None else write_out("ldexp", (input, other), result, out)
 

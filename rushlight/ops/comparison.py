@@ -10,7 +10,7 @@ from ..core.inplace import write
 from ..core.record import binary, composite, primitive, publish, unary
 from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, type_word, wrap
-from .pointwise import F32, F64, bits_of, zero_rule, zero_where, zeros_of
+from .elements import F32, F64, bits_of, guard, of_arrays, tensors_only, zero_where
 
 # ---------------------------------------------------------------------------------------------- comparisons
 
@@ -29,72 +29,62 @@ def _compared(name, kernel, doc, *aliases):
     )
 
 
-def _ordered(ufunc, word):
-    """A comparison by size, which complex numbers do not have."""
-
-    def compare(x, y):
-        if x.dtype.kind == "c":
-            raise RuntimeError(
-                f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(x.dtype))}'"
-            )
-        return ufunc(x, y)
-
-    return compare
-
-
 eq = _compared("eq", np.equal, "Whether input == other, for each element.")
-ne = _compared(
-    "ne", np.not_equal, "Whether input != other, for each element.", "not_equal"
-)
+ne = _compared("ne", np.not_equal, "Whether input != other, for each element.", "not_equal")
 lt = _compared("lt", np.less, "Whether input < other, for each element.", "less")
-le = _compared(
-    "le", np.less_equal, "Whether input <= other, for each element.", "less_equal"
-)
+le = _compared("le", np.less_equal, "Whether input <= other, for each element.", "less_equal")
 gt = _compared("gt", np.greater, "Whether input > other, for each element.", "greater")
-ge = _compared(
-    "ge", np.greater_equal, "Whether input >= other, for each element.", "greater_equal"
-)
+ge = _compared("ge", np.greater_equal, "Whether input >= other, for each element.", "greater_equal")
 
 
-def _refuse_complex(op):
-    """Sizes of complex numbers cannot be compared: raise torch's error instead of NumPy's ordering."""
-    ufunc = op.record.kernel
+def _order_is_real(op):
+    """Raise torch's error for complex numbers, which have no order; and bring an int that the type cannot hold to int64."""
+    word = op.record.name + "_cpu"
 
-    def careful(call):
-        def checked(record, tensors, metadata, error):
-            for t in tensors:
-                if (
-                    isinstance(t, complex)
-                    or isinstance(t, Tensor)
-                    and t._array.dtype.kind == "c"
-                ):
-                    raise RuntimeError(
-                        f"\"{ufunc.__name__}_cpu\" not implemented for 'ComplexFloat'"
-                    )
-            return call(record, tensors, metadata, error)
+    def check(tensors):
+        for t in tensors:
+            if isinstance(t, complex) or (isinstance(t, Tensor) and t._array.dtype.kind == "c"):
+                raise NotImplementedError(f"\"{word}\" not implemented for 'ComplexFloat'")
 
-        return checked
+    guard(op, check)
+
+
+def _compare_exactly(op):
+    """Compare a tensor of narrow integers with an int beyond their range as int64, where others would wrap it around."""
+
+    def guarded(careful):
+        def call(record, tensors, metadata, error):
+            x, y = tensors
+            if type(y) is int and isinstance(x, Tensor) and x._array.dtype.kind in "iu":
+                if not -(1 << 63) <= y < 1 << 63:
+                    raise OverflowError("int too big to convert")
+                if x._array.dtype.itemsize < 8:
+                    return careful(record, (wrap(x._array.astype(np.int64)), y), metadata, error)
+            return careful(record, tensors, metadata, error)
+
+        return call
 
     for name in ("slow_call", "slow_operator"):
-        op.record.scope[name] = careful(op.record.scope[name])
+        op.record.scope[name] = guarded(op.record.scope[name])
 
 
 for _op in (lt, le, gt, ge):
-    _refuse_complex(_op)
+    _order_is_real(_op)
+for _op in (eq, ne, lt, le, gt, ge):
+    _compare_exactly(_op)
+    tensors_only(_op, 0)
 
 
 @composite(method=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether |input - other| <= atol + rtol |other|, for each element; equal infinities are close."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
-        raise RuntimeError(
-            f"{type_word(input.dtype)} did not match {type_word(other.dtype)}"
-        )
+        raise RuntimeError(f"{type_word(input.dtype)} did not match {type_word(other.dtype)}")
     if rtol < 0 or atol < 0:
         word, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
-        raise RuntimeError(
-            f"{word} must be greater than or equal to zero, but got {value:g}"
-        )
+        raise RuntimeError(f"{word} must be greater than or equal to zero, but got {value:g}")
     return _isclose(input, other, rtol=rtol, atol=atol, equal_nan=equal_nan)
 
 
@@ -104,11 +94,7 @@ def _isclose(input, other, /, rtol, atol, equal_nan):
     if equal_nan and input.dtype.kind in "fVc":
         close = close | (np.isnan(input) & np.isnan(other))
     if not (rtol == 0 and atol == 0):
-        x, y = (
-            (input, other)
-            if input.dtype.kind in "fcV"
-            else (input.astype(F64), other.astype(F64))
-        )
+        x, y = (input, other) if input.dtype.kind in "fcV" else (input.astype(F64), other.astype(F64))
         allowed = atol + np.abs(rtol * y)
         error = np.abs(x - y)
         close = close | (np.isfinite(error) & (error <= allowed))
@@ -125,12 +111,8 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
 def equal(input, other):
     """Whether two tensors have the same shape and elements: a bool."""
     if not isinstance(other, Tensor):
-        raise TypeError(
-            f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}"
-        )
-    return input._array.shape == other._array.shape and bool(
-        np.array_equal(input._array, other._array)
-    )
+        raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    return input._array.shape == other._array.shape and bool(np.array_equal(input._array, other._array))
 
 
 # ---------------------------------------------------------------------------------------------- kinds of numbers
@@ -147,38 +129,28 @@ def _float_test(test, otherwise):
     return kernel
 
 
-def _test(name, kernel, doc):
-    return unary(
-        name,
-        kernel,
-        None,
-        doc,
-        promote="same",
-        differentiable=False,
-        inplace=False,
-        out=name[3:6] in ("pos", "neg"),
-    )
+def _test(name, kernel, doc, out=False):
+    return unary(name, kernel, None, doc, promote="same", differentiable=False, inplace=False, out=out)
+
+
+def _is(infinity, name):
+    def test(x):
+        if x.dtype.kind == "c":
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        return x == infinity
+
+    return test
 
 
 isnan = _test("isnan", _float_test(np.isnan, False), "Whether each element is nan.")
-isinf = _test(
-    "isinf", _float_test(np.isinf, False), "Whether each element is an infinity."
-)
+isinf = _test("isinf", _float_test(np.isinf, False), "Whether each element is an infinity.")
 isfinite = _test(
     "isfinite",
     _float_test(np.isfinite, True),
     "Whether each element is neither nan nor infinite.",
 )
-isposinf = _test(
-    "isposinf",
-    _float_test(lambda x: x == np.inf, False),
-    "Whether each element is +inf.",
-)
-isneginf = _test(
-    "isneginf",
-    _float_test(lambda x: x == -np.inf, False),
-    "Whether each element is -inf.",
-)
+isposinf = _test("isposinf", _float_test(_is(np.inf, "isposinf"), False), "Whether each element is +inf.", out=True)
+isneginf = _test("isneginf", _float_test(_is(-np.inf, "isneginf"), False), "Whether each element is -inf.", out=True)
 isreal = _test(
     "isreal",
     lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),
@@ -189,12 +161,10 @@ isreal = _test(
 # ---------------------------------------------------------------------------------------------- logic
 
 _LOGIC = {"promote": "bool", "differentiable": False}
-logical_not = unary(
-    "logical_not", np.logical_not, None, "Whether each element is zero.", **_LOGIC
-)
+logical_not = unary("logical_not", np.logical_not, None, "Whether each element is zero.", **_LOGIC)
 logical_and = binary(
     "logical_and",
-    np.logical_and,
+    of_arrays(np.logical_and),
     None,
     None,
     "Whether both elements are nonzero.",
@@ -202,7 +172,7 @@ logical_and = binary(
 )
 logical_or = binary(
     "logical_or",
-    np.logical_or,
+    of_arrays(np.logical_or),
     None,
     None,
     "Whether one of the elements is nonzero.",
@@ -210,12 +180,15 @@ logical_or = binary(
 )
 logical_xor = binary(
     "logical_xor",
-    np.logical_xor,
+    of_arrays(np.logical_xor),
     None,
     None,
     "Whether exactly one element is nonzero.",
     **_LOGIC,
 )
+
+for _op in (logical_and, logical_or, logical_xor):
+    tensors_only(_op, 0, 1)
 
 # ---------------------------------------------------------------------------------------------- choosing
 
@@ -262,18 +235,10 @@ def where(condition, input=None, other=None, *, out=None):
                 f"{type_word(condition.dtype)}"
             )
         condition = condition.to(dtypes.bool_)
-    if not (
-        isinstance(input, Tensor)
-        and isinstance(other, Tensor)
-        and input.dtype is other.dtype
-    ):
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor) and input.dtype is other.dtype):
         input, other = _of_one_type(input, other)
     result = _where(condition, input, other)
-    return (
-        result
-        if out is None
-        else write_out("where", (condition, input, other), result, out)
-    )
+    return result if out is None else write_out("where", (condition, input, other), result, out)
 
 
 def _of_one_type(*values):
@@ -285,12 +250,7 @@ def _of_one_type(*values):
         else:
             p.add_number(v)
     d = p.result()
-    return [
-        (v if v.dtype is d else v.to(d))
-        if isinstance(v, Tensor)
-        else wrap(number_as(v, d))
-        for v in values
-    ]
+    return [(v if v.dtype is d else v.to(d)) if isinstance(v, Tensor) else wrap(number_as(v, d)) for v in values]
 
 
 publish("where", where, False, False, ())
@@ -311,18 +271,14 @@ def _share_of(chosen, tie):
 
 
 def _any_tie(x, y) -> bool:
-    return (
-        bool((x._array == y._array).any())
-        if isinstance(x, Tensor) and isinstance(y, Tensor)
-        else True
-    )
+    return bool((x._array == y._array).any()) if isinstance(x, Tensor) and isinstance(y, Tensor) else True
 
 
 def _extremum(name, ufunc, drop_x, drop_y, doc):
     """maximum, minimum: at a tie each input gets half of the gradient."""
 
     def kernel(x, y):
-        if x.dtype.kind == "c":
+        if type(y) is not np.ndarray or x.dtype.kind == "c":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
         return ufunc(x, y)
 
@@ -337,22 +293,21 @@ def _extremum(name, ufunc, drop_x, drop_y, doc):
     )
 
 
-maximum = _extremum(
-    "maximum", np.maximum, lt, gt, "The larger of two elements; nan where one is nan."
-)
-minimum = _extremum(
-    "minimum", np.minimum, gt, lt, "The smaller of two elements; nan where one is nan."
-)
+maximum = _extremum("maximum", np.maximum, lt, gt, "The larger of two elements; nan where one is nan.")
+minimum = _extremum("minimum", np.minimum, gt, lt, "The smaller of two elements; nan where one is nan.")
 fmax = binary(
-    "fmax", np.fmax, lambda g, x, y: zero_where(g, ~((x >= y) | y.isnan())),
+    "fmax", of_arrays(np.fmax), lambda g, x, y: zero_where(g, ~((x >= y) | y.isnan())),
     lambda g, x, y: zero_where(g, (x >= y) | y.isnan()), "The larger of two elements; a nan counts only beside another.",
     inplace=False,
 )  # fmt: skip
 fmin = binary(
-    "fmin", np.fmin, lambda g, x, y: zero_where(g, ~((x <= y) | y.isnan())),
+    "fmin", of_arrays(np.fmin), lambda g, x, y: zero_where(g, ~((x <= y) | y.isnan())),
     lambda g, x, y: zero_where(g, (x <= y) | y.isnan()), "The smaller of two elements; a nan counts only beside another.",
     inplace=False,
 )  # fmt: skip
+
+for _op in (maximum, minimum, fmax, fmin):
+    tensors_only(_op, 0, 1)
 
 # ---------------------------------------------------------------------------------------------- limits
 
@@ -374,7 +329,7 @@ def _cast_for(x, low, high):
             p.add_number(v)
     result = p.result()
     if result.category == 3:
-        raise RuntimeError("clamp is not supported for complex types")
+        raise NotImplementedError("clamp is not supported for complex types")
     return (x if result is d else x.astype(result.numpy)), result
 
 
@@ -386,9 +341,7 @@ def _clamp_scalar(input, /, min, max):
         min = None if min is None else number_as(min, common)
         max = None if max is None else number_as(max, common)
     if min is None and max is None:
-        raise RuntimeError(
-            "torch.clamp: At least one of 'min' or 'max' must not be None"
-        )
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     return _limited(input, min, max)
 
 
@@ -406,9 +359,7 @@ def _(g, input, min, max):
 @primitive(public=False, name="clamp.tensor", node="ClampBackward0")
 def _clamp_tensor(input, min=None, max=None, /):
     if min is None and max is None:
-        raise RuntimeError(
-            "torch.clamp: At least one of 'min' or 'max' must not be None"
-        )
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     return _limited(input, min, max)
 
 
@@ -417,13 +368,9 @@ def _(g, input, min, max, needs):
     gx = zero_where(g, _outside(input, min, max)) if needs[0] else None
     low = high = None
     if needs[1]:  # the lower limit counts where it binds and lies below the upper one
-        low = zero_where(
-            g, ~(input < min) if max is None else ~((input < min) & (min < max))
-        )
+        low = zero_where(g, ~(input < min) if max is None else ~((input < min) & (min < max)))
     if needs[2]:
-        high = zero_where(
-            g, ~(input > max) if min is None else ~((input > max) | (max < min))
-        )
+        high = zero_where(g, ~(input > max) if min is None else ~((input > max) | (max < min)))
     return gx, low, high
 
 
@@ -443,18 +390,12 @@ def _clamp_call(input, min, max):
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         return _clamp_scalar, (input, min, max)
     given = [v for v in (input, min, max) if v is not None]
-    if (
-        isinstance(min, Tensor) != isinstance(max, Tensor)
-        and min is not None
-        and max is not None
-    ):
+    if isinstance(min, Tensor) != isinstance(max, Tensor) and min is not None and max is not None:
         raise TypeError(
             "clamp() received an invalid combination of arguments: 'min' and 'max' must both be numbers or both be tensors"
         )
     cast = iter(_of_one_type(*given))
-    return _clamp_tensor, tuple(
-        None if v is None else next(cast) for v in (input, min, max)
-    )
+    return _clamp_tensor, tuple(None if v is None else next(cast) for v in (input, min, max))
 
 
 def clamp_(self, min=None, max=None):
@@ -462,9 +403,7 @@ def clamp_(self, min=None, max=None):
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return write(_clamp_tensor.record, self, (min, max), ())
     if self.dtype.category < 2 and (isinstance(min, float) or isinstance(max, float)):
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {type_word(self.dtype)}"
-        )
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
     return write(_clamp_scalar.record, self, (), (min, max))
 
 
@@ -473,15 +412,15 @@ def _one_sided(name, node, side):
 
     @primitive(public=False, name=name, node=node)
     def scalar(input, /, limit):
-        return _clamp_scalar.record.kernel(
-            input, limit if side else None, None if side else limit
-        )
+        return _clamp_scalar.record.kernel(input, limit if side else None, None if side else limit)
 
     @scalar.vjp
     def _(g, input, limit):
         return zero_where(g, input < limit if side else input > limit)
 
     def call(input, limit, out):
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if isinstance(limit, Tensor):
             result = clamp(input, limit) if side else clamp(input, None, limit)
         else:
@@ -492,20 +431,14 @@ def _one_sided(name, node, side):
         if isinstance(limit, Tensor):
             return clamp_(self, limit) if side else clamp_(self, None, limit)
         if self.dtype.category < 2 and isinstance(limit, float):
-            raise RuntimeError(
-                f"result type Float can't be cast to the desired output type {type_word(self.dtype)}"
-            )
+            raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
         return write(scalar.record, self, (), (limit,))
 
     return call, inplace, doc
 
 
-_clamp_min, _clamp_min_inplace, _doc_min = _one_sided(
-    "clamp_min", "ClampMinBackward0", True
-)
-_clamp_max, _clamp_max_inplace, _doc_max = _one_sided(
-    "clamp_max", "ClampMaxBackward0", False
-)
+_clamp_min, _clamp_min_inplace, _doc_min = _one_sided("clamp_min", "ClampMinBackward0", True)
+_clamp_max, _clamp_max_inplace, _doc_max = _one_sided("clamp_max", "ClampMaxBackward0", False)
 
 
 def clamp_min(input, min, *, out=None):
@@ -545,10 +478,7 @@ def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
     if input.dtype.kind not in "fcV":
         return input.copy()
     if input.dtype.kind == "c":
-        parts = [
-            nan_to_num.record.kernel(p, nan, posinf, neginf)
-            for p in (input.real, input.imag)
-        ]
+        parts = [nan_to_num.record.kernel(p, nan, posinf, neginf) for p in (input.real, input.imag)]
         return (parts[0] + 1j * parts[1]).astype(input.dtype)
     from ml_dtypes import finfo
 
@@ -569,12 +499,7 @@ def _(g, input):
 def heaviside(input, values, /):
     """0, 1, or `values`, where `input` is negative, positive, or 0."""
     if input.dtype != values.dtype:
-        raise RuntimeError(
-            "heaviside is not yet implemented for tensors with different dtypes."
-        )
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     if input.dtype.kind == "c":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     return np.where(input == 0, values, (input > 0).astype(input.dtype))
-
-
-__all__ = ["select", "zero_rule", "zeros_of"]

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from ..core.inplace import write
 from ..core.record import composite, primitive, publish, unary
 from ..core.tensor import Tensor
 from .comparison import where
-from .pointwise import zeros_of
+from .elements import zeros_of
 
 
 @primitive(public=False, name="real", view=True)
@@ -40,9 +41,7 @@ def real(input):
 def imag(input):
     """The imaginary part, a view. Raises RuntimeError for a tensor that is not complex."""
     if input._array.dtype.kind != "c":
-        raise RuntimeError(
-            "imag is not implemented for tensors with non-complex dtypes."
-        )
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _imag(input)
 
 
@@ -50,14 +49,15 @@ publish("real", real, False, False, ())
 publish("imag", imag, False, False, ())
 Tensor.real, Tensor.imag = property(real), property(imag)
 
-_conj = unary(
-    "conj_physical",
-    np.conjugate,
-    lambda g: g.conj(),
-    "The conjugate of each element.",
-    promote="same",
-    node="ConjBackward0",
-)
+
+@primitive(public=False, name="conj", node="ConjBackward0")
+def _conj(input, /):
+    return np.conjugate(input)
+
+
+@_conj.vjp
+def _(g):
+    return g.conj()
 
 
 @composite(method=True)
@@ -66,12 +66,19 @@ def conj(input):
     return _conj(input) if input._array.dtype.kind == "c" else input
 
 
+@composite(method=True, out=True)
+def conj_physical(input):
+    """The conjugate of each element, computed; the tensor itself where it is not complex."""
+    return _conj(input) if input._array.dtype.kind == "c" else input
+
+
+Tensor.conj_physical_ = lambda self: write(_conj.record, self, (), ()) if self.is_complex() else self
+
+
 def _angle(x):
     if x.dtype.kind == "c":
         return np.angle(x)
-    r = np.where(
-        x < 0, x.dtype.type(math.pi) if x.dtype.kind != "V" else math.pi, 0
-    ).astype(x.dtype)
+    r = np.where(x < 0, x.dtype.type(math.pi) if x.dtype.kind != "V" else math.pi, 0).astype(x.dtype)
     return np.where(np.isnan(x), x, r)
 
 

@@ -106,12 +106,12 @@ def bincount(input, weights=None, /, minlength=0):
     return r.astype(weights.dtype if weights.dtype == np.float32 else F64)
 
 
-def _range(a, low, high):
+def _range(a, low, high, margin):
     """The limits of a histogram: those given, or those of the data."""
     if low == high and a.size:
         low, high = float(a.min()), float(a.max())
     if low == high:
-        low, high = low - 1, high + 1
+        low, high = low - margin, high + margin
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
     if low > high:
@@ -132,7 +132,7 @@ def histc(input, /, bins=100, min=0, max=0):
         )
     if bins <= 0:
         raise RuntimeError("bins must be > 0")
-    low, high = _range(input, min, max)
+    low, high = _range(input, min, max, 1)
     return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
 
 
@@ -141,7 +141,7 @@ def histc(input, /, bins=100, min=0, max=0):
 )
 def _histogram(input, bins=None, weight=None, /, count=None, range=None, density=False):
     if bins is None:
-        low, high = _range(input, *(range or (0, 0)))
+        low, high = _range(input, *(range or (0, 0)), 0.5)
         edges = np.linspace(low, high, count + 1).astype(input.dtype)
     else:
         edges = bins
@@ -169,6 +169,8 @@ def _places(sequence, values, right):
     side = "right" if right else "left"
     if sequence.ndim == 1:
         return np.searchsorted(sequence, values, side)
+    if not values.size:
+        return np.zeros(values.shape, I64)
     rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
     found = [np.searchsorted(s, v, side) for s, v in zip(rows, wanted, strict=True)]
     return np.array(found, I64).reshape(values.shape)
@@ -240,6 +242,10 @@ def _weights(input, fweights, aweights):
             raise RuntimeError(
                 f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} "
                 f"!= {input.shape[-1]}"
+            )
+        if name == "fweights" and w.dtype.category != 1:
+            raise RuntimeError(
+                f"cov(): expected fweights to have integral dtype but got fweights with {type_word(w.dtype)} dtype"
             )
         if bool((w._array < 0).any()):
             raise RuntimeError(f"cov(): {name} cannot be negative")

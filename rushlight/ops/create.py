@@ -10,6 +10,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core import device as devices
 from ..core.inplace import check_writable, set_history
+from ..core.legacy_types import construct
 from ..core.mode import thread
 from ..core.node import Node
 from ..core.record import composite, primitive
@@ -313,10 +314,7 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 @composite(method=True, function=False)
 def new(self, *args, device=None):
     """An old constructor: a tensor of this one's type from sizes or data."""
-    from ..core.tensor import legacy_tensor
-
-    devices.check(device)
-    return legacy_tensor(self.dtype, args)
+    return construct(self.dtype, args, device=device)
 
 
 @composite()

@@ -9,7 +9,7 @@ from ..core.inplace import write
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor
-from .pointwise import F32, conjugate, widened
+from .elements import F32, conjugate, widened
 from .reduction import shifted
 
 # ---------------------------------------------------------------------------------------------- sums and products
@@ -109,9 +109,7 @@ def logcumsumexp(input, /, dim):
     """
     d = wrap_dim(dim, input.ndim)
     if input.dtype.kind in "biu":
-        raise NotImplementedError(
-            f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.from_numpy(input.dtype)}'"
-        )
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.from_numpy(input.dtype)}'")
     if not input.ndim:
         return input.copy()
     return widened(np.logaddexp.accumulate)(input, d)
@@ -119,14 +117,14 @@ def logcumsumexp(input, /, dim):
 
 @logcumsumexp.vjp
 def _(g, input, out, dim):
-    if not g.ndim:
+    if not g.ndim or not g.numel():
         return g
-    positive, negative = g.clamp(min=0).log(), (-g).clamp(min=0).log()
-    return _weighed(positive, input, out, dim) - _weighed(negative, input, out, dim)
-
-
-def _weighed(log_g, x, out, dim):
-    return ((log_g - out).flip(dim).logcumsumexp(dim).flip(dim) + x).exp()
+    # S[k] = sum over j >= k of g[j] exp(out[k] - out[j]); no factor is above 1
+    step = out - shifted(out, dim, -1, float("inf"))  # infinite at the end, where nothing follows
+    decay = step.masked_fill(step.isnan() | step.isinf(), float("-inf")).exp()
+    total = _scan(g.flip(dim), decay.flip(dim), dim).flip(dim)
+    share = input - out
+    return total * share.masked_fill(share.isnan(), float("-inf")).exp()
 
 
 # ---------------------------------------------------------------------------------------------- differences and areas
@@ -145,9 +143,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         raise RuntimeError(f"order must be non-negative but got {n}")
     for extra in (prepend, append):
         if extra is not None and extra.ndim != input.ndim:
-            raise RuntimeError(
-                "diff expects prepend or append to be the same dimension as input"
-            )
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     parts = [t for t in (prepend, input, append) if t is not None]
     if len(parts) > 1:
         from .join import cat
@@ -156,9 +152,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for _ in range(min(input.shape[dim], n)):
         m = input.shape[dim]
         after, before = input.narrow(dim, 1, m - 1), input.narrow(dim, 0, m - 1)
-        input = (
-            after.logical_xor(before) if input.dtype is dtypes.bool_ else after - before
-        )
+        input = after.logical_xor(before) if input.dtype is dtypes.bool_ else after - before
     return input
 
 
@@ -170,16 +164,14 @@ def _halves(y, x, dx, dim):
         return pairs * (dx / 2.0)
     if x.ndim == 1 and y.ndim > 1:
         if x.shape[0] != n:
-            raise RuntimeError(
-                "trapezoid: There must be one `x` value for each sample point"
-            )
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
     m = x.shape[dim]
     return pairs * (x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1)) / 2.0
 
 
 def _check_trapezoid(name, y, x, dx):
-    if y.dtype is dtypes.bool_ or x is not None and x.dtype is dtypes.bool_:
+    if y.dtype is dtypes.bool_ or (x is not None and x.dtype is dtypes.bool_):
         raise RuntimeError(
             f"{name}: received a bool input for `{'y' if y.dtype is dtypes.bool_ else 'x'}`, but bool is not supported"
         )

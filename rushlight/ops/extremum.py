@@ -62,9 +62,7 @@ def picked(array, index, dim, keepdim):
 def check_not_empty(name, a, dim):
     """Raise torch's error for a reduction without identity over no elements."""
     if a.size == 0 and a.shape[dim] == 0:
-        raise IndexError(
-            f"{name}(): Expected reduction dim {dim} to have non-zero size."
-        )
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
 def _place(arg, a, dim):
@@ -79,9 +77,7 @@ def _along(name, arg):
             return input.copy(), np.zeros((), I64)
         check_not_empty(name, input, d)
         if input.dtype.kind == "c":
-            raise RuntimeError(
-                f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'"
-            )
+            raise RuntimeError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
         index = arg(input, d, keepdims=True)
         return picked(input, index, d, keepdim)
 
@@ -127,9 +123,7 @@ _min_along.vjp(selection_rule)
 def _extreme(ufunc, a, axis, keepdims, name):
     if a.dtype.kind == "c":
         raise RuntimeError(f"\"{name}_all\" not implemented for 'ComplexFloat'")
-    if not a.size and (
-        axis is None or 0 in [a.shape[d] for d in axis_tuple(axis, a.ndim)]
-    ):
+    if not a.size and (axis is None or 0 in [a.shape[d] for d in axis_tuple(axis, a.ndim)]):
         _refuse_empty(name, a, axis)
     return ufunc.reduce(a, axis, None, None, keepdims)
 
@@ -157,11 +151,7 @@ def shared(g, x, value, dim, keepdim):
     if x.ndim and not keepdim and dim is not None:
         g, value = keep_dims(g, dim, x.ndim), keep_dims(value, dim, x.ndim)
     chosen = _same(x, value)
-    count = (
-        chosen.sum(list(axis_tuple(dim, x.ndim)), keepdim=True)
-        if x.ndim
-        else chosen.sum()
-    )
+    count = chosen.sum(list(axis_tuple(dim, x.ndim)), keepdim=True) if x.ndim else chosen.sum()
     return chosen * (g / count)
 
 
@@ -240,8 +230,14 @@ def _(g, input, out0, out1, dim, keepdim):
 
 def _dispatch(name, whole, along, pair):
     def call(input, dim, keepdim, other, out):
+        if isinstance(keepdim, Tensor):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
         if isinstance(dim, Tensor):
             dim, other = None, dim
+        if isinstance(input, (int, float)):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, Tensor)"
+            )
         if other is not None:
             return pair(input, other) if out is None else pair(input, other, out=out)
         result = whole(input) if dim is None else along(input, dim, keepdim)
@@ -256,9 +252,7 @@ _max, _min = (
 )
 
 
-def max(
-    input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None
-):
+def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each two.
 
     >>> max(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
@@ -266,18 +260,12 @@ def max(
     values=tensor([3., 2.]),
     indices=tensor([1, 0]))
     """
-    return _max(
-        input, dim if axis is None else axis, keepdim or bool(keepdims), other, out
-    )
+    return _max(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 
 
-def min(
-    input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None
-):
+def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each two."""
-    return _min(
-        input, dim if axis is None else axis, keepdim or bool(keepdims), other, out
-    )
+    return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 
 
 publish("max", max, True, False, ())
@@ -285,7 +273,9 @@ publish("min", min, True, False, ())
 
 
 def _arg(name, arg, a, dim, keepdim):
-    if a.dtype.kind in "bc":
+    if a.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
+    if a.dtype.kind == "c":
         word = type_word(dtypes.from_numpy(a.dtype))
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{word}'")
     if dim is None:
@@ -300,13 +290,7 @@ def _arg(name, arg, a, dim, keepdim):
     if not a.ndim:
         return np.zeros((), I64)
     check_not_empty(name, a, d)
-    return (
-        arg(a, d, keepdims=True)
-        if keepdim
-        else a.argmax(d)
-        if arg is np.argmax
-        else a.argmin(d)
-    )
+    return arg(a, d, keepdims=True) if keepdim else a.argmax(d) if arg is np.argmax else a.argmin(d)
 
 
 @primitive(method=True, out=True, differentiable=False)
@@ -336,14 +320,12 @@ def _running(ufunc, better, a, dim):
     values = ufunc.accumulate(a, d)
     n = a.shape[d]
     places = np.arange(n).reshape([n if i == d else 1 for i in range(a.ndim)])
-    found = (a == values) | (a != a)
+    found = (a == values) | (np.isnan(a) if a.dtype.kind in "fV" else False)
     index = np.maximum.accumulate(np.where(found, places, 0), d)
     return values, index
 
 
-@primitive(
-    method=True, out=True, outputs=1, returns=named("cummax", "values", "indices")
-)
+@primitive(method=True, out=True, outputs=1, returns=named("cummax", "values", "indices"))
 def cummax(input, /, dim):
     """The largest element so far along `dim`, and where it was last seen.
 
@@ -353,9 +335,7 @@ def cummax(input, /, dim):
     return _running(np.maximum, np.greater_equal, input, dim)
 
 
-@primitive(
-    method=True, out=True, outputs=1, returns=named("cummin", "values", "indices")
-)
+@primitive(method=True, out=True, outputs=1, returns=named("cummin", "values", "indices"))
 def cummin(input, /, dim):
     """The smallest element so far along `dim`, and where it was last seen."""
     return _running(np.minimum, np.less_equal, input, dim)

@@ -12,10 +12,10 @@ from ..core.record import composite, primitive, publish
 from ..core.return_types import named
 from ..core.size import wrap_dim
 from ..core.slow import write_out
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, wrap
 from . import counting, cumulative  # noqa: F401  (their operators are registered by this import)
+from .elements import F32
 from .extremum import picked, put_along, selection_rule
-from .pointwise import F32
 
 I64 = np.dtype(np.int64)
 
@@ -25,7 +25,7 @@ I64 = np.dtype(np.int64)
 def _order(a, dim, descending):
     """The indices that sort `a` along `dim`, equal elements in their order."""
     if a.dtype.kind == "c":
-        raise RuntimeError(f"\"sort\" not implemented for '{type_word(dtypes.from_numpy(a.dtype))}'")
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if a.dtype.kind == "V":
         a = a.astype(F32)
     if not descending:
@@ -290,42 +290,45 @@ def _check_quantile(name, input, q, interpolation):
         raise RuntimeError(f"{name}() input tensor must be non-empty")
 
 
-def _ranks(q, a, ignore_nan, interpolation):
-    """The places of the quantiles in sorted rows `a` (rows, n): below, above and the weight of the upper."""
+def _last_place(a, ignore_nan):
+    """The place of the largest element that counts in each sorted row of `a`."""
     n = a.shape[-1]
-    bad = np.isnan(a)
-    last = n - 1 - np.add.reduce(bad, -1, I64, None, True) if ignore_nan else np.full((*a.shape[:-1], 1), n - 1)
-    rank = np.maximum(q * last.astype(a.dtype), 0)
     if not ignore_nan:
-        rank = np.where(bad.any(-1, keepdims=True), a.dtype.type(n - 1), rank)
-    if interpolation == "lower":
-        rank = np.floor(rank)
-    elif interpolation == "higher":
-        rank = np.ceil(rank)
-    elif interpolation == "nearest":
-        rank = np.rint(rank)
-    below = np.floor(rank)
-    weight = np.full_like(rank, 0.5) if interpolation == "midpoint" else rank - below
-    return below.astype(I64), np.ceil(rank).astype(I64), weight.astype(a.dtype)
+        return np.full((*a.shape[:-1], 1), n - 1)
+    return np.maximum(n - 1 - np.add.reduce(np.isnan(a), -1, I64, None, True), 0)
+
+
+def _ranks(q, a, ignore_nan, interpolation):
+    """The places of the quantiles in the sorted rows of array `a`, as a tensor with history: `q` may have one."""
+    rank = q * wrap(_last_place(a, ignore_nan).astype(a.dtype))
+    if not ignore_nan:
+        rank = rank.masked_fill(wrap(np.isnan(a).any(-1, keepdims=True)), float(a.shape[-1] - 1))
+    rounding = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}.get(interpolation)
+    return rounding() if rounding else rank
 
 
 def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     _check_quantile(name, input, q, interpolation)
-    flat_q = isinstance(q, Tensor) and q.ndim == 1
-    values = np.atleast_1d(q._array if isinstance(q, Tensor) else np.asarray(q, input._array.dtype))
+    many = isinstance(q, Tensor) and q.ndim == 1
+    q = q.reshape(-1) if isinstance(q, Tensor) else wrap(np.full(1, q, input._array.dtype))
     ndim = input.ndim
     d = None if dim is None else wrap_dim(dim, ndim)
-    x = input.reshape(-1) if d is None else input.movedim(d, -1) if ndim else input.reshape(1)
+    x = input.reshape(-1) if d is None or not ndim else input.movedim(d, -1)
     x = _sort(x, -1, False)[0]
-    below, above, weight = _ranks(values, x._array, ignore_nan, interpolation)
-    r = x.gather(-1, wrap(below))
-    if interpolation in ("linear", "midpoint"):
-        r = r.lerp(x.gather(-1, wrap(above)), wrap(weight))
+    r = _interpolated(x, _ranks(q, x._array, ignore_nan, interpolation), interpolation)
     if keepdim and ndim:
-        r = r.reshape([1] * ndim + [len(values)]) if d is None else r.unsqueeze(-1).movedim(-1, d)
-        r = r.movedim(-1, 0) if flat_q else r.squeeze(-1)
+        r = r.reshape([1] * ndim + [q.numel()]) if d is None else r.unsqueeze(-2).movedim(-2, d)
+    return r.movedim(-1, 0) if many else r.squeeze(-1)
+
+
+def _interpolated(x, rank, interpolation):
+    """The values at fractional places `rank` of the sorted rows of `x`."""
+    below = rank.detach().floor()
+    r = x.gather(-1, below.to(dtypes.int64))
+    if interpolation not in ("linear", "midpoint"):
         return r
-    return r.movedim(-1, 0) if flat_q else r.squeeze(-1)
+    weight = wrap(np.full_like(rank._array, 0.5)) if interpolation == "midpoint" else rank - below
+    return r.lerp(x.gather(-1, rank.detach().ceil().to(dtypes.int64)), weight)
 
 
 @composite(method=True, out=True)

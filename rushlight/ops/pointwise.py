@@ -1,119 +1,36 @@
 """Operators on each element by itself: rows of a table, simplest first.
 
 A row is a name, a NumPy function, the gradient rules and a sentence. In a rule `g` is the incoming gradient, `x` and `y`
-are the inputs and `out` is the result. Comparisons, choices between two values and limits are in `comparison.py`, operators
-on bits in `bitwise.py`, complex parts in `complex_parts.py`, the special functions in `special.py`.
+are the inputs and `out` is the result. Here is arithmetic; functions of one element are in `elementary.py` and
+`special.py`, comparisons, choices and limits in `comparison.py`, operators on bits in `bitwise.py`.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
-from ..core.record import binary, composite, primitive, publish, unary
-from ..core.tensor import Tensor, type_word
-
-F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
-_SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on bits
-
-
-def widened(kernel):
-    """A kernel of several NumPy calls that works on 16-bit floats in float32, and rounds once at the end."""
-
-    def run(a, *rest):
-        d = a.dtype
-        if d.itemsize != 2 or d.kind in "iu":
-            return kernel(a, *rest)
-        rest = [
-            b.astype(F32) if isinstance(b, np.ndarray) and b.dtype == d else b
-            for b in rest
-        ]
-        return np.asarray(kernel(a.astype(F32), *rest)).astype(d)
-
-    run.__name__, run.__doc__, run.__module__ = (
-        kernel.__name__,
-        kernel.__doc__,
-        kernel.__module__,
-    )
-    return run
-
-
-def bits_of(d: np.dtype):
-    """The signed integer type as wide as `d`, or None."""
-    return _INTEGERS.get(d.itemsize) if d.kind in "fiu" else None
-
-
-_INTEGERS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
-
-
-@primitive(public=False, name="zero_where", node="MaskedFillBackward0")
-def zero_where(input, mask, /):
-    """`input` with zeros where `mask` is true, also for infinities and nans.
-
-    np.where costs 8 ns an element on a mask without order, and clearing the bits 0.4 ns.
-    """
-    d = input.dtype
-    bits = bits_of(d)
-    if (
-        input.size < _SMALL
-        or bits is None
-        or mask.dtype.kind != "b"
-        or input.shape != mask.shape
-    ):
-        return np.where(mask, d.type(0), input)
-    keep = mask.astype(bits)
-    keep -= 1
-    keep &= input.view(bits)
-    return keep.view(d)
-
-
-@zero_where.vjp("input")
-def _(g, mask):
-    return zero_where(g, mask)
-
-
-@primitive(public=False, name="zeros_of", differentiable=False)
-def zeros_of(input, /):
-    """Zeros of the shape and type of `input`."""
-    return np.zeros_like(input)
-
-
-def zero_rule(g):
-    """The gradient of a function that is flat almost everywhere."""
-    return zeros_of(g)
-
+from ..core.record import binary, composite, publish, unary
+from ..core.tensor import Tensor
+from .elements import (
+    CHUNK,
+    check_bool,
+    conjugate,
+    in_chunks,
+    not_implemented,
+    refuse_bool,
+    tensors_only,
+    widened,
+    zero_rule,
+)
 
 # ---------------------------------------------------------------------------------------------- addition
 
 
-def refuse_bool(record, one: str, both: str) -> None:
-    """Raise torch's error when an operator meets tensors of bools (they are never taken by the fast path)."""
-
-    def guarded(careful):
-        def call(record, tensors, metadata, error):
-            check_bool(tensors, one, both)
-            return careful(record, tensors, metadata, error)
-
-        return call
-
-    for name in ("slow_call", "slow_operator"):
-        record.scope[name] = guarded(record.scope[name])
-
-
-def check_bool(tensors, one: str, both: str) -> None:
-    bools = [_is_bool(t) for t in tensors]
-    if any(bools):
-        raise RuntimeError(both if all(bools) else one)
-
-
-def _is_bool(t) -> bool:
-    return t._array.dtype.kind == "b" if isinstance(t, Tensor) else isinstance(t, bool)
-
-
-_SUB_BOTH = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+_SUB_BOTH = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    "instead."
+)
 _SUB_ONE = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
     "or `logical_not()` operator instead."
@@ -142,8 +59,8 @@ _rsub = binary(
     inplace=False, node="RsubBackward1",
 )  # fmt: skip
 del Tensor.__rrsub__
-refuse_bool(_sub.record, _SUB_ONE, _SUB_BOTH)
-refuse_bool(_rsub.record, _SUB_ONE, _SUB_BOTH)
+refuse_bool(_sub, _SUB_ONE, _SUB_BOTH)
+refuse_bool(_rsub, _SUB_ONE, _SUB_BOTH)
 
 
 def _scaled(input, other, alpha):
@@ -156,9 +73,7 @@ def _scaled(input, other, alpha):
         if isinstance(alpha, bool) and category:
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
         if isinstance(alpha, float) and category < 2:
-            raise RuntimeError(
-                "For integral input tensors, argument alpha must not be a floating point number."
-            )
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     return other * alpha
 
 
@@ -183,11 +98,7 @@ def sub(input, other, *, alpha=1, out=None):
 
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""
-    return (
-        _rsub(input, other)
-        if alpha == 1
-        else _rsub(_scaled(other, input, alpha), other)
-    )
+    return _rsub(input, other) if alpha == 1 else _rsub(_scaled(other, input, alpha), other)
 
 
 publish("add", add, True, False, ())
@@ -218,39 +129,21 @@ def sub_(self, other, *, alpha=1):
 
 def add_scaled(self, other, alpha) -> bool:
     """`self += alpha * other` without history, if that is possible."""
-    if (
-        type(alpha) is not float
-        and type(alpha) is not int
-        or not isinstance(other, Tensor)
-    ):
+    if (type(alpha) is not float and type(alpha) is not int) or not isinstance(other, Tensor):
         return False
     state = accept_inplace(self, other)
     if state is None:
         return False
     a, b = self._array, other._array
-    if (
-        a.size <= CHUNK
-        or b.shape != a.shape
-        or not (a.flags.c_contiguous and b.flags.c_contiguous)
-    ):
+    if a.size <= CHUNK or b.shape != a.shape or not (a.flags.c_contiguous and b.flags.c_contiguous):
         state.run(_axpy, a, b, alpha)
     else:
-        state.run(_in_chunks, _axpy, (a, b), alpha)
+        state.run(in_chunks, _axpy, (a, b), alpha)
     return True
-
-
-CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 times faster than whole arrays at 7.3 million)
 
 
 def _axpy(a, b, alpha):
     np.add(a, np.multiply(b, alpha), a)
-
-
-def _in_chunks(step, arrays, *rest):
-    """Call `step` on pieces of contiguous arrays of one shape."""
-    flat = [a.reshape(-1) for a in arrays]
-    for i in range(0, flat[0].size, CHUNK):
-        step(*[a[i : i + CHUNK] for a in flat], *rest)
 
 
 for _name, _f in (
@@ -265,13 +158,6 @@ for _name, _f in (
 # ---------------------------------------------------------------------------------------------- products and quotients
 
 
-def conjugate(t):
-    """The conjugate of a tensor of complex numbers or of a Python number; any other tensor itself."""
-    if not isinstance(t, Tensor):
-        return t.conjugate()
-    return t if t._array.dtype.kind != "c" else t.conj()
-
-
 mul = binary(
     "mul", np.multiply, lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x), "The product of two tensors.",
     operator="mul", aliases=("multiply",),
@@ -283,16 +169,14 @@ _div = binary(
 
 
 def _reject_zero(y) -> None:
-    if (
-        (y.dtype.kind in "iu" and not y.all())
-        if isinstance(y, np.ndarray)
-        else (type(y) is int and not y)
-    ):
+    if (y.dtype.kind in "iu" and not y.all()) if isinstance(y, np.ndarray) else (type(y) is int and not y):
         raise RuntimeError("ZeroDivisionError")
 
 
 def _whole(x, y) -> bool:
-    """Whether a division of `x` by `y` is one of integers; raises for division by zero."""
+    """Whether a division of `x` by `y` is one of integers; raises for division by zero, and for bools."""
+    if isinstance(x, np.ndarray) and x.dtype.kind == "b":
+        raise not_implemented("div_floor_cpu", x.dtype)
     if x.dtype.kind not in "biu" if isinstance(x, np.ndarray) else type(x) is float:
         return False
     _reject_zero(y)
@@ -372,7 +256,7 @@ Tensor.true_divide_ = _plain_div_
 
 def _rtruediv(self, other):
     """other / self, computed as torch does: the reciprocal times `other`."""
-    if not isinstance(other, (int, float, complex, np.generic)):
+    if not isinstance(other, (Tensor, int, float, complex, np.generic)):
         return NotImplemented
     return self.reciprocal() * other
 
@@ -382,6 +266,8 @@ Tensor.__div__ = Tensor.__truediv__
 
 
 def _remainder(x, y):
+    if isinstance(x, np.ndarray) and x.dtype.kind == "b":
+        raise not_implemented("remainder_cpu", x.dtype)
     if isinstance(y, np.ndarray):
         _reject_zero(y)
     elif not y and x.dtype.kind in "iu":
@@ -417,7 +303,11 @@ _NEG_BOOL = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
 )
-refuse_bool(neg.record, _NEG_BOOL, _NEG_BOOL)
+refuse_bool(neg, _NEG_BOOL, _NEG_BOOL)
+
+
+tensors_only(_rsub, 0)
+tensors_only(fmod, 0)
 
 
 @composite(method=True)
@@ -435,295 +325,3 @@ reciprocal = unary(
     lambda g, out: -g * conjugate(out * out),
     "One divided by each element.",
 )
-
-# ---------------------------------------------------------------------------------------------- size and sign
-
-
-def _sgn(x):
-    return np.sign(x) if x.dtype.kind != "b" else x.copy()
-
-
-def _sign(x):
-    if x.dtype.kind == "c":
-        raise RuntimeError(
-            "Unlike NumPy, torch.sign doesn't allow complex numbers. Please use torch.sgn instead."
-        )
-    return _sgn(x)
-
-
-def _sgn_rule(g, x, out):
-    if x._array.dtype.kind != "c":
-        return zeros_of(g)
-    size = x.abs()
-    return ((g - (g * out.conj()).real * out) / size).masked_fill(size == 0, 0)
-
-
-sign = unary(
-    "sign", _sign, zero_rule, "-1, 0 or 1 for each element; nan stays.", promote="same"
-)
-sgn = unary(
-    "sgn", _sgn, _sgn_rule, "Each element divided by its size; 0 for 0.", promote="same"
-)
-abs = unary(
-    "abs",
-    np.absolute,
-    lambda g, x: g * x.sgn(),
-    "The size of each element.",
-    promote="same",
-    aliases=("absolute",),
-)
-Tensor.__abs__ = abs
-signbit = unary(
-    "signbit", lambda x: np.signbit(x) if x.dtype.kind in "fV" else np.less(x, 0), None,
-    "Whether the sign bit of each element is set.", promote="bool", differentiable=False, inplace=False,
-)  # fmt: skip
-square = unary(
-    "square",
-    np.square,
-    lambda g, x: g * (2 * conjugate(x)),
-    "The square of each element.",
-    promote="same",
-    node="PowBackward0",
-)
-
-# ---------------------------------------------------------------------------------------------- roots, exponentials, logarithms
-
-_LN2, _LN10 = math.log(2), math.log(10)
-
-
-@widened
-def _rsqrt(x):
-    r = np.sqrt(x)
-    return np.true_divide(1, r)
-
-
-sqrt = unary(
-    "sqrt",
-    np.sqrt,
-    lambda g, out: g / (2 * conjugate(out)),
-    "The square root of each element.",
-)
-rsqrt = unary(
-    "rsqrt",
-    _rsqrt,
-    lambda g, out: -0.5 * g * conjugate(out * out * out),
-    "One divided by the square root of each element.",
-)
-exp = unary(
-    "exp", np.exp, lambda g, out: g * conjugate(out), "e to the power of each element."
-)
-exp2 = unary(
-    "exp2",
-    np.exp2,
-    lambda g, out: g * conjugate(out) * _LN2,
-    "2 to the power of each element.",
-)
-expm1 = unary(
-    "expm1",
-    np.expm1,
-    lambda g, out: g * conjugate(out + 1),
-    "exp(input) - 1, exact near 0.",
-)
-log = unary(
-    "log",
-    np.log,
-    lambda g, x: g / conjugate(x),
-    "The natural logarithm of each element.",
-)
-log2 = unary(
-    "log2",
-    np.log2,
-    lambda g, x: g / conjugate(x * _LN2),
-    "The logarithm to base 2 of each element.",
-)
-log10 = unary(
-    "log10",
-    np.log10,
-    lambda g, x: g / conjugate(x * _LN10),
-    "The logarithm to base 10 of each element.",
-)
-log1p = unary(
-    "log1p",
-    np.log1p,
-    lambda g, x: g / conjugate(x + 1),
-    "log(1 + input), exact near 0.",
-)
-
-
-logaddexp = binary(
-    "logaddexp", np.logaddexp, lambda g, x, out: g * (x - out).exp(), lambda g, y, out: g * (y - out).exp(),
-    "log(exp(input) + exp(other)).", promote="float", inplace=False,
-)  # fmt: skip
-logaddexp2 = binary(
-    "logaddexp2", np.logaddexp2, lambda g, x, out: g * (x - out).exp2(), lambda g, y, out: g * (y - out).exp2(),
-    "log2(2**input + 2**other).", promote="float", inplace=False,
-)  # fmt: skip
-
-# ---------------------------------------------------------------------------------------------- circular and hyperbolic functions
-
-sin = unary(
-    "sin", np.sin, lambda g, x: g * conjugate(x.cos()), "The sine of each element."
-)
-cos = unary(
-    "cos", np.cos, lambda g, x: g * -conjugate(x.sin()), "The cosine of each element."
-)
-tan = unary(
-    "tan",
-    np.tan,
-    lambda g, out: g * conjugate(1 + out * out),
-    "The tangent of each element.",
-)
-asin = unary(
-    "asin",
-    np.arcsin,
-    lambda g, x: g * conjugate((1 - x * x).rsqrt()),
-    "The inverse sine.",
-    aliases=("arcsin",),
-)
-acos = unary(
-    "acos",
-    np.arccos,
-    lambda g, x: g * -conjugate((1 - x * x).rsqrt()),
-    "The inverse cosine.",
-    aliases=("arccos",),
-)
-atan = unary(
-    "atan",
-    np.arctan,
-    lambda g, x: g / conjugate(x * x + 1),
-    "The inverse tangent.",
-    aliases=("arctan",),
-)
-sinh = unary(
-    "sinh", np.sinh, lambda g, x: g * conjugate(x.cosh()), "The hyperbolic sine."
-)
-cosh = unary(
-    "cosh", np.cosh, lambda g, x: g * conjugate(x.sinh()), "The hyperbolic cosine."
-)
-tanh = unary(
-    "tanh",
-    np.tanh,
-    lambda g, out: g * conjugate(1 - out * out),
-    "The hyperbolic tangent.",
-    functional=True,
-)
-asinh = unary(
-    "asinh", np.arcsinh, lambda g, x: g * conjugate((x * x + 1).rsqrt()), "The inverse hyperbolic sine.",
-    aliases=("arcsinh",),
-)  # fmt: skip
-acosh = unary(
-    "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt()), "The inverse hyperbolic cosine.",
-    aliases=("arccosh",),
-)  # fmt: skip
-atanh = unary(
-    "atanh",
-    np.arctanh,
-    lambda g, x: g / conjugate(1 - x * x),
-    "The inverse hyperbolic tangent.",
-    aliases=("arctanh",),
-)
-atan2 = binary(
-    "atan2", np.arctan2, lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: g * -x / (x * x + y * y),
-    "The angle of the point (other, input), from -pi to pi.", promote="float", aliases=("arctan2",),
-)  # fmt: skip
-hypot = binary(
-    "hypot", np.hypot, lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out),
-    "sqrt(input**2 + other**2).",
-)  # fmt: skip
-deg2rad = unary(
-    "deg2rad", lambda x: np.multiply(x, math.pi / 180), lambda g: g * (math.pi / 180), "Degrees as radians.",
-    node="Deg2RadBackward0",
-)  # fmt: skip
-rad2deg = unary(
-    "rad2deg", lambda x: np.multiply(x, 180 / math.pi), lambda g: g * (180 / math.pi), "Radians as degrees.",
-    node="Rad2DegBackward0",
-)  # fmt: skip
-
-# ---------------------------------------------------------------------------------------------- rounding
-
-
-def _rounding(ufunc):
-    """NumPy's ufunc on floats; integers are round already."""
-    return lambda x: ufunc(x) if x.dtype.kind in "fV" else x.copy()
-
-
-_ROUND = "rounded {}. Integers stay as they are."
-floor = unary(
-    "floor",
-    _rounding(np.floor),
-    zero_rule,
-    "Each element " + _ROUND.format("down"),
-    promote="same",
-)
-ceil = unary(
-    "ceil",
-    _rounding(np.ceil),
-    zero_rule,
-    "Each element " + _ROUND.format("up"),
-    promote="same",
-)
-trunc = unary(
-    "trunc",
-    _rounding(np.trunc),
-    zero_rule,
-    "Each element " + _ROUND.format("to zero"),
-    promote="same",
-    aliases=("fix",),
-)
-frac = unary(
-    "frac",
-    lambda x: np.subtract(x, np.trunc(x)),
-    lambda g: g,
-    "What truncation takes away.",
-    promote="same",
-)
-
-
-@primitive(public=False, name="round", inplace=True)
-def _round(input, /):
-    """The nearest integer, halves to even."""
-    return np.rint(input) if input.dtype.kind in "fV" else input.copy()
-
-
-@_round.vjp
-def _(g):
-    return zeros_of(g)
-
-
-@primitive(public=False, name="round.decimals", node="RoundBackward1")
-def _round_decimals(input, /, decimals):
-    if input.dtype.kind not in "fV":
-        raise RuntimeError(
-            f"\"round_cpu\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'"
-        )
-    scale = 10.0 ** (decimals if decimals >= 0 else -decimals)
-    a = (
-        np.rint(input * scale) / scale
-        if decimals >= 0
-        else np.rint(input / scale) * scale
-    )
-    return a.astype(input.dtype)
-
-
-@_round_decimals.vjp
-def _(g):
-    return zeros_of(g)
-
-
-@composite(method=True, out=True)
-def round(input, *, decimals=0):
-    """Each element rounded to `decimals` places, halves to even.
-
-    >>> round(tensor([0.5, 1.5, -2.7]))
-    tensor([ 0.,  2., -3.])
-    """
-    return _round(input) if decimals == 0 else _round_decimals(input, decimals)
-
-
-def round_(self, *, decimals=0):
-    """Round in place to `decimals` places."""
-    record = _round.record if decimals == 0 else _round_decimals.record
-    return write(record, self, (), () if decimals == 0 else (decimals,))
-
-
-Tensor.round_ = round_

@@ -36,18 +36,18 @@ def pooled_size(n, k, s, p, d, ceil_mode):
     return out - 1 if (out - 1) * s >= n + p else out
 
 
-def _outs(sizes, kernel, stride, padding, dilation, ceil_mode):
+def outputs(sizes, kernel, stride, padding, dilation, ceil_mode):
     return tuple([pooled_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation, strict=True)])
 
 
-def _tap(ndim, axis, start, count, step):
+def tap(ndim, axis, start, count, step):
     """The index of `count` entries of one axis from `start` on, `step` apart."""
     index = [slice(None)] * ndim
     index[axis] = slice(start, start + (count - 1) * step + 1, step)
     return tuple(index)
 
 
-def _padded(x, outs, kernel, stride, padding, dilation, value):
+def pad_for_windows(x, outs, kernel, stride, padding, dilation, value):
     """x with `value` around its last axes, as far as the windows reach."""
     sizes = x.shape[x.ndim - len(outs) :]
     after = [
@@ -89,14 +89,14 @@ def max_pool_values(input, /, kernel, stride, padding, dilation, ceil_mode):
     """The maxima alone. Shape: (*, n axes) -> (*, n axes)"""
     x, n = input, len(kernel)
     _refuse_bool(x, f"max_pool{n}d")
-    outs = _outs(x.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
-    x = _padded(x, outs, kernel, stride, padding, dilation, _lowest(x.dtype))
+    outs = outputs(x.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
+    x = pad_for_windows(x, outs, kernel, stride, padding, dilation, _lowest(x.dtype))
     for i in range(n):
         axis, (k, s, d, o) = x.ndim - n + i, (kernel[i], stride[i], dilation[i], outs[i])
-        y = x[_tap(x.ndim, axis, 0, o, s)]
+        y = x[tap(x.ndim, axis, 0, o, s)]
         for r in range(1, k):
-            tap = x[_tap(x.ndim, axis, r * d, o, s)]
-            y = np.maximum(y, tap) if r == 1 else np.maximum(y, tap, y)
+            here = x[tap(x.ndim, axis, r * d, o, s)]
+            y = np.maximum(y, here) if r == 1 else np.maximum(y, here, y)
         x = y
     return x.copy() if x.base is not None or x is input else x
 
@@ -105,12 +105,12 @@ def _maxima(x, outs, kernel, stride, dilation, place):
     """(maxima, the place of each in its window); `place` holds the places to start from. x is padded."""
     y = None
     for k, at in enumerate(places(*map(range, kernel))):
-        tap = x[_window_slices(at, outs, stride, dilation)]
+        here = x[_window_slices(at, outs, stride, dilation)]
         if y is None:
-            y = np.array(tap, order="C")
+            y = np.array(here, order="C")
             continue
-        np.copyto(place, k, where=tap > y)
-        np.maximum(y, tap, y)
+        np.copyto(place, k, where=here > y)
+        np.maximum(y, here, y)
     if y.dtype.kind not in "iu" and np.isnan(y).any():
         return _maxima_with_nan(x, outs, kernel, stride, dilation, place)
     return y, place
@@ -120,10 +120,10 @@ def _maxima_with_nan(x, outs, kernel, stride, dilation, place):
     """As `_maxima`: a nan counts as larger than everything before it, another nan included."""
     y = np.full(place.shape, _lowest(x.dtype), x.dtype)
     for k, at in enumerate(places(*map(range, kernel))):
-        tap = x[_window_slices(at, outs, stride, dilation)]
-        better = (tap > y) | np.isnan(tap)
+        here = x[_window_slices(at, outs, stride, dilation)]
+        better = (here > y) | np.isnan(here)
         np.copyto(place, k, where=better)
-        np.copyto(y, tap, where=better)
+        np.copyto(y, here, where=better)
     return y, place
 
 
@@ -156,9 +156,9 @@ def max_pool_kernel(input, /, kernel, stride, padding, dilation, ceil_mode):
     n = len(kernel)
     _refuse_bool(input, f"max_pool{n}d")
     sizes = input.shape[-n:]
-    outs = _outs(sizes, kernel, stride, padding, dilation, ceil_mode)
+    outs = outputs(sizes, kernel, stride, padding, dilation, ceil_mode)
     place = _first_places(sizes, outs, kernel, stride, padding, dilation, (*input.shape[:-n], *outs))
-    x = _padded(input, outs, kernel, stride, padding, dilation, _lowest(input.dtype))
+    x = pad_for_windows(input, outs, kernel, stride, padding, dilation, _lowest(input.dtype))
     large = prod(kernel) > _MANY_TAPS and input.size
     return (_maxima_of_large_windows if large else _maxima)(x, outs, kernel, stride, dilation, place)
 
@@ -198,7 +198,7 @@ def max_pool_take(input, place, /, kernel, stride, padding, dilation, ceil_mode)
     """The elements of the input at the given places of the windows: the transpose of `max_pool_backward`."""
     n = len(kernel)
     outs = place.shape[place.ndim - n :]
-    x = _padded(input, outs, kernel, stride, padding, dilation, 0)
+    x = pad_for_windows(input, outs, kernel, stride, padding, dilation, 0)
     out = np.zeros(place.shape, input.dtype)
     for k, at in enumerate(places(*map(range, kernel))):
         np.copyto(out, x[_window_slices(at, outs, stride, dilation)], where=place == k)
@@ -309,7 +309,7 @@ def check_windows(name, n, shape, kernel, stride, padding, dilation, ceil_mode):
             f"pad should be smaller than or equal to half of kernel size, but got {_letters('pad', padding)} "
             f"{_letters('k', kernel)}"
         )
-    outs = _outs(shape[-n:], kernel, stride, padding, dilation, ceil_mode)
+    outs = outputs(shape[-n:], kernel, stride, padding, dilation, ceil_mode)
     if min(outs) < 1:
         channels = shape[-n - 1]
         sizes, results = ("x".join(map(str, (channels, *sides))) for sides in (shape[-n:], outs))

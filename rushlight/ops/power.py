@@ -9,7 +9,7 @@ from ..core.inplace import accept_inplace, write
 from ..core.record import binary, primitive, publish
 from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, type_word, wrap
-from .pointwise import CHUNK, F32, F64, conjugate, widened
+from .elements import CHUNK, F32, F64, conjugate, guard, not_implemented, widened
 
 # ---------------------------------------------------------------------------------------------- powers
 
@@ -65,9 +65,7 @@ def _pow_scalar(input, /, exponent):
         input = _cast_for(input, exponent)
         if input.dtype.kind in "iub":
             if exponent < 0:
-                raise RuntimeError(
-                    "Integers to negative integer powers are not allowed."
-                )
+                raise RuntimeError("Integers to negative integer powers are not allowed.")
             return _integer_power(input, int(exponent))
     return _power_of_floats(input, exponent)
 
@@ -76,9 +74,7 @@ def _pow_scalar(input, /, exponent):
 def _(g, input, exponent):
     if exponent == 0:
         return g * 0
-    return g * conjugate(
-        exponent * (input if exponent == 2 else _pow_scalar(input, exponent - 1))
-    )
+    return g * conjugate(exponent * (input if exponent == 2 else _pow_scalar(input, exponent - 1)))
 
 
 def _base_rule(g, x, y):
@@ -88,11 +84,7 @@ def _base_rule(g, x, y):
 def _exponent_rule(g, x, y, out):
     zero = x == 0
     if zero._array.any():
-        zero = (
-            zero & (y.real if y.is_complex() else y) >= 0
-            if not x.is_complex()
-            else zero
-        )
+        zero = zero & (y.real if y.is_complex() else y) >= 0 if not x.is_complex() else zero
     return (g * conjugate(out * x.log())).masked_fill(zero, 0)
 
 
@@ -106,9 +98,7 @@ _pow_tensor = binary(
 def _pow_base(exponent, /, base):
     exponent = _cast_for(exponent, base)
     base = number_as(base, dtypes.from_numpy(exponent.dtype))
-    return _power(
-        base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent
-    )
+    return _power(base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent)
 
 
 @_pow_base.vjp
@@ -125,11 +115,7 @@ def pow(input, exponent, *, out=None):
     tensor([1., 4., 9.])
     """
     if isinstance(exponent, Tensor):
-        result = (
-            _pow_tensor(input, exponent)
-            if isinstance(input, Tensor)
-            else _pow_base(exponent, input)
-        )
+        result = _pow_tensor(input, exponent) if isinstance(input, Tensor) else _pow_base(exponent, input)
     else:
         result = _pow_scalar(input, exponent)
     return result if out is None else write_out("pow", (input, exponent), result, out)
@@ -138,19 +124,13 @@ def pow(input, exponent, *, out=None):
 def _power_operator(self, exponent):
     if isinstance(exponent, Tensor):
         return _pow_tensor(self, exponent)
-    return (
-        _pow_scalar(self, exponent)
-        if isinstance(exponent, (int, float, complex, np.generic))
-        else NotImplemented
-    )
+    return _pow_scalar(self, exponent) if isinstance(exponent, (int, float, complex, np.generic)) else NotImplemented
 
 
 def _reflected_power(self, base):
-    return (
-        _pow_base(self, base)
-        if isinstance(base, (int, float, complex, np.generic))
-        else NotImplemented
-    )
+    if isinstance(base, Tensor):
+        return _pow_tensor(base, self)
+    return _pow_base(self, base) if isinstance(base, (int, float, complex, np.generic)) else NotImplemented
 
 
 def pow_(self, exponent):
@@ -158,9 +138,7 @@ def pow_(self, exponent):
     if isinstance(exponent, Tensor):
         return write(_pow_tensor.record, self, (exponent,), ())
     if self._array.dtype.kind in "iub" and isinstance(exponent, float):
-        raise RuntimeError(
-            f"result type Float can't be cast to the desired output type {type_word(self.dtype)}"
-        )
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
     return write(_pow_scalar.record, self, (), (exponent,))
 
 
@@ -177,11 +155,7 @@ def float_power(input, exponent, *, out=None):
 
 def float_power_(self, exponent):
     """self **= exponent in double precision, in place. Raises RuntimeError unless the tensor is of that type."""
-    wanted = (
-        dtypes.complex128
-        if self.is_complex() or isinstance(exponent, complex)
-        else dtypes.float64
-    )
+    wanted = dtypes.complex128 if self.is_complex() or isinstance(exponent, complex) else dtypes.float64
     if self.dtype is not wanted:
         raise RuntimeError(
             f"the base given to float_power_ has dtype {type_word(self.dtype)} but the operation's result requires dtype "
@@ -217,13 +191,11 @@ def _lerp(a, b, weight):
     return np.subtract(b, d, d)
 
 
-@primitive(public=False, name="lerp.scalar", node="LerpBackward0", promote="same")
+@primitive(public=False, name="lerp.scalar", node="LerpBackward0")
 def _lerp_scalar(input, end, /, weight):
     _same_for_lerp(input, end)
     return (
-        _lerp(input, end, weight)
-        if input.shape == end.shape and input.ndim
-        else widened(_lerp_any)(input, end, weight)
+        _lerp(input, end, weight) if input.shape == end.shape and input.ndim else widened(_lerp_any)(input, end, weight)
     )
 
 
@@ -231,16 +203,19 @@ def _lerp_any(a, b, weight):
     return a + weight * (b - a) if weight < 0.5 else b - (b - a) * (1 - weight)
 
 
-def _same_for_lerp(a, b):
+_WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+
+
+def _word(d):
+    word = type_word(dtypes.from_numpy(d))
+    return _WORDS.get(word, word.lower())
+
+
+def _same_for_lerp(a, b, name="end"):
     if a.dtype is not b.dtype and a.dtype != b.dtype:
-        raise RuntimeError(
-            f"expected dtype {type_word(dtypes.from_numpy(a.dtype)).lower()} for `end` but got dtype "
-            f"{type_word(dtypes.from_numpy(b.dtype)).lower()}"
-        )
+        raise RuntimeError(f"expected dtype {_word(a.dtype)} for `{name}` but got dtype {_word(b.dtype)}")
     if a.dtype.kind in "iub":
-        raise RuntimeError(
-            f"\"lerp\" not implemented for '{type_word(dtypes.from_numpy(a.dtype))}'"
-        )
+        raise not_implemented("lerp_kernel_scalar", a.dtype)
 
 
 @_lerp_scalar.vjp
@@ -251,11 +226,7 @@ def _(g, weight, needs):
 @primitive(public=False, name="lerp.tensor", node="LerpBackward1")
 def _lerp_tensor(input, end, weight, /):
     _same_for_lerp(input, end)
-    if weight.dtype != input.dtype and weight.ndim:
-        raise RuntimeError(
-            f"expected dtype {input.dtype} for `weight` but got dtype {weight.dtype}"
-        )
-    weight = weight.astype(input.dtype, copy=False)
+    _same_for_lerp(input, weight, "weight")
     return widened(_lerp_by)(input, end, weight)
 
 
@@ -279,10 +250,10 @@ def lerp(input, end, weight, *, out=None):
     >>> lerp(tensor([0.0, 10.0]), tensor([1.0, 20.0]), 0.25)
     tensor([ 0.2500, 12.5000])
     """
+    if not isinstance(end, Tensor):
+        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
     tensor = isinstance(weight, Tensor)
-    result = (
-        _lerp_tensor(input, end, weight) if tensor else _lerp_scalar(input, end, weight)
-    )
+    result = _lerp_tensor(input, end, weight) if tensor else _lerp_scalar(input, end, weight)
     return result if out is None else write_out("lerp", (input, end), result, out)
 
 
@@ -301,7 +272,7 @@ def lerp_(self, end, weight):
 def _run(state, step, arrays, *rest):
     """Run `step` on whole arrays, or in pieces that stay in the cache."""
     a = arrays[0]
-    if a.size <= CHUNK or not all([x.flags.c_contiguous for x in arrays]):
+    if a.size <= CHUNK or not all(x.flags.c_contiguous for x in arrays):
         state.run(step, *arrays, *rest)
         return
     flat = [x.reshape(-1) for x in arrays]
@@ -376,6 +347,23 @@ def _(g, tensor1, tensor2, value, needs):
     )
 
 
+def _no_numbers(op):
+    names = op.record.signature.arrays
+
+    def check(tensors):
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise TypeError(
+                    f"{op.record.name}(): argument '{names[i]}' (position {i + 1}) must be Tensor, not {type(t).__name__}"
+                )
+
+    guard(op, check, operators=False)
+
+
+for _op in (addcmul, addcdiv):
+    _no_numbers(_op)
+
+
 def _addcmul_into(a, b, c, value):
     t = np.multiply(b, value)
     np.add(a, np.multiply(t, c), a)
@@ -391,11 +379,7 @@ def _three(op, step):
 
     def method(self, tensor1, tensor2, *, value=1):
         kind = type(value)
-        if (
-            (kind is float or kind is int)
-            and type(tensor1) is Tensor
-            and type(tensor2) is Tensor
-        ):
+        if (kind is float or kind is int) and type(tensor1) is Tensor and type(tensor2) is Tensor:
             state = accept_inplace(self, tensor1, tensor2)
             if state is not None:
                 _run(state, step, (self._array, tensor1._array, tensor2._array), value)

@@ -14,8 +14,8 @@ from ..core import dtype as dtypes
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim, wrap_dims
 from ..core.slow import write_out
-from ..core.tensor import type_word
-from .pointwise import F32, F64, conjugate, widened, zeros_of
+from ..core.tensor import Tensor, type_word
+from .elements import F32, F64, conjugate, widened, zeros_of
 
 I64 = np.dtype(np.int64)
 
@@ -42,9 +42,7 @@ def axes_of(dim, ndim):
 def axis_tuple(dim, ndim) -> tuple[int, ...]:
     """`dim` as a tuple of axes."""
     axes = axes_of(dim, ndim)
-    return (
-        tuple(range(ndim)) if axes is None else (axes,) if type(axes) is int else axes
-    )
+    return tuple(range(ndim)) if axes is None else (axes,) if type(axes) is int else axes
 
 
 def count_of(shape, dim) -> int:
@@ -70,9 +68,7 @@ def spread(input, /, shape, dim, keepdim):
 
 @spread.vjp
 def _(g, input_shape, dim, keepdim):
-    return (
-        g.sum(dim, keepdim=keepdim) if len(input_shape) or dim is not None else g.sum()
-    )
+    return g.sum(dim, keepdim=keepdim) if len(input_shape) or dim is not None else g.sum()
 
 
 def keep_dims(t, dim, ndim):
@@ -96,9 +92,7 @@ def total(a, axis, keepdims, dtype=None):
     if d is F32 or d is F64 or d is I64:
         return np.add.reduce(a, axis, None, None, keepdims)
     if d.kind in "biu":
-        return np.add.reduce(
-            a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims
-        )
+        return np.add.reduce(a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims)
     if d.itemsize == 2:
         return np.asarray(np.add.reduce(a, axis, F32, None, keepdims)).astype(d)
     return np.add.reduce(a, axis, None, None, keepdims)
@@ -106,9 +100,7 @@ def total(a, axis, keepdims, dtype=None):
 
 @primitive(public=False, name="sum")
 def _sum_all(input, /):
-    return (
-        np.add.reduce(input, None) if input.dtype is F32 else total(input, None, False)
-    )
+    return np.add.reduce(input, None) if input.dtype is F32 else total(input, None, False)
 
 
 @_sum_all.vjp
@@ -127,9 +119,7 @@ def _(g, input_shape, dim, keepdim):
     return spread(g, input_shape, dim, keepdim)
 
 
-def sum(
-    input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None
-):
+def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The sum over `dim`, or of all elements. Integers and bools sum to int64.
 
     >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
@@ -211,9 +201,7 @@ def _(g, input_shape, dim, keepdim):
     return spread(g / n if n else g, input_shape, dim, keepdim)
 
 
-def mean(
-    input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None
-):
+def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The mean over `dim`, or of all elements. Raises RuntimeError for integers.
 
     >>> mean(tensor([[1.0, 2.0], [3.0, 5.0]]), dim=1)
@@ -281,9 +269,7 @@ def _(g, input, out, dim, keepdim):
         return g
     if not (input._array == 0).any():
         return spread(g * conjugate(out), input.shape, dim, keepdim) / conjugate(input)
-    return spread(g, input.shape, dim, keepdim) * conjugate(
-        _product_of_others(input, dim)
-    )
+    return spread(g, input.shape, dim, keepdim) * conjugate(_product_of_others(input, dim))
 
 
 def _product_of_others(x, dim):
@@ -316,11 +302,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     >>> prod(tensor([2.0, 3.0, 4.0]))
     tensor(24.)
     """
-    result = (
-        _prod_all(input, dtype)
-        if dim is None
-        else _prod_dim(input, dim, keepdim, dtype)
-    )
+    result = _prod_all(input, dtype) if dim is None else _prod_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("prod", (input,), result, out)
 
 
@@ -330,9 +312,8 @@ publish("prod", prod, True, False, ())
 
 
 def _logical(ufunc, input, dim, keepdim):
-    r = np.asarray(
-        ufunc.reduce(input != 0, axes_of(dim, input.ndim), None, None, keepdim)
-    )
+    axes = () if isinstance(dim, (list, tuple)) and not dim else axes_of(dim, input.ndim)  # no dims: none is reduced
+    r = np.asarray(ufunc.reduce(input != 0, axes, None, None, keepdim))
     return r.astype(np.uint8) if input.dtype == np.uint8 else r
 
 
@@ -375,14 +356,8 @@ def _variance(a, axis, correction, keepdims):
         raise RuntimeError("std and var only support floating point and complex dtypes")
     n = a.size if axis is None else count_of(a.shape, axis)
     centred = a - np.add.reduce(a, axis, None, None, True) / a.dtype.type(n or np.nan)
-    squares = (
-        centred.real**2 + centred.imag**2
-        if a.dtype.kind == "c"
-        else np.multiply(centred, centred)
-    )
-    return np.add.reduce(squares, axis, None, None, keepdims) / squares.dtype.type(
-        max(n - correction, 0)
-    )
+    squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
+    return np.add.reduce(squares, axis, None, None, keepdims) / squares.dtype.type(max(n - correction, 0))
 
 
 def _variance_rule(g, x, dim, correction, keepdim):
@@ -391,9 +366,7 @@ def _variance_rule(g, x, dim, correction, keepdim):
     if not x.ndim:
         dim = None
     free = n - correction
-    slope = (
-        2.0 / free if free > 0 else float("inf") if free == 0 else float("nan")
-    ) * g
+    slope = (2.0 / free if free > 0 else float("inf") if free == 0 else float("nan")) * g
     centred = x - x.mean(dim if dim is not None else list(range(x.ndim)), keepdim=True)
     return keep_dims(slope, dim, x.ndim) * centred
 
@@ -415,17 +388,13 @@ def _std(input, /, dim, correction, keepdim):
 
 @_std.vjp
 def _(g, input, out, dim, correction, keepdim):
-    return _variance_rule(
-        (g / (out * 2)).masked_fill(out == 0, 0), input, dim, correction, keepdim
-    )
+    return _variance_rule((g / (out * 2)).masked_fill(out == 0, 0), input, dim, correction, keepdim)
 
 
 @primitive(public=False, name="var_mean", outputs=2)
 def _var_mean(input, /, dim, correction, keepdim):
     axes = axes_of(dim, input.ndim)
-    return _variance(input, axes, correction, keepdim), average(
-        input, axes, keepdim, None, input.shape
-    )
+    return _variance(input, axes, correction, keepdim), average(input, axes, keepdim, None, input.shape)
 
 
 @_var_mean.vjp
@@ -498,17 +467,13 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 @composite()
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The variance and the mean over `dim`."""
-    return _var_mean(
-        input, *_moment_arguments(input, dim, unbiased, keepdim, correction)
-    )
+    return _var_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
 
 
 @composite()
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     """The standard deviation and the mean over `dim`."""
-    return _std_mean(
-        input, *_moment_arguments(input, dim, unbiased, keepdim, correction)
-    )
+    return _std_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
 
 
 # ---------------------------------------------------------------------------------------------- norms
@@ -523,9 +488,7 @@ def _vector_norm(a, ord, axis, keepdims):
     if ord == 1:
         return np.add.reduce(size, axis, None, None, keepdims)
     if ord in (math.inf, -math.inf):
-        return (np.maximum if ord > 0 else np.minimum).reduce(
-            size, axis, None, None, keepdims
-        )
+        return (np.maximum if ord > 0 else np.minimum).reduce(size, axis, None, None, keepdims)
     if ord == 0:
         return np.add.reduce(size != 0, axis, size.dtype, None, keepdims)
     return np.add.reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord)
@@ -560,15 +523,9 @@ def _(g, input, out, ord, dim, keepdim, dtype):
         count = chosen.sum(dim, keepdim=True) if x.ndim else 1
         return x.sgn() * (chosen / count * g)
     if ord < 1:
-        return (x.sgn() * x.abs().pow(ord - 1)).masked_fill(x == 0, 0) * (
-            g * out.pow(1 - ord)
-        )
+        return (x.sgn() * x.abs().pow(ord - 1)).masked_fill(x == 0, 0) * (g * out.pow(1 - ord))
     if ord < 2:
-        return (
-            x.sgn()
-            * x.abs().pow(ord - 1)
-            * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
-        )
+        return x.sgn() * x.abs().pow(ord - 1) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
     return x * x.abs().pow(ord - 2) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
 
 
@@ -581,13 +538,11 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     if p == "nuc":
         from .linalg import matrix_norm
 
-        result = matrix_norm(
-            input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype
-        )
+        result = matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     elif p == "fro" or p is None:
         result = vector_norm(input, 2.0, dim, keepdim, dtype)
     elif isinstance(p, str):
-        raise RuntimeError(f"only valid values for p are 'fro' and 'nuc' but got '{p}'")
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         result = vector_norm(input, float(p), dim, keepdim, dtype)
     return result if out is None else write_out("norm", (input,), result, out)
@@ -599,6 +554,8 @@ publish("norm", norm, True, False, ())
 @composite(method=True)
 def dist(input, other, p=2):
     """The p-norm of input - other."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return vector_norm(input - other, float(p), None, False, None)
 
 
@@ -614,13 +571,7 @@ def log_sum_exp(a, axis, keepdims):
     finite = np.where(np.isfinite(top), top, a.dtype.type(0))
     r = np.log(np.add.reduce(np.exp(a - finite), axis, None, None, True))
     r = np.add(r, finite)
-    return (
-        r
-        if keepdims
-        else r.reshape(
-            [n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)]
-        )
-    )
+    return r if keepdims else r.reshape([n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)])
 
 
 @primitive(method=True, out=True)

@@ -18,18 +18,8 @@ from ..core.slow import write_out
 from ..core.tensor import Tensor
 from . import special_tables as tables
 from .comparison import where
-from .pointwise import (
-    F32,
-    F64,
-    _in_chunks,
-    conjugate,
-    exp2,
-    expm1,
-    log1p,
-    round,
-    widened,
-    zero_where,
-)
+from .elementary import exp2, expm1, log1p, round
+from .elements import F32, F64, conjugate, in_chunks, widened, zero_where
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -100,18 +90,12 @@ sigmoid_backward = binary(
 
 
 def _sigmoid_rule(g, out):
-    if (
-        out._array.dtype.kind == "c"
-        or g._array.ndim == 0
-        or g._array.dtype is not out._array.dtype
-    ):
+    if out._array.dtype.kind == "c" or g._array.ndim == 0 or g._array.dtype is not out._array.dtype:
         return g * conjugate((1 - out) * out)
     return sigmoid_backward(g, out)
 
 
-sigmoid = unary(
-    "sigmoid", sigmoid_of, _sigmoid_rule, "1 / (1 + exp(-input)).", functional=True
-)
+sigmoid = unary("sigmoid", sigmoid_of, _sigmoid_rule, "1 / (1 + exp(-input)).", functional=True)
 
 
 @primitive(method=True, out=True, inplace=True)
@@ -163,7 +147,7 @@ def erf_of(x):
         if x.ndim:
             r = np.empty(x.shape, F32)
             if x.flags.c_contiguous:
-                _in_chunks(_erf32, (r, x)) if x.size else None
+                in_chunks(_erf32, (r, x)) if x.size else None
             else:
                 _erf32(r, x)
             return r
@@ -172,9 +156,7 @@ def erf_of(x):
         return erf_of(x.astype(F32)).astype(x.dtype)
     small = np.abs(x) < 1
     near = x * polynomial(np.where(small, x * x, 0.0), _ERF_SMALL)
-    return np.where(
-        small, near, np.copysign(1 - erfc_positive(np.where(small, 1.0, np.abs(x))), x)
-    )
+    return np.where(small, near, np.copysign(1 - erfc_positive(np.where(small, 1.0, np.abs(x))), x))
 
 
 def _erf32(out, x):
@@ -211,9 +193,7 @@ def _exp_minus_square(x):
 
 
 def erfc_positive(x):
-    return np.where(
-        x > 27.3, 0.0, erfcx_positive(x) * _exp_minus_square(np.minimum(x, 30))
-    )
+    return np.where(x > 27.3, 0.0, erfcx_positive(x) * _exp_minus_square(np.minimum(x, 30)))
 
 
 @in_double
@@ -309,9 +289,7 @@ def _log_ndtr(x):
 def _ndtri(p):
     tail = np.minimum(p, 1 - p)
     centre = math.sqrt(2) * erfinv_of(2 * p - 1)
-    y = np.where(
-        tail < 0.02, np.copysign(_tail_quantile(np.clip(tail, 0, 0.1)), p - 0.5), centre
-    )
+    y = np.where(tail < 0.02, np.copysign(_tail_quantile(np.clip(tail, 0, 0.1)), p - 0.5), centre)
     return np.where(
         (p < 0) | (p > 1),
         np.nan,
@@ -378,11 +356,7 @@ def lgamma_of(x):
     right = (z + 0.5) * np.log(shifted) - shifted + np.log(_ROOT_TWO_PI * series / z)
     right = np.where((z == 1) | (z == 2), 0.0, np.where(np.isinf(z), np.inf, right))
     sine = np.abs(np.sin(math.pi * (x - np.floor(x))))
-    left = (
-        math.log(math.pi)
-        - np.log(np.where((sine == 0) | (x == np.floor(x)), 0.0, sine))
-        - right
-    )
+    left = math.log(math.pi) - np.log(np.where((sine == 0) | (x == np.floor(x)), 0.0, sine)) - right
     return np.where(reflect, np.where(np.isinf(x), np.inf, left), right)
 
 
@@ -410,9 +384,7 @@ def digamma_of(x):
 def zeta_of(s, q):
     """Hurwitz' zeta function, sum over k >= 0 of (k + q)**-s, by the formula of Euler and Maclaurin."""
     s, q = np.broadcast_arrays(s, q)
-    steps = 9 + max(
-        0, math.ceil(9 - float(q[np.isfinite(q)].min())) if np.isfinite(q).any() else 0
-    )
+    steps = 9 + max(0, math.ceil(9 - float(q[np.isfinite(q)].min())) if np.isfinite(q).any() else 0)
     total, a = np.zeros(q.shape), q.astype(F64)
     for _ in range(min(steps, 4000)):
         total = total + a**-s
@@ -423,9 +395,7 @@ def zeta_of(s, q):
         r = r + b / math.factorial(2 * k) * factor * power
         factor, power = factor * (s + 2 * k - 1) * (s + 2 * k), power / (a * a)
     pole = (q <= 0) & (q == np.floor(q))
-    r = np.where(
-        pole, np.inf, np.where((q <= 0) & ~pole & (s != np.floor(s)), np.nan, r)
-    )
+    r = np.where(pole, np.inf, np.where((q <= 0) & ~pole & (s != np.floor(s)), np.nan, r))
     r = np.where(np.isposinf(q), 0.0, r)
     return np.where(s == 1, np.inf, np.where(s < 1, np.nan, r))
 
@@ -452,9 +422,7 @@ def polygamma_of(x, n):
         reflect = x < 0.5
         z = np.where(reflect, 1 - x, x)
         right = zeta_of(np.full(z.shape, 2.0), z)
-        return np.where(
-            reflect, (math.pi / np.sin(math.pi * (x - np.trunc(x)))) ** 2 - right, right
-        )
+        return np.where(reflect, (math.pi / np.sin(math.pi * (x - np.trunc(x)))) ** 2 - right, right)
     sign = 1 if n % 2 else -1
     return sign * math.gamma(n + 1.0) * zeta_of(np.full(x.shape, n + 1.0), x)
 
@@ -473,6 +441,8 @@ def _(g, input, n):
 
 def polygamma(n, input, *, out=None):
     """The derivative number `n` of digamma."""
+    if not isinstance(n, int):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     result = _polygamma(input, n)
     return result if out is None else write_out("polygamma", (input,), result, out)
 
@@ -493,7 +463,7 @@ def mvlgamma(input, p, *, out=None):
 
 
 publish("mvlgamma", mvlgamma, True, False, ())
-Tensor.mvlgamma_ = lambda self, p: self.copy_(mvlgamma(self, p))
+Tensor.mvlgamma_ = lambda self, p: self.copy_(mvlgamma(self.clone(), p))
 
 _zeta = binary(
     "special_zeta", zeta_of, None, lambda g, x, y: g * -x * _zeta(x + 1, y), "Hurwitz' zeta function.", promote="float",
@@ -534,10 +504,14 @@ def i1_of(x):
     return i1e_of(x) * np.exp(np.abs(x))
 
 
+def _over(bessel, x):
+    """I1(x) / x, which is 1/2 at 0."""
+    zero = x == 0
+    return where(zero, 0.5, bessel / x.masked_fill(zero, 1))
+
+
 _PLAIN = {"method": False, "inplace": False}
-i0 = unary(
-    "i0", i0_of, lambda g, x: g * _i1(x), "The modified Bessel function of order 0."
-)
+i0 = unary("i0", i0_of, lambda g, x: g * _i1(x), "The modified Bessel function of order 0.")
 _i0e = unary(
     "special_i0e",
     i0e_of,
@@ -546,11 +520,11 @@ _i0e = unary(
     **_PLAIN,
 )
 _i1 = unary(
-    "special_i1", i1_of, lambda g, x, out: g * (i0(x) - where(x == 0, 0.5, out / x)),
+    "special_i1", i1_of, lambda g, x, out: g * (i0(x) - _over(out, x)),
     "The modified Bessel function of order 1.", **_PLAIN,
 )  # fmt: skip
 _i1e = unary(
-    "special_i1e", i1e_of, lambda g, x, out: g * (_i0e(x) - out * x.sgn() - where(x == 0, 0.5, out / x)),
+    "special_i1e", i1e_of, lambda g, x, out: g * (_i0e(x) - out * x.sgn() - _over(out, x)),
     "exp(-|input|) * i1(input).", **_PLAIN,
 )  # fmt: skip
 
@@ -578,9 +552,7 @@ _xlog1py = binary(
 @widened
 def _entropy(x):
     r = -x * np.log(np.where(x > 0, x, 1))
-    return np.where(
-        x > 0, r, np.where(x == 0, 0, np.where(np.isnan(x), x, -np.inf))
-    ).astype(x.dtype)
+    return np.where(x > 0, r, np.where(x == 0, 0, np.where(np.isnan(x), x, -np.inf))).astype(x.dtype)
 
 
 _entr = unary(

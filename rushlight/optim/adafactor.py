@@ -27,8 +27,8 @@ class Adafactor(Algorithm):
 
     ``eps`` is (eps1, eps2); eps1 None means the machine epsilon of the parameter's dtype.
 
-    Raises ValueError for a negative lr, eps or weight_decay, beta2_decay above 0 and d below 1; RuntimeError at the step
-    for complex parameters.
+    Raises ValueError for a negative lr, eps or weight_decay, beta2_decay above 0 and d below 1; RuntimeError at the
+    step for complex parameters.
 
     Source: Shazeer and Stern, Adafactor: Adaptive Learning Rates with Sublinear Memory Cost, 2018.
     """
@@ -140,7 +140,7 @@ def _single(
 
 
 def _factored(grad: Tensor, row_var: Tensor, col_var: Tensor, weight: float, eps1: float) -> Tensor:
-    """Take the mean squares of rows and columns into the averages; return the second moment that these two stand for."""
+    """Take the mean squares of rows and columns into the averages; return the second moment that the two stand for."""
     row_var.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.size(-1)), weight)
     col_var.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.size(-2)), weight)
     return (row_var @ col_var).div_(row_var.mean(dim=-2, keepdim=True).clamp_(min=eps1))

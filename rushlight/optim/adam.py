@@ -22,8 +22,8 @@ class Adam(Algorithm):
         v = beta2 * v + (1 - beta2) * g ** 2
         p = p - lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
 
-    ``amsgrad`` divides by the largest v so far. ``decoupled_weight_decay`` shrinks p by 1 - lr * weight_decay instead of
-    adding to the gradient, which is AdamW. ``lr`` and both ``betas`` may be one-element tensors; with
+    ``amsgrad`` divides by the largest v so far. ``decoupled_weight_decay`` shrinks p by 1 - lr * weight_decay instead
+    of adding to the gradient, which is AdamW. ``lr`` and both ``betas`` may be one-element tensors; with
     ``differentiable=True`` the step is recorded. ``foreach`` and ``fused`` give the same results as neither;
     ``capturable`` needs a device with graphs and raises AssertionError at the first step on the CPU.
 
@@ -155,7 +155,7 @@ def _single(
     maximize: bool,
     differentiable: bool,
 ) -> None:
-    """Update ``params``, the moments and the 0-d step counters in place; ``max_exp_avg_sqs`` is None but for AMSGrad."""
+    """Update ``params``, the moments and the 0-d step counters in place; ``max_exp_avg_sqs`` is only for AMSGrad."""
     for i, param in enumerate(params):
         grad = -grads[i] if maximize else grads[i]
         step = steps[i]

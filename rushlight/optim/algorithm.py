@@ -99,7 +99,7 @@ class Algorithm(Optimizer):
             check_capturable(params)
 
     def _check_fused_options(self, fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
-        """Refuse what excludes ``fused``; a fused step takes ``grad_scale`` and ``found_inf`` from a gradient scaler."""
+        """Refuse what excludes ``fused``; a fused step takes ``grad_scale`` and ``found_inf`` from a scaler."""
         if not fused:
             return
         if differentiable:

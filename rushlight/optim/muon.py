@@ -21,9 +21,9 @@ class Muon(Algorithm):
         u = grad + momentum * (buf - grad) if ``nesterov`` else buf
         p = p * (1 - lr * weight_decay) - lr * ratio * orthogonalised(u)
 
-    ``ns_steps`` Newton-Schulz iterations in bfloat16 with coefficients ``ns_coefficients`` bring the singular values of u
-    near 1. ``adjust_lr_fn`` is "original" (also None: ratio sqrt(max(1, A / B)) for a matrix of A rows and B columns) or
-    "match_rms_adamw" (0.2 * sqrt(max(A, B))).
+    ``ns_steps`` Newton-Schulz iterations in bfloat16 with coefficients ``ns_coefficients`` bring the singular values of
+    u near 1. ``adjust_lr_fn`` is "original" (also None: ratio sqrt(max(1, A / B)) for a matrix of A rows and B columns)
+    or "match_rms_adamw" (0.2 * sqrt(max(A, B))).
 
     Raises ValueError for a parameter that is not 2-D, a negative lr, momentum or weight_decay, or another adjust_lr_fn.
 

@@ -15,8 +15,8 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Algorithm):
     """Adam for dense parameters with sparse gradients.
 
-    Options and state as in torch. Rushlight makes no sparse gradients yet, so a step over gradients raises: RuntimeError
-    for dense ones, as in torch, and NotImplementedError for sparse ones.
+    Options and state as in torch. Rushlight makes no sparse gradients yet, so a step over gradients raises:
+    RuntimeError for dense ones, as in torch, and NotImplementedError for sparse ones.
     """
 
     _counters = ()

@@ -94,9 +94,9 @@ class AveragedModel(Module):
     """A copy of ``model`` that holds averages of its parameters.
 
     :meth:`update_parameters` takes the parameters of a model in: the first call copies them, later ones average with
-    ``avg_fn(average, parameter, count)``, which returns the new average, or ``multi_avg_fn(averages, parameters, count)``,
-    which works in place on lists of one dtype; by default all models weigh the same. With ``use_buffers`` buffers are
-    averaged too, else copied. Neither function is in the state_dict; the count is, as ``n_averaged``.
+    ``avg_fn(average, parameter, count)``, which returns the new average, or ``multi_avg_fn(averages, parameters,
+    count)``, which works in place on lists of one dtype; by default all models weigh the same. With ``use_buffers``
+    buffers are averaged too, else copied. Neither function is in the state_dict; the count is, as ``n_averaged``.
 
     Raises AssertionError for both functions at once.
 

@@ -23,8 +23,8 @@ def swap_in_optimizer_params_and_state(
     """Let ``optimizer`` work on other parameters, with other state and options, inside the ``with`` block.
 
     ``swapin_parameters`` are in the order of the optimizer's own; ``swapin_optim_state`` has the form of
-    ``optimizer.state_dict()``. Tensors in it are written in place; entries that a step adds are not kept. Afterwards the
-    optimizer is as it was. Raises RuntimeError if the optimizer has no state yet, or the forms do not match.
+    ``optimizer.state_dict()``. Tensors in it are written in place; entries that a step adds are not kept. Afterwards
+    the optimizer is as it was. Raises RuntimeError if the optimizer has no state yet, or the forms do not match.
     """
     lent = _match(optimizer, swapin_parameters, swapin_optim_state)
     own_state, own_groups = optimizer.state, [dict(group) for group in optimizer.param_groups]

@@ -13,7 +13,7 @@ import torch
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "optim"))
-from schedules import CLOSED, SCHEDULES, trace
+from schedules import CLOSED, SCHEDULES, trace  # noqa: E402
 
 SHAPES = [(3, 4), (5,), (2, 3, 2), ()]
 STEPS = 6

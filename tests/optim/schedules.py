@@ -47,7 +47,7 @@ def is_plateau(name):
 
 
 def trace(M, L, make, name, resume_at=None, epochs=None):
-    """[(lr, momentum) of each group] before each step, and the scheduler. M: torch or rushlight, L: its lr_scheduler."""
+    """[(lr, momentum) of each group] before each step, and the scheduler. M is torch or rushlight, L its schedulers."""
 
     def optimizer():
         p, q = (M.ones(2, requires_grad=True) for _ in range(2))

@@ -156,7 +156,7 @@ def test_one_cycle_ends():
     o.step()
     for _ in range(3):
         s.step()
-    with pytest.raises(ValueError, match="Tried to step 4 times. The specified number of total steps is 3"):
+    with pytest.raises(ValueError, match=r"Tried to step 4 times. The specified number of total steps is 3"):
         s.step()
 
 

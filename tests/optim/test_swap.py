@@ -62,7 +62,7 @@ def test_forms_that_do_not_match():
     for message, saved in cases:
         with pytest.raises(RuntimeError, match=message), swap(optimizer, {"w": p}, saved):
             pass
-    with pytest.raises(RuntimeError, match="match optimizer.param_groups ordering"), swap(optimizer, {}, good):
+    with pytest.raises(RuntimeError, match=r"match optimizer.param_groups ordering"), swap(optimizer, {}, good):
         pass
     fresh = torch.optim.Adam([p])
     with pytest.raises(RuntimeError, match="initialized optimizer state"), swap(fresh, {"w": p}, good):

@@ -8,6 +8,7 @@ torch's bits; float64 results of more than `libm.EXACT_LIMIT` values can differ 
 from __future__ import annotations
 
 import math
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from .layout import FLOATING, cast, count, mantissa, require, torch_name
 from .libm import fma, libm
 from .mersenne import Generator, resolve
 
+F32 = np.dtype(np.float32)
 _STRIP = 1 << 15  # words and temporaries of this many values stay in the second-level cache
+_LOW_24, _UNIT = np.uint32(0xFFFFFF), np.float32(2.0**-24)
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 
 
@@ -29,9 +32,9 @@ def canonical32(gen: Generator, n: int) -> np.ndarray:
             out[start : start + _STRIP] = canonical32(gen, min(_STRIP, n - start))
         return out
     words = gen.words(n)
-    words &= np.uint32(0xFFFFFF)
-    unit = words.astype(np.float32)
-    unit *= np.float32(2.0**-24)
+    words &= _LOW_24
+    unit = words.astype(F32)
+    unit *= _UNIT
     return unit
 
 
@@ -64,6 +67,10 @@ def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, hig
 
     Raises RuntimeError for low > high or a bound that the type cannot hold.
     """
+    if dtype is F32 and low == 0 and high == 1:
+        gen = resolve(gen)
+        with gen.lock:
+            return canonical32(gen, prod(shape)).reshape(shape)
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if dtype.kind == "c":
         return _as_complex(uniform(gen, (*shape, 2), _part(dtype), low, high), dtype)

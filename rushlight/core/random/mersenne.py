@@ -27,6 +27,9 @@ _STATE = np.dtype(
 )
 
 
+_NO_WORDS = np.empty(0, np.uint32)
+
+
 class Generator:
     """A stream of random numbers, as `torch.Generator` on the CPU.
 
@@ -36,14 +39,15 @@ class Generator:
     Every draw holds `lock`, so that threads may share a generator. A forked child continues from its parent's state.
     """
 
-    __slots__ = ("__weakref__", "_float_normal", "_next_word", "_normal", "_seed", "_stream", "_unused", "lock")
+    __slots__ = ("__weakref__", "_at", "_block", "_float_normal", "_normal", "_seed", "_stream", "_unused", "lock")
 
     def __init__(self, device: Any = "cpu"):
         if device != "cpu":
             _require_cpu(device)
         self.lock = allocate_lock()
-        self._stream: Any = None
-        self._next_word: Any = None
+        self._stream: Any = None  # NumPy's twister, always at the end of the block of words in `_block`
+        self._block = _NO_WORDS
+        self._at = 0  # how many words of the block are used
         self._reseed(DEFAULT_SEED)
 
     @property
@@ -116,6 +120,7 @@ class Generator:
         record = np.zeros((), _STATE)
         with self.lock:
             _, key, position, *_ = self._start().get_state(legacy=True)
+            position = self._at if self._block.size else position
             record["seed"] = self._seed
             record["left"] = WORDS + 1 - position
             record["seeded"] = 1
@@ -149,7 +154,7 @@ class Generator:
             raise RuntimeError("Invalid mt19937 state")
         key = record["key"].astype(np.uint32)
         with self.lock:
-            self._start().set_state(("MT19937", key, WORDS + 1 - left))
+            self._resume(self._start(), ("MT19937", key, WORDS + 1 - left))
             self._seed, self._unused = int(record["seed"]), unused
             self._normal = float(record["normal_y"]) if record["normal_is_valid"] else None
             self._float_normal = float(record["float_y"]) if record["float_is_valid"] else None
@@ -159,33 +164,43 @@ class Generator:
     def random32(self) -> int:
         """One word, in [0, 2**32)."""
         with self.lock:
-            self._start()
-            self._unused = False
-            return self._next_word()
+            return int(self.words(1)[0])
 
     def random64(self) -> int:
         """Two words as one integer in [0, 2**64), the first word the high half."""
         with self.lock:
-            self._start()
-            self._unused = False
-            return self._next_word() << 32 | self._next_word()
+            high, low = self.words(2).tolist()
+            return high << 32 | low
 
     def words(self, n: int) -> np.ndarray:
-        """The next n words: uint32 (n,)."""
+        """The next n words: a fresh uint32 (n,).
+
+        Words are made a block (one turn of the twister) at a time and kept, so that a small draw is a slice.
+        """
+        start, end = self._at, self._at + n
+        if end <= self._block.size:
+            self._at = end
+            self._unused = self._unused and not n
+            return self._block[start:end].copy()
+        return self._more_words(n)
+
+    def _more_words(self, n: int) -> np.ndarray:
         stream = self._start()
-        if n:
-            self._unused = False
-        if n < 64:  # random_raw makes 64-bit items, slower by the word and quicker by the call
-            return self._next_word(n).astype(np.uint32)
-        return stream.randint(0, 1 << 32, n, np.uint32)
+        self._unused = False
+        rest = self._block[self._at :]
+        blocks = -(-(n - rest.size) // WORDS)
+        fresh = stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
+        self._block = fresh[-WORDS:].copy()
+        self._at = n - rest.size - (blocks - 1) * WORDS
+        return np.concatenate([rest, fresh[: n - rest.size]]) if rest.size else fresh[:n].copy()
 
     def remember(self) -> tuple:
         """A bookmark for `rewind`: the position in the words, without the cached normal values."""
-        return self._start().get_state(legacy=True), self._unused
+        return self._start().get_state(legacy=True), self._block, self._at, self._unused
 
     def rewind(self, bookmark: tuple, used: int) -> None:
         """Return to a bookmark and pass over the `used` words that were spent after it."""
-        state, self._unused = bookmark
+        state, self._block, self._at, self._unused = bookmark
         self._start().set_state(state)
         self.words(used)
 
@@ -203,6 +218,7 @@ class Generator:
         self._unused = True
         self._normal: float | None = None
         self._float_normal: float | None = None
+        self._block, self._at = _NO_WORDS, 0
         if self._stream is not None:
             self._stream.seed(seed & 0xFFFFFFFF)
 
@@ -213,8 +229,15 @@ class Generator:
             bits = MT19937(0)
             stream = RandomState(bits)
             stream.seed(self._seed & 0xFFFFFFFF)
-            self._next_word, self._stream = bits.random_raw, stream
+            self._stream = stream
         return self._stream
+
+    def _resume(self, stream: Any, state: tuple) -> None:
+        """Continue in the middle of a block: the rest of its words is made now."""
+        stream.set_state(state)
+        used = state[2]
+        left = stream.randint(0, 1 << 32, WORDS - used, np.uint32)
+        self._block, self._at = np.concatenate([np.zeros(used, np.uint32), left]), used
 
 
 def _require_cpu(where: Any) -> None:

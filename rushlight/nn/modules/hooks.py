@@ -44,7 +44,7 @@ _global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_backward_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
 
-# not empty once any of the last six was written: one look for every call of every module instead of four
+# not empty while any of the last six may hold a hook: one look for each call of each module instead of four
 global_hook_registered: list[bool] = []
 
 
@@ -101,9 +101,22 @@ def _register(
 
 def _register_for_calls(hooks: OrderedDict[int, Callable], hook: Callable, **options: Any) -> RemovableHandle:
     """As `_register`, for a hook on the calls of all modules."""
-    if not global_hook_registered:
+    handle = _register(hooks, hook, **options)
+    _note_global_hooks()
+    return handle
+
+
+def _note_global_hooks() -> None:
+    """Bring `global_hook_registered` up to date, without a moment in which another thread would miss a hook."""
+    if not _any_global_hook():
+        global_hook_registered.clear()
+    if _any_global_hook() and not global_hook_registered:
         global_hook_registered.append(True)
-    return _register(hooks, hook, **options)
+
+
+def _any_global_hook() -> bool:
+    tables = _global_forward_pre_hooks, _global_forward_hooks, _global_backward_pre_hooks, _global_backward_hooks
+    return any(tables)
 
 
 def _require_one_kind(current: bool | None, wanted: bool, where: str) -> None:
@@ -239,6 +252,8 @@ class Hookable:
 
 def call_with_hooks(module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """``module.forward(*args, **kwargs)`` with every hook that applies."""
+    if global_hook_registered:
+        _note_global_hooks()  # the last one may have been removed since
     call = _HookedCall(module, args, kwargs)
     try:
         return call.run()

@@ -26,9 +26,9 @@ EPOCH_DEPRECATION_WARNING = (
     "https://github.com/pytorch/pytorch/issues/new/choose."
 )
 _ORDER = (
-    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call them "
-    "in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in PyTorch "
-    "skipping the first value of the learning rate schedule. See more details at "
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
+    "PyTorch skipping the first value of the learning rate schedule. See more details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
 _OVERRIDDEN = (
@@ -41,7 +41,7 @@ _OVERRIDDEN = (
 class LRScheduler:
     """Base class of the learning-rate schedulers.
 
-    A subclass writes ``get_lr()``, the list of the groups' next rates, and where there is one ``_get_closed_form_lr()``.
+    A subclass writes ``get_lr()``, the list of the groups' next rates, and where it can ``_get_closed_form_lr()``.
 
     ``last_epoch`` is -1, or the number of the epoch after which training resumes; the groups must then hold an
     ``"initial_lr"``, else KeyError. Construction sets the learning rates of epoch ``last_epoch + 1``, so construct

@@ -46,7 +46,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """lr = eta_min + (initial_lr - eta_min) * (1 + cos(pi * T_cur / T_i)) / 2, with T_cur epochs since the last restart.
+    """lr = eta_min + (initial_lr - eta_min) * (1 + cos(pi * T_cur / T_i)) / 2, T_cur epochs after the last restart.
 
     The first restart comes after ``T_0`` epochs; each period is ``T_mult`` times as long as the one before.
 

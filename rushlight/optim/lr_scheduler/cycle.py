@@ -41,9 +41,9 @@ class CyclicLR(_WithMomentum):
     """The rate goes from ``base_lr`` to ``max_lr`` in ``step_size_up`` batches and back in ``step_size_down``.
 
     ``mode``: "triangular"; "triangular2", whose amplitude halves each cycle; "exp_range", scaled by gamma ** batches.
-    ``scale_fn`` takes the mode's place; it gets the number of the cycle or of the batch, as ``scale_mode`` says ("cycle"
-    or "iterations"). With ``cycle_momentum`` the momentum goes from ``max_momentum`` to ``base_momentum`` and back.
-    Rates and momenta may be lists with one for each group.
+    ``scale_fn`` takes the mode's place; it gets the number of the cycle or of the batch, as ``scale_mode`` says
+    ("cycle" or "iterations"). With ``cycle_momentum`` the momentum goes from ``max_momentum`` to ``base_momentum`` and
+    back. Rates and momenta may be lists with one for each group.
 
     Raises ValueError for an unknown mode without scale_fn, and where the optimizer has no momentum to cycle.
 

@@ -1,0 +1,9 @@
+"""`torch.backends.opt_einsum`: the order of contractions in `einsum` by the package opt_einsum, which is not used."""
+
+enabled = False
+strategy = None
+
+
+def is_available() -> bool:
+    """Whether opt_einsum chooses the order: False."""
+    return False

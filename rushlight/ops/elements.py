@@ -1,0 +1,165 @@
+"""What operators on elements are built from: masks by arithmetic on bits, work in wider types or in pieces, checks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.record import primitive
+from ..core.tensor import Tensor, type_word
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+_SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on bits
+
+
+def widened(kernel):
+    """A kernel of several NumPy calls that works on 16-bit floats in float32, and rounds once at the end."""
+
+    def run(a, *rest):
+        d = a.dtype
+        if d.itemsize != 2 or d.kind in "iu":
+            return kernel(a, *rest)
+        rest = [b.astype(F32) if isinstance(b, np.ndarray) and b.dtype == d else b for b in rest]
+        return np.asarray(kernel(a.astype(F32), *rest)).astype(d)
+
+    run.__name__, run.__doc__, run.__module__ = (
+        kernel.__name__,
+        kernel.__doc__,
+        kernel.__module__,
+    )
+    return run
+
+
+def bits_of(d: np.dtype):
+    """The signed integer type as wide as `d`, or None."""
+    return _INTEGERS.get(d.itemsize) if d.kind in "fiu" else None
+
+
+_INTEGERS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+
+
+@primitive(public=False, name="zero_where", node="MaskedFillBackward0")
+def zero_where(input, mask, /):
+    """`input` with zeros where `mask` is true, also for infinities and nans.
+
+    np.where costs 8 ns an element on a mask without order, and clearing the bits 0.4 ns.
+    """
+    d = input.dtype
+    bits = bits_of(d)
+    if input.size < _SMALL or bits is None or mask.dtype.kind != "b" or input.shape != mask.shape:
+        return np.where(mask, d.type(0), input)
+    keep = mask.astype(bits)
+    keep -= 1
+    keep &= input.view(bits)
+    return keep.view(d)
+
+
+@zero_where.vjp("input")
+def _(g, mask):
+    return zero_where(g, mask)
+
+
+@primitive(public=False, name="zeros_of", differentiable=False)
+def zeros_of(input, /):
+    """Zeros of the shape and type of `input`."""
+    return np.zeros_like(input)
+
+
+def zero_rule(g):
+    """The gradient of a function that is flat almost everywhere."""
+    return zeros_of(g)
+
+
+def conjugate(t):
+    """The conjugate of a tensor of complex numbers or of a Python number; any other tensor itself."""
+    if not isinstance(t, Tensor):
+        return t.conjugate()
+    return t if t._array.dtype.kind != "c" else t.conj()
+
+
+# ---------------------------------------------------------------------------------------------- pieces
+
+CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 times faster than whole arrays at 7.3 million)
+
+
+def in_chunks(step, arrays, *rest):
+    """Call `step` on pieces of contiguous arrays of one shape."""
+    flat = [a.reshape(-1) for a in arrays]
+    for i in range(0, flat[0].size, CHUNK):
+        step(*[a[i : i + CHUNK] for a in flat], *rest)
+
+
+# ---------------------------------------------------------------------------------------------- checks
+
+
+def guard(op, check, *, operators=True):
+    """Call `check(tensors)` in the careful path of `op`, where bools, numbers and mixed types arrive, before its work."""
+
+    def guarded(careful):
+        def call(record, tensors, metadata, error):
+            check(tensors)
+            return careful(record, tensors, metadata, error)
+
+        return call
+
+    scope = op.record.scope
+    for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
+        scope[name] = guarded(scope[name])
+
+
+def tensors_only(op, *positions):
+    """Raise torch's TypeError for a number at one of `positions` (0, 1), when the function is called by its name."""
+    name = op.record.name
+
+    def check(tensors):
+        for i in positions:
+            if not isinstance(tensors[i], Tensor):
+                argument = ("input", "other")[i]
+                raise TypeError(
+                    f"{name}(): argument '{argument}' (position {i + 1}) must be Tensor, not {type(tensors[i]).__name__}"
+                )
+
+    guard(op, check, operators=False)
+
+
+def of_arrays(ufunc):
+    """`ufunc` for two arrays: a number makes it raise, so that the careful path can explain (see `tensors_only`)."""
+
+    def run(x, y):
+        if type(y) is not np.ndarray:
+            raise TypeError("a number where torch wants a tensor")
+        return ufunc(x, y)
+
+    return run
+
+
+def refuse_bool(op, one: str, both: str) -> None:
+    """Raise RuntimeError with torch's words when an operator meets bools."""
+    guard(op, lambda tensors: check_bool(tensors, one, both))
+
+
+def check_bool(tensors, one: str, both: str) -> None:
+    bools = [_is_bool(t) for t in tensors]
+    if any(bools):
+        raise RuntimeError(both if all(bools) else one)
+
+
+def _is_bool(t) -> bool:
+    return t._array.dtype.kind == "b" if isinstance(t, Tensor) else isinstance(t, bool)
+
+
+def not_implemented(word: str, d) -> NotImplementedError:
+    """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
+    return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")
+
+
+def for_types(kinds: str, word: str, kernel):
+    """`kernel`, with torch's error for arrays whose NumPy kind is not among `kinds` (bfloat16 is 'V')."""
+
+    def run(a, *rest):
+        if a.dtype.kind not in kinds:
+            raise not_implemented(word, a.dtype)
+        return kernel(a, *rest)
+
+    run.__name__, run.__doc__ = getattr(kernel, "__name__", word), kernel.__doc__
+    return run

@@ -1,0 +1,90 @@
+"""Process-wide settings of torch's top level. A setting that this build cannot honour raises rather than being ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .core import device as devices
+from .core.legacy_types import set_default_tensor_type, typename
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "compile",
+    "get_default_device",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "is_warn_always_enabled",
+    "set_default_device",
+    "set_default_tensor_type",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "typename",
+    "use_deterministic_algorithms",
+]
+
+
+class _Settings:
+    deterministic = False
+    warn_only = False
+    precision = "highest"
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Accepted: every operator here is deterministic for a given number of threads."""
+    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was last called with."""
+    return _Settings.deterministic
+
+
+def get_deterministic_debug_mode() -> int:
+    """0 (off), 1 (warn) or 2 (raise), from `use_deterministic_algorithms`."""
+    return 0 if not _Settings.deterministic else 1 if _Settings.warn_only else 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """Set `use_deterministic_algorithms` by number or name."""
+    level = {"default": 0, "warn": 1, "error": 2}.get(debug_mode, debug_mode)  # type: ignore[call-overload]
+    if level not in (0, 1, 2):
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(level > 0, warn_only=level == 1)
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Allow lower inner precision of float32 matrix products ('high', 'medium'). Products here are always 'highest'."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"Invalid float32 matmul precision: {precision}")
+    _Settings.precision = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was last called with."""
+    return _Settings.precision
+
+
+def get_default_device() -> devices.device:
+    """The device of new tensors: the CPU."""
+    return devices.CPU
+
+
+def set_default_device(device: Any) -> None:
+    """Set the device of new tensors; only the CPU (or None) exists."""
+    devices.check(device)
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Returns False: denormal numbers are never flushed here."""
+    return False
+
+
+def is_warn_always_enabled() -> bool:
+    """False: warnings follow Python's own filters."""
+    return False
+
+
+def compile(model: Any = None, **options: Any) -> Any:
+    """Not implemented yet: raises. A whole training step as one native call is what it will be."""
+    raise NotImplementedError("compile is not implemented yet: call the model itself")

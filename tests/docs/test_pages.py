@@ -1,0 +1,112 @@
+"""The Markdown pages are true: their Python blocks run as one script, and print what the `text` block below them shows."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MARK = "-- end of block --"
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+
+
+def blocks(page):
+    """(language, index of the opening fence, index of the closing fence) of each fenced block, in order."""
+    fence = None
+    for i, line in enumerate(page.read_text().splitlines()):
+        if not line.startswith("```"):
+            continue
+        if fence is None:
+            fence = line[3:].strip(), i
+        else:
+            yield *fence, i
+            fence = None
+    assert fence is None, f"{page.name}: the block at line {fence[1] + 1} is not closed"
+
+
+def script(page):
+    """The page's Python blocks as one program in which every line has the number it has on the page."""
+    lines = page.read_text().splitlines()
+    program = [""] * len(lines)
+    for language, start, end in blocks(page):
+        if language == "python":
+            program[start + 1 : end] = lines[start + 1 : end]
+            program[end] = f"print({MARK!r})"
+    return "\n".join(program) + "\n"
+
+
+def expected(page):
+    """For each Python block the text that it should print; None where the page does not say."""
+    lines = page.read_text().splitlines()
+    found, after = [], None
+    for language, start, end in blocks(page):
+        if language == "python":
+            found.append(None)
+            after = end
+        elif language == "text" and after is not None and not "".join(lines[after + 1 : start]).strip():
+            found[-1] = "\n".join(lines[start + 1 : end])
+    return found
+
+
+def run(page, folder):
+    """The output of each Python block of the page, run as `rushlight run` runs a script, with warnings as errors."""
+    path = folder / page.with_suffix(".py").name
+    path.write_text(script(page))
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
+    command = [sys.executable, "-m", "rushlight", "run", str(path)]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [part.strip("\n") for part in done.stdout.split(MARK + "\n")[:-1]]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if "```python" in p.read_text()], ids=lambda p: p.name)
+def test_python_blocks(page, tmp_path):
+    printed = run(page, tmp_path)
+    assert len(printed) == len(expected(page))
+    for says, prints in zip(expected(page), printed, strict=True):
+        assert says is None or prints == says
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links(page):
+    """Every relative link and picture leads to a file."""
+    for target in re.findall(r"\]\(([^)#\s]+)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which does not exist"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_named_files(page):
+    """Every path below `rushlight/`, `tests/`, `benchmarks/`, `examples/` or `docs/` that a page names exists."""
+    for path in re.findall(r"`((?:rushlight|tests|benchmarks|examples|docs)/[\w./-]*)`", page.read_text()):
+        assert (ROOT / path).exists(), f"{page.name} names {path}, which does not exist"
+
+
+def _section(title):
+    """The text of README's section `title`."""
+    return (ROOT / "README.md").read_text().split(f"## {title}\n")[1].split("\n## ")[0]
+
+
+def _missing(name):
+    """Whether the torch name `name` leads nowhere, under the alias."""
+    command = f"import {name.split('.')[0]}; {name}"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "rushlight/compat/path"), str(ROOT)])}
+    done = subprocess.run([sys.executable, "-c", command], env=environment, capture_output=True, text=True)
+    return done.returncode != 0 and "AttributeError" in done.stderr
+
+
+def test_what_does_not_work_yet():
+    """README's list is neither too long: a name on it that has come into being must leave it."""
+    names = re.findall(r"`((?:torch|torchvision)\.[\w.]+)`", _section("What does not work yet"))
+    assert names
+    assert [name for name in names if not _missing(name)] == []
+
+
+def test_set_up_commands():
+    """What CI runs is what a newcomer reads: README's first two shell blocks set up, train, and run the tests."""
+    first, second = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[:2]
+    assert first.split("\n")[-2] == "rushlight run examples/digits.py"
+    assert second.split("\n")[-2] == "pytest"
