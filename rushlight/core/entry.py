@@ -163,6 +163,8 @@ class Saved:
         stem = n.removesuffix("_shape").removesuffix("_dtype")
         if n in self.arrays or stem in self.arrays or n in self.record.signature.metadata or n[:3] == "out":
             return
+        if n in self.record.extras:
+            return
         raise TypeError(f"the gradient rule of {self.record.name!r} asks for {n!r}, which is no parameter of it")
 
     def expression(self, n: str) -> str:
@@ -198,7 +200,9 @@ class Saved:
         if self.names:
             lines.append(f"    ({''.join('s_' + x + ', ' for x in self.names)}) = node.saved")
         for x in self.names:
-            if x[:3] == "out" and x not in self.arrays:
+            if x in self.record.extras:
+                lines.append(f"    s_{x} = wrap_extra(s_{x})")
+            elif x[:3] == "out" and x not in self.arrays:
                 lines.append(f"    s_{x} = relink(node, s_{x}, {x!r})")
         if None in self.record.rules:
             args = self._arguments(None)
@@ -234,14 +238,15 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
         "saved": "".join(saved.expression(n) + ", " for n in saved.names),
         "storage": "node.storage = None",
     }
+    unpack = f"    r, {', '.join(record.extras)} = r\n" if record.extras else ""
     if record.outputs is not None:
         return _MANY.format(**fields)
     own = _VIEW.format(**fields) if record.view else _OWN
     if not record.differentiable:
-        return _WRAP + own + _NO_NODE
+        return unpack + _WRAP + own + _NO_NODE
     if saved.saves_out():
         fields["storage"] = "node.storage = result._storage = s = new(Storage)\n        s.root = r"
-    return _WRAP + own + _NODE.format(**fields) + _PLAIN
+    return unpack + _WRAP + own + _NODE.format(**fields) + _PLAIN
 
 
 # ---------------------------------------------------------------------------------------------- the heads
@@ -487,7 +492,7 @@ def build(record: Any) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
         storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, watch_view=slow.watch_view,
-        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, no_rule=slow.no_rule,
+        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
     function.record, function.vjp, function.override = record, record.vjp, record.override

@@ -95,21 +95,25 @@ def _binary_method(record: Any) -> Any:
     return method
 
 
-def accept_inplace(self: Tensor, *others: Tensor) -> State | None:
-    """The thread's state if a write of `others`, all floats of one type and shape, needs no checks and no history.
+def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = None) -> State | None:
+    """The thread's state if a write from `x` and `y`, floats of the same type and shape, needs no checks and no history.
 
     The write counts as made: the caller does it at once. None means that `write` has to look closer.
     """
     state = thread.state
     level = state.level
     a = self._array
-    d, shape = a.dtype, a.shape
+    d = a.dtype
     if level < 0 or level > 1 or (level and self._edge is not None) or (d is not F32 and d is not F64) or 0 in a.strides:
         return None
-    for t in others:
-        b = t._array
-        if b.dtype is not d or b.shape != shape or (level and t._edge is not None):
+    if x is not None:
+        b = x._array
+        if b.dtype is not d or b.shape != a.shape or (level and x._edge is not None):
             return None
+        if y is not None:
+            b = y._array
+            if b.dtype is not d or b.shape != a.shape or (level and y._edge is not None):
+                return None
     s = self._storage or storage_of(self)
     if s.inference:
         return None

@@ -37,7 +37,8 @@ class Record:
     name: the public name; kernel: on raw arrays; arrays, metadata: the parameter names; rules: gradient rules by array
     name, or one joint rule under None; promote: how array inputs of different types are brought together; view: the
     result shares memory with the first input; outputs: None for one result, or the number of differentiable results
-    (-1: a tuple of unknown length).
+    (-1: a tuple of unknown length); extras: names of arrays that the kernel returns behind its one result for backward's
+    use only: rules receive them by these names, as tensors without history.
     """
 
     def __init__(self, name: str, kernel: Callable, **options: Any):
@@ -54,6 +55,7 @@ class Record:
         self.differentiable: bool = options.get("differentiable", True)
         self.inplace: bool = options.get("inplace", False)
         self.out: bool = options.get("out", False)
+        self.extras: tuple[str, ...] = options.get("extras", ())
         self.returns: Any = options.get("returns")  # a named tuple class for several results
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.rules: dict[str | None, Callable] = options.get("rules") or {}

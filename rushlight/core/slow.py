@@ -209,6 +209,11 @@ def relink(node: Any, saved: Any, name: str) -> Any:
     return t
 
 
+def wrap_extra(array: np.ndarray) -> Tensor:
+    """The tensor of an array that a kernel returned for backward's use only."""
+    return wrap(np.asarray(array))
+
+
 def no_rule(record: Any, array: str) -> Any:
     raise NotImplementedError(f"the derivative of '{record.name}' with respect to '{array}' is not implemented")
 

@@ -18,7 +18,7 @@ from ..core.record import OPS, binary, composite, primitive, publish, unary
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .comparison import select, where
-from .elements import F32, F64, bits_of, widened, zero_where, zeros_of
+from .elements import F32, F64, ONE32, ONE64, bits_of, widened, zero_where, zeros_of
 from .reduction import vector_norm
 from .special import erf_of, sigmoid_of
 
@@ -55,7 +55,12 @@ def _(g, input, mask, needs):
 # ---------------------------------------------------------------------------------------------- rectifiers
 
 
+_ZERO32 = np.zeros((), F32)
+
+
 def _rectify(x):
+    if x.dtype is F32:
+        return np.maximum(x, _ZERO32)
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     if x.dtype.kind == "c":
@@ -66,7 +71,7 @@ def _rectify(x):
 def _where_positive(g, y):
     """g where y > 0 (or nan), 0 elsewhere."""
     bits = bits_of(g.dtype)
-    drop = np.less_equal(y, 0)
+    drop = np.less_equal(y, _ZERO32 if y.dtype is F32 else 0)
     if g.size < 1024 or bits is None or g.shape != y.shape:
         return np.where(drop, g.dtype.type(0), g)
     keep = drop.astype(bits)
@@ -336,12 +341,17 @@ def selu_(input):
 # ---------------------------------------------------------------------------------------------- smooth units
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+_ROOT_HALF32, _HALF32 = np.array(_ROOT_HALF, F32), np.array(0.5, F32)
 _TANH_A, _TANH_B = math.sqrt(2 / math.pi), 0.044715
 
 
 def _normal_cdf(x):
-    r = np.asarray(erf_of(x * x.dtype.type(_ROOT_HALF)))
-    return (r + 1) * 0.5 if not r.ndim else np.multiply(np.add(r, 1, r), 0.5, r)
+    d = x.dtype
+    r = erf_of(np.multiply(x, _ROOT_HALF32 if d is F32 else _ROOT_HALF))
+    if not x.ndim:
+        return (r + 1) * d.type(0.5)
+    np.add(r, ONE32 if d is F32 else ONE64, r)
+    return np.multiply(r, _HALF32 if d is F32 else 0.5, r)
 
 
 def _tanh_inside(x):
@@ -664,10 +674,7 @@ def _check_softmax(x, dim, word):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
-@widened
 def _softmax_of(x, dim):
-    if not x.size:
-        return x.copy()
     r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
     np.exp(r, r)
     r /= np.add.reduce(r, dim, None, None, True)
@@ -679,9 +686,12 @@ def _softmax(input, /, dim, dtype):
     if dtype is not None:
         input = input.astype(dtype.numpy, copy=False)
     d = input.dtype
-    if (d is not F32 and d is not F64) or not -input.ndim <= dim < input.ndim:
-        _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
-    return _softmax_of(input, dim) if input.ndim else np.ones_like(input)
+    if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
+        return _softmax_of(input, dim)
+    _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
+    if not input.ndim:
+        return np.ones_like(input)
+    return widened(_softmax_of)(input, dim) if input.size else input.copy()
 
 
 @_softmax.vjp
@@ -693,9 +703,10 @@ def _(g, out, dim):
 def _softmax_backward(grad, output, /, dim):
     if not grad.ndim:
         return np.zeros_like(grad)
-    return widened(_softmax_slope)(grad, output, dim)
+    return _softmax_slope(grad, output, dim)
 
 
+@widened
 def _softmax_slope(g, y, dim):
     r = g * y
     r -= y * np.add.reduce(r, dim, None, None, True)
@@ -711,10 +722,7 @@ def _(g, grad, output, dim, needs):
     return first, g * (grad - (grad * output).sum(dim, keepdim=True)) - inner * grad
 
 
-@widened
 def _log_softmax_of(x, dim):
-    if not x.size:
-        return x.copy()
     r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
     r -= np.log(np.add.reduce(np.exp(r), dim, None, None, True))
     return r
@@ -725,9 +733,12 @@ def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
         input = input.astype(dtype.numpy, copy=False)
     d = input.dtype
-    if (d is not F32 and d is not F64) or not -input.ndim <= dim < input.ndim:
-        _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
-    return _log_softmax_of(input, dim) if input.ndim else np.zeros_like(input)
+    if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
+        return _log_softmax_of(input, dim)
+    _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
+    if not input.ndim:
+        return np.zeros_like(input)
+    return widened(_log_softmax_of)(input, dim) if input.size else input.copy()
 
 
 @_log_softmax.vjp
@@ -739,9 +750,10 @@ def _(g, out, dim):
 def _log_softmax_backward(grad, output, /, dim):
     if not grad.ndim:
         return np.zeros_like(grad)
-    return widened(_log_softmax_slope)(grad, output, dim)
+    return _log_softmax_slope(grad, output, dim)
 
 
+@widened
 def _log_softmax_slope(g, y, dim):
     r = np.exp(y)
     r *= np.add.reduce(g, dim, None, None, True)

@@ -88,7 +88,7 @@ _adaptive_avg_2d = _adaptive_avg_operator("adaptive_avg_pool2d", "AdaptiveAvgPoo
 _adaptive_avg_3d = _adaptive_avg_operator("adaptive_avg_pool3d", "AdaptiveAvgPool3DBackward0")
 
 
-def _output_size(name, n, input, output_size):
+def _output_size(name, n, input, output_size, first=None):
     """The size of the result, with None standing for the input's, or torch's error."""
     if not isinstance(input, Tensor):
         raise argument_type(name, "input", 1, input)
@@ -98,7 +98,7 @@ def _output_size(name, n, input, output_size):
             raise RuntimeError(f"{name}: output_size must be {n}")
         output_size = tuple(s if o is None else o for s, o in zip(shape[-n:], output_size, strict=False))
     out = shape[-n:] if output_size is None else numbers(name, "output_size", 2, output_size, n)
-    for i in range(max(1, len(shape) - n), len(shape)):
+    for i in range(first or max(1, len(shape) - n), len(shape)):
         if not shape[i]:
             raise RuntimeError(
                 f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} "
@@ -163,6 +163,8 @@ def scatter_places(input, indices, /, sizes):
     n = len(sizes)
     lead = input.shape[: input.ndim - n]
     out = np.zeros((prod(lead), prod(sizes)), input.dtype)
+    if not input.size:
+        return out.reshape(*lead, *sizes)
     rows = np.arange(len(out))[:, None]
     np.add.at(out, (rows, indices.reshape(len(out), -1)), input.reshape(len(out), -1))
     return out.reshape(*lead, *sizes)
@@ -229,7 +231,7 @@ _adaptive_max_3d = _adaptive_max_operator("adaptive_max_pool3d", "AdaptiveMaxPoo
 
 
 def _adaptive_max(name, n, input, output_size, return_indices):
-    out = _output_size(name, n, input, output_size)
+    out = _output_size(name, n, input, output_size, first=1)
     if input._array.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(input._array.shape)}")
     y, at = (_adaptive_max_3d if n == 3 else _adaptive_max_2d)(input, out)
@@ -375,8 +377,9 @@ def fractional_max_kernel(input, samples, /, kernel, size):
     at = np.empty(y.shape, np.int64)
     for b, c in places(range(x.shape[0]), range(x.shape[1])):
         windows = []
-        for i in range(n):  # the last sample belongs to the first axis
-            starts = _fractional_starts(float(samples[b, c, n - 1 - i]), sizes[i], size[i], kernel[i])
+        for i in range(n):  # torch takes the samples of images from the last axis on, those of volumes from the first
+            sample = samples[b, c, 1 - i if n == 2 else i]
+            starts = _fractional_starts(float(sample), sizes[i], size[i], kernel[i])
             windows.append([(s, s + kernel[i]) for s in starts])
         y[b, c], at[b, c] = _maxima(x[b, c], windows, sizes)
     return (y, at) if input.ndim == n + 2 else (y[0], at[0])

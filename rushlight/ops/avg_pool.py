@@ -143,6 +143,9 @@ def _check_avg(name, n, shape, kernel_size, stride, padding, ceil_mode, divisor_
 def _avg_pool(name, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     if not isinstance(input, Tensor):
         raise argument_type(name, "input", 1, input)
+    ndim = input._array.ndim
+    if ndim <= n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got -{n + 1})")
     key = ("avg", n, input._array.shape, kernel_size, stride, padding, ceil_mode, divisor_override)
     steps = remembered(key, _check_avg, name, n, *key[2:])
     return (avg_pool_3d if n == 3 else avg_pool_2d)(input, *steps, ceil_mode, count_include_pad, divisor_override)

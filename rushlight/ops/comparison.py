@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
-from ..core.inplace import write
+from ..core.inplace import accept_inplace, write
 from ..core.record import binary, composite, primitive, publish, unary
 from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, type_word, wrap
@@ -398,8 +398,23 @@ def _clamp_call(input, min, max):
     return _clamp_tensor, tuple(None if v is None else next(cast) for v in (input, min, max))
 
 
+_NUMBERS = {int, float, type(None)}
+
+
+def _limit_into(a, low, high):
+    if low is not None:
+        np.maximum(a, low, out=a)
+    if high is not None:
+        np.minimum(a, high, out=a)
+
+
 def clamp_(self, min=None, max=None):
     """Move each element to the nearer limit, in place."""
+    if type(min) in _NUMBERS and type(max) in _NUMBERS and (min is not None or max is not None):
+        state = accept_inplace(self)
+        if state is not None:
+            state.run(_limit_into, self._array, min, max)
+            return self
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return write(_clamp_tensor.record, self, (min, max), ())
     if self.dtype.category < 2 and (isinstance(min, float) or isinstance(max, float)):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core import device as devices
-from ..core.inplace import check_writable, set_history
+from ..core.inplace import accept_inplace, check_writable, set_history
 from ..core.legacy_types import construct
 from ..core.mode import thread
 from ..core.node import Node
@@ -46,7 +46,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     >>> tensor([[1, 2], [3, 4]]).shape
     torch.Size([2, 2])
     """
-    devices.check(device)
+    if device is not None:
+        devices.check(device)
     if isinstance(data, Tensor):
         import warnings
 
@@ -58,8 +59,29 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     return _finish(array_from(data, dtype), requires_grad)
 
 
+_NUMBERS = (float, int, bool)
+
+
+def _flat_numbers(data: list, dtype: Any) -> np.ndarray | None:
+    """An array of a list of Python numbers of one type; None where a closer look is needed."""
+    kind = type(data[0])
+    for v in data:
+        if type(v) is not kind:
+            return None
+    if dtype is None:
+        try:
+            return np.array(data, dtypes.get_default_dtype().numpy if kind is float else np.int64 if kind is int else np.bool_)
+        except OverflowError:
+            return None
+    return None
+
+
 def array_from(data: Any, dtype: Any = None) -> np.ndarray:
     """A fresh array of the values in `data`, of `dtype` or the type that torch infers."""
+    if type(data) is list and data and type(data[0]) in _NUMBERS:
+        quick = _flat_numbers(data, dtype)
+        if quick is not None:
+            return quick
     if isinstance(data, Tensor):
         a = data._array
         return np.array(a, _numpy_type(dtype, data.dtype), order="C")
@@ -346,6 +368,8 @@ def _number(v: Any) -> Any:
 @composite()
 def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The numbers start, start + step, ... below `end`."""
+    if type(start) is int and end is None and step == 1 and start >= 0 and dtype is None and out is device is None:
+        return _finish(np.arange(start), requires_grad)
     devices.check(device)
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
@@ -687,6 +711,9 @@ def fill_(self, value):
 @composite(method=True)
 def zero_(self):
     """Overwrite every element with zero."""
+    if accept_inplace(self) is not None:
+        self._array.fill(0)
+        return self
     return _write_values(self, 0, (), lambda: _node(_zero, (self._edge,)))
 
 

@@ -65,26 +65,25 @@ def check_not_empty(name, a, dim):
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
-def _place(arg, a, dim):
-    """Where `arg` (np.argmax or np.argmin) finds its element along `dim`, with the dimension kept."""
-    return arg(a, dim, keepdims=True)
+def _along(name, ufunc, arg):
+    reduce = ufunc.reduce
 
-
-def _along(name, arg):
     def kernel(input, dim, keepdim):
         d = wrap_dim(dim, input.ndim)
         if not input.ndim:
             return input.copy(), np.zeros((), I64)
         check_not_empty(name, input, d)
-        if input.dtype.kind == "c":
-            raise RuntimeError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
-        index = arg(input, d, keepdims=True)
-        return picked(input, index, d, keepdim)
+        if input.dtype.kind in "cV":
+            if input.dtype.kind == "c":
+                raise RuntimeError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
+            return picked(input, arg(input.astype(np.float32), d, None, keepdims=True), d, keepdim)
+        return reduce(input, d, None, None, keepdim), arg(input, d, None, keepdims=keepdim)
 
     return kernel
 
 
-_max_kernel, _min_kernel = _along("max", np.argmax), _along("min", np.argmin)
+_max_kernel = _along("max", np.maximum, np.ndarray.argmax)
+_min_kernel = _along("min", np.minimum, np.ndarray.argmin)
 
 
 @primitive(

@@ -27,14 +27,48 @@ _FULL = slice(None)
 
 
 def _getitem(self, index):
-    if type(index) is int:
+    kind = type(index)
+    if kind is int:
         a = self._array
         if a.ndim and -len(a) <= index < len(a):
             return _last_is_select(self, (index, ...))
+    elif kind is tuple or kind is slice:
+        plain, op = _basic(index if kind is tuple else (index,))
+        if plain is not None:
+            try:
+                return op(self, plain)
+            except IndexError:
+                pass  # explained below in torch's words
+    elif kind is Tensor and index._array.ndim:
+        d = index._array.dtype
+        if d == np.int64 or (d == np.bool_ and index._array.shape == self._array.shape):
+            return _index(self, index)
     basic, advanced, kind = _parse(self, index)
     if basic is not None:
         self = kind(self, basic)
     return _index(self, *advanced) if advanced else self
+
+
+def _basic(index: tuple) -> tuple:
+    """(NumPy index with an Ellipsis, view operator) of an index of ints, slices, None and Ellipsis; else (None, None)."""
+    op, rest = _whole, (...,)
+    for i in index:
+        kind = type(i)
+        if kind is int:
+            op = _last_is_select
+        elif kind is slice:
+            step = i.step
+            if step is not None and (type(step) is not int or step <= 0):
+                return None, None
+            if step is not None or i.start is not None or i.stop is not None:
+                op = part
+        elif i is None:
+            op = _last_is_new
+        elif i is Ellipsis:
+            rest = ()
+        else:
+            return None, None
+    return index + rest, op
 
 
 def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
@@ -174,6 +208,11 @@ def _where(indices: tuple) -> tuple:
 @primitive(name="index", public=False)
 def _index(*tensors):
     """The elements at index arrays, which are broadcast together; None leaves a dimension whole."""
+    if len(tensors) == 2 and tensors[1].dtype.kind == "i" and tensors[0].ndim:
+        try:
+            return tensors[0].take(tensors[1], 0)
+        except IndexError:
+            pass  # explained below
     input, indices = tensors[0], _where(tensors[1:])
     try:
         out = input[indices]
@@ -186,6 +225,8 @@ def _index_error(input: np.ndarray, indices: tuple) -> Exception:
     arrays = [(d, i) for d, i in enumerate(indices) if isinstance(i, np.ndarray)]
     for d, i in arrays:
         n = input.shape[d]
+        if i.dtype.kind == "b":
+            continue
         bad = i[(i < -n) | (i >= n)]
         if bad.size:
             return IndexError(f"index {bad.flat[0]} is out of bounds for dimension {d} with size {n}")
@@ -214,7 +255,9 @@ def _(g, tensors):
 
 def add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
     """out[where] += values with repeated places added up. Fast for one index along the first dimension."""
-    if len(where) == 1 and out.ndim >= 1 and where[0].size and out.dtype.kind == "f" and out.shape[0]:
+    if len(where) == 1 and where[0].dtype.kind == "b":
+        out[where] += values
+    elif len(where) == 1 and out.ndim >= 1 and where[0].size and out.dtype.kind == "f" and out.shape[0]:
         _add_rows(out, where[0].reshape(-1), values.reshape(where[0].size, *out.shape[1:]))
     else:
         np.add.at(out, where, values)

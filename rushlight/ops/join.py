@@ -6,6 +6,7 @@ import numpy as np
 
 from ..core.record import composite, primitive
 from ..core.size import shape_from, wrap_dim, wrap_dims
+from ..core.slow import write_out
 from ..core.tensor import Tensor
 from .parts import slice_
 from .view import _expand, _view, flatten, reshape
@@ -15,6 +16,13 @@ from .view import _expand, _view, flatten, reshape
 
 @primitive(name="cat", public=False, promote="same")
 def _cat(*tensors, dim):
+    try:
+        return np.concatenate(tensors, dim)
+    except Exception:  # a mistake, or torch's special case: empty 1-D tensors are left out
+        return _cat_slowly(tensors, dim)
+
+
+def _cat_slowly(tensors, dim):
     arrays = [a for a in tensors if a.shape != (0,)] or list(tensors[:1])
     first = arrays[0]
     if not all(a.ndim for a in tensors):
@@ -53,13 +61,17 @@ def _sequence(name: str, tensors) -> tuple:
     return tensors
 
 
-@composite(out=True, aliases=("concat", "concatenate"))
-def cat(tensors, dim=0, *, axis=None):
+@composite(aliases=("concat", "concatenate"))
+def cat(tensors, dim=0, *, axis=None, out=None):
     """The tensors one after another along the existing dimension `dim`."""
-    tensors = _sequence("cat", tensors)
-    if not tensors:
-        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    return _cat(*tensors, dim=dim if axis is None else axis)
+    if axis is not None:
+        dim = axis
+    if type(tensors) not in (list, tuple) or not tensors:
+        tensors = _sequence("cat", tensors)
+        if not tensors:
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    result = _cat(*tensors, dim=dim)
+    return result if out is None else write_out("cat", tensors, result, out)
 
 
 @primitive(name="stack", public=False, promote="same")
@@ -70,8 +82,10 @@ def _stack(*tensors, dim):
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
             )
-    d = wrap_dim(dim, len(first) + 1)
-    return np.stack(tensors, d)
+    if dim == 0:
+        return np.concatenate([a[None] for a in tensors])
+    place = (slice(None),) * wrap_dim(dim, len(first) + 1) + (None,)
+    return np.concatenate([a[place] for a in tensors], len(place) - 1)
 
 
 @_stack.vjp
@@ -79,13 +93,15 @@ def _(g, tensors, dim):
     return g.unbind(dim)
 
 
-@composite(out=True)
-def stack(tensors, dim=0):
+@composite()
+def stack(tensors, dim=0, *, out=None):
     """The tensors, all of one shape, along a new dimension `dim`."""
-    tensors = _sequence("stack", tensors)
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
-    return _stack(*tensors, dim=dim)
+    if type(tensors) not in (list, tuple) or not tensors:
+        tensors = _sequence("stack", tensors)
+        if not tensors:
+            raise RuntimeError("stack expects a non-empty TensorList")
+    result = _stack(*tensors, dim=dim)
+    return result if out is None else write_out("stack", tensors, result, out)
 
 
 def _at_least(n: int):

@@ -16,6 +16,9 @@ from ..core.storage import storage_of
 from ..core.tensor import Tensor
 
 
+_add_reduce = np.add.reduce
+
+
 def _wide(a: np.ndarray) -> np.ndarray:
     return a.astype(np.float32) if a.dtype.itemsize == 2 else a
 
@@ -23,14 +26,17 @@ def _wide(a: np.ndarray) -> np.ndarray:
 def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(x - mean, mean, variance) over `axes`, dimensions kept."""
     n = prod([x.shape[a] for a in axes])
-    mean = np.add.reduce(x, axes, keepdims=True) / x.dtype.type(n)
+    mean = _add_reduce(x, axes, None, None, True)
+    mean /= n
     d = x - mean
-    var = np.add.reduce(d * d, axes, keepdims=True) / x.dtype.type(n)
+    var = _add_reduce(d * d, axes, None, None, True)
+    var /= n
     return d, mean, var
 
 
 def _inverse_root(var: np.ndarray, eps: float) -> np.ndarray:
-    return var.dtype.type(1) / np.sqrt(var + var.dtype.type(eps))
+    root = np.sqrt(var + eps)
+    return np.true_divide(1.0, root, root)
 
 
 def _statistics(x: Tensor, axes: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
@@ -48,7 +54,7 @@ def _input_gradient(gy: Tensor, xhat: Tensor, rstd: Tensor, axes: tuple[int, ...
 # ---------------------------------------------------------------------------------------------- layer norm
 
 
-@primitive(public=False, name="native_layer_norm", outputs=1, node="NativeLayerNormBackward0")
+@primitive(public=False, name="native_layer_norm", extras=("mean", "rstd"), node="NativeLayerNormBackward0")
 def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5):
     k = len(normalized_shape)
     if not k or input.shape[input.ndim - k :] != normalized_shape:
@@ -65,20 +71,20 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
     axes = tuple(range(input.ndim - k, input.ndim))
     d, mean, var = _moments(_wide(input), axes)
     rstd = _inverse_root(var, eps)
-    out = np.multiply(d, rstd, out=d)
+    d *= rstd
     if weight is not None:
-        out = np.multiply(out, weight, out=out)
+        d *= weight
     if bias is not None:
-        out = np.add(out, bias, out=out)
-    return out.astype(input.dtype, copy=False), mean, rstd
+        d += bias
+    return d if d.dtype is input.dtype else d.astype(input.dtype), mean, rstd
 
 
 @_layer_norm.vjp
-def _(g, input, weight, bias_shape, out1, out2, normalized_shape, eps, needs):
-    g = g[0]
+def _(g, input, weight, mean, rstd, normalized_shape, eps, needs):
     k, n = len(normalized_shape), input._array.ndim
     axes, lead = tuple(range(n - k, n)), tuple(range(n - k))
-    mean, rstd = _statistics(input, axes, eps) if thread.state.grad else (out1, out2)
+    if thread.state.grad:
+        mean, rstd = _statistics(input, axes, eps)
     xhat = (input - mean) * rstd
     gx = gw = gb = None
     if needs[0]:
@@ -94,7 +100,7 @@ def _(g, input, weight, bias_shape, out1, out2, normalized_shape, eps, needs):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
     """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions. Shape: (*, normalized_shape)."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-    return _layer_norm(input, weight, bias, shape, eps)[0]
+    return _layer_norm(input, weight, bias, shape, eps)
 
 
 @composite()
@@ -207,7 +213,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 # ---------------------------------------------------------------------------------------------- groups
 
 
-@primitive(public=False, name="native_group_norm", outputs=1, node="NativeGroupNormBackward0")
+@primitive(public=False, name="native_group_norm", extras=("mean", "rstd"), node="NativeGroupNormBackward0")
 def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
     n, c = input.shape[:2]
     if num_groups <= 0 or c % num_groups:
@@ -221,7 +227,7 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(p.shape)} and input of shape {list(input.shape)}"
             )
-    rows = _wide(input).reshape(n, num_groups, -1)
+    rows = _wide(input).reshape(n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:]))
     d, mean, var = _moments(rows, (2,))
     rstd = _inverse_root(var, eps)
     out = np.multiply(d, rstd, out=d).reshape(input.shape)
@@ -233,12 +239,12 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
 
 
 @_group_norm.vjp
-def _(g, input, weight, out1, out2, num_groups, eps, needs):
-    g = g[0]
+def _(g, input, weight, mean, rstd, num_groups, eps, needs):
     shape = input._array.shape
     axes = _channel_axes(len(shape))
     rows = input.reshape(shape[0], num_groups, -1)
-    mean, rstd = _statistics(rows, (2,), eps) if thread.state.grad else (out1, out2)
+    if thread.state.grad:
+        mean, rstd = _statistics(rows, (2,), eps)
     xhat = (rows - mean) * rstd
     gx = gw = gb = None
     if needs[0]:
@@ -256,7 +262,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
     """(x - mean) / sqrt(var + eps) weight + bias over groups of channels. Shape: (N, C, *), weight and bias (C)."""
     if input._array.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}")
-    return _group_norm(input, weight, bias, num_groups, eps)[0]
+    return _group_norm(input, weight, bias, num_groups, eps)
 
 
 @composite()

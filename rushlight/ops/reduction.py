@@ -47,7 +47,11 @@ def axis_tuple(dim, ndim) -> tuple[int, ...]:
 
 def count_of(shape, dim) -> int:
     """How many elements each result of a reduction over `dim` is made of."""
-    return math.prod(shape[d] for d in axis_tuple(dim, len(shape)))
+    if dim is None:
+        return math.prod(shape)
+    if type(dim) is int and -len(shape) <= dim < len(shape):
+        return shape[dim]
+    return math.prod([shape[d] for d in axis_tuple(dim, len(shape))])
 
 
 def accept_numpy(dim, keepdim, axis, keepdims):
@@ -355,9 +359,10 @@ def _variance(a, axis, correction, keepdims):
     if a.dtype.kind not in "fcV":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     n = a.size if axis is None else count_of(a.shape, axis)
-    centred = a - np.add.reduce(a, axis, None, None, True) / a.dtype.type(n or np.nan)
+    centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
-    return np.add.reduce(squares, axis, None, None, keepdims) / squares.dtype.type(max(n - correction, 0))
+    free = n - correction
+    return np.add.reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0))
 
 
 def _variance_rule(g, x, dim, correction, keepdim):

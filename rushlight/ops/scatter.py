@@ -17,7 +17,9 @@ from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .index import add_at
 
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _FULL = slice(None)
+_minimum, _maximum = np.minimum.reduce, np.maximum.reduce
 
 
 def _word(a: np.ndarray) -> str:
@@ -192,9 +194,11 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
     if index.dtype != np.int64 and index.dtype != np.int32:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     n = shape[d] if shape else 1
-    if index.size and (index.min() < 0 or index.max() >= n):
+    if index.size and (_minimum(index, None) < 0 or _maximum(index, None) >= n):
         bad = index[(index < 0) | (index >= n)].flat[0]
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
+    if index.ndim == 2:
+        return (np.arange(index.shape[0])[:, None], index) if d else (index, np.arange(index.shape[1]))
     places = [np.arange(k).reshape((1,) * i + (-1,) + (1,) * (index.ndim - i - 1)) for i, k in enumerate(index.shape)]
     if index.ndim:
         places[d] = index
@@ -227,10 +231,13 @@ def _(g, input_shape, index, dim):
     return _scatter_add(g.new_zeros(input_shape), index, g, dim)
 
 
-@composite(method=True, out=True)
-def gather(input, dim, index, *, sparse_grad=False):
+@composite(method=True)
+def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
-    return _gather(input, index, dim)
+    result = _gather(input, index, dim)
+    if out is not None and out.dtype is not result.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead")
+    return result if out is None else write_out("gather", (input,), result, out)
 
 
 def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
@@ -461,6 +468,18 @@ def _(g, mask):
     return (g * mask).sum()
 
 
+@primitive(name="masked_fill.number", public=False, node="MaskedFillBackward0")
+def _masked_fill_number(input, mask, /, value):
+    if mask.dtype != np.bool_:
+        _check_mask("masked_fill_", mask)
+    return np.where(mask, value, input)
+
+
+@_masked_fill_number.vjp("input")
+def _(g, mask):
+    return _masked_fill_number(g, mask, 0.0)
+
+
 def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
     if not isinstance(value, Tensor):
         d = x.dtype
@@ -474,8 +493,21 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
     return (mask, value), ()
 
 
-_twins("masked_fill", _masked_fill, lambda x, mask, value: _mask_value(x, mask, value),
-       "The input with `value` where `mask` is True.")  # fmt: skip
+@composite(method=True)
+def masked_fill(input, mask, value, *, out=None):
+    """The input with `value`, a number or a 0-d tensor, where `mask` is True."""
+    if out is None and type(value) is float and (input._array.dtype is _F32 or input._array.dtype is _F64):
+        return _masked_fill_number(input, mask, value)
+    (mask, value), _ = _mask_value(input, mask, value)
+    result = _masked_fill(input, mask, value)
+    return result if out is None else write_out("masked_fill", (input,), result, out)
+
+
+@composite(method=True, function=False)
+def masked_fill_(self, mask, value):
+    """In-place `masked_fill`."""
+    arrays, metadata = _mask_value(self, mask, value)
+    return write(_masked_fill.record, self, arrays, metadata)
 
 
 @primitive(name="masked_select", public=False)

@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 from . import special_tables as tables
 from .comparison import where
 from .elementary import exp2, expm1, log1p, round
-from .elements import F32, F64, conjugate, in_chunks, widened, zero_where
+from .elements import F32, F64, ONE32, ONE64, conjugate, in_chunks, widened, zero_where
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -65,19 +65,24 @@ def chebyshev(t, coefficients):
 # ---------------------------------------------------------------------------------------------- sigmoid
 
 
-@widened
 def sigmoid_of(x):
     """1 / (1 + exp(-x)) of an array."""
+    d = x.dtype
+    if not x.ndim or (d is not F32 and d is not F64):
+        return _sigmoid_of_any(x)
     r = np.negative(x)
-    if not x.ndim:
-        return 1 / (1 + np.exp(r))
     np.exp(r, r)
-    r += 1
-    return np.true_divide(1, r, r)
+    np.add(r, ONE32 if d is F32 else ONE64, r)
+    return np.reciprocal(r, r)
+
+
+@widened
+def _sigmoid_of_any(x):
+    return 1 / (1 + np.exp(-x))
 
 
 def _sigmoid_slope(g, y):
-    r = np.subtract(1, y)
+    r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
     r *= y
     r *= g
     return r
@@ -144,14 +149,14 @@ _ERF_SMALL = (
 def erf_of(x):
     """The error function of an array of floats."""
     if x.dtype is F32:
-        if x.ndim:
-            r = np.empty(x.shape, F32)
-            if x.flags.c_contiguous:
-                in_chunks(_erf32, (r, x)) if x.size else None
-            else:
-                _erf32(r, x)
-            return r
-        return erf_of(x.reshape(1)).reshape(())
+        if x.size <= 100:
+            return np.array(list(map(math.erf, x.reshape(-1).tolist())), F32).reshape(x.shape)
+        r = np.empty(x.shape, F32)
+        if x.flags.c_contiguous:
+            in_chunks(_erf32, (r, x))
+        else:
+            _erf32(r, x)
+        return r
     if x.dtype.itemsize == 2:
         return erf_of(x.astype(F32)).astype(x.dtype)
     small = np.abs(x) < 1

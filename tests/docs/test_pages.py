@@ -27,47 +27,43 @@ def blocks(page):
     assert fence is None, f"{page.name}: the block at line {fence[1] + 1} is not closed"
 
 
-def script(page):
-    """The page's Python blocks as one program in which every line has the number it has on the page."""
-    lines = page.read_text().splitlines()
-    program = [""] * len(lines)
-    for language, start, end in blocks(page):
-        if language == "python":
-            program[start + 1 : end] = lines[start + 1 : end]
-            program[end] = f"print({MARK!r})"
-    return "\n".join(program) + "\n"
-
-
-def expected(page):
-    """For each Python block the text that it should print; None where the page does not say."""
+def examples(page):
+    """[line, source, printed] of each Python block; `printed` is None where no `text` block follows it."""
     lines = page.read_text().splitlines()
     found, after = [], None
     for language, start, end in blocks(page):
+        inside = "\n".join(lines[start + 1 : end])
         if language == "python":
-            found.append(None)
+            found.append([start + 1, inside, None])
             after = end
         elif language == "text" and after is not None and not "".join(lines[after + 1 : start]).strip():
-            found[-1] = "\n".join(lines[start + 1 : end])
+            found[-1][2] = inside
     return found
 
 
-def run(page, folder):
-    """The output of each Python block of the page, run as `rushlight run` runs a script, with warnings as errors."""
-    path = folder / page.with_suffix(".py").name
-    path.write_text(script(page))
+def program(page):
+    """A script that runs the page's Python blocks one after the other, each as if it were the file train.py."""
+    sources = [source for _, source, _ in examples(page)]
+    return f"for block in {sources!r}:\n    exec(compile(block, 'train.py', 'exec'))\n    print({MARK!r})\n"
+
+
+def outputs(page, folder):
+    """What each Python block of the page prints under `rushlight run`, with warnings as errors."""
+    path = folder / "page.py"
+    path.write_text(program(page))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "error"}
     command = [sys.executable, "-m", "rushlight", "run", str(path)]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return [part.strip("\n") for part in done.stdout.split(MARK + "\n")[:-1]]
+    printed = [part.strip("\n") for part in done.stdout.split(MARK + "\n")[:-1]]
+    if done.returncode:
+        pytest.fail(f"{page.name}, block at line {examples(page)[len(printed)][0]}:\n{done.stderr}")
+    return printed
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if "```python" in p.read_text()], ids=lambda p: p.name)
 def test_python_blocks(page, tmp_path):
-    printed = run(page, tmp_path)
-    assert len(printed) == len(expected(page))
-    for says, prints in zip(expected(page), printed, strict=True):
-        assert says is None or prints == says
+    for (line, _, says), prints in zip(examples(page), outputs(page, tmp_path), strict=True):
+        assert says is None or prints == says, f"{page.name}, block at line {line}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
