@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, TensorDataset
 OPTIMIZERS = {
     "SGD": lambda parameters: optim.SGD(parameters, lr=0.01),
     "SGD with momentum": lambda parameters: optim.SGD(parameters, lr=0.01, momentum=0.9),
-    "Adam": lambda parameters: optim.Adam(parameters, lr=0.01),
+    "Adam": lambda parameters: optim.Adam(parameters, lr=0.001),
 }
 
 

@@ -106,26 +106,29 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
     d = a.dtype
     if level < 0 or level > 1 or (level and self._edge is not None) or (d is not F32 and d is not F64) or 0 in a.strides:
         return None
-    if x is not None:
-        b = x._array
-        if b.dtype is not d or b.shape != a.shape or (level and x._edge is not None):
-            return None
-        if y is not None:
-            b = y._array
-            if b.dtype is not d or b.shape != a.shape or (level and y._edge is not None):
+    try:
+        if x is not None:
+            b = x._array
+            if b.dtype is not d or b.shape != a.shape or (level and x._edge is not None):
                 return None
+            if y is not None:
+                b = y._array
+                if b.dtype is not d or b.shape != a.shape or (level and y._edge is not None):
+                    return None
+    except AttributeError:  # a number for a tensor
+        return None
     s = self._storage or storage_of(self)
     if s.inference:
         return None
-    _wrote(s, state)
+    _wrote(s, state, 3)
     return state
 
 
-def _wrote(s: Any, state: State) -> None:
-    """`s.wrote(...)` with the user's line looked up and noted as cheaply as can be."""
+def _wrote(s: Any, state: State, depth: int = 2) -> None:
+    """`s.wrote(...)`, with the user's line looked up from frame `depth` on, as cheaply as can be."""
     writer = state.writer
     if writer is None:
-        frame = _getframe(2)
+        frame = _getframe(depth)
         inside = _INSIDE.get(frame.f_code.co_filename)
         while inside or inside is None and _is_inside(frame.f_code.co_filename):
             frame = frame.f_back
@@ -225,7 +228,7 @@ def check_writable(self: Tensor, state: State) -> None:
 
 def _check_view(self: Tensor, view: tuple) -> None:
     base = self._base
-    if base is not None and type(base._edge) is Leaf:
+    if type(self._edge) is Leaf or (base is not None and type(base._edge) is Leaf):
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation. To write into part "
             "of a parameter by hand, do it inside torch.no_grad()."

@@ -268,9 +268,7 @@ def max_unpool_kernel(input, indices, /, sizes):
     """Zeros with the elements at flat places of the last axes. Shape: (*, n axes) twice -> (*, sizes)"""
     n, volume = len(sizes), prod(sizes)
     if indices.dtype != np.int64:
-        raise RuntimeError(
-            f"elements in indices should be type int64 but got: {type_word(from_numpy(indices.dtype))}"
-        )
+        raise RuntimeError(f"elements in indices should be type int64 but got: {type_word(from_numpy(indices.dtype))}")
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(
             f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {input.ndim} dimensions."

@@ -119,7 +119,9 @@ def _avg_pool_operator(name, node):
 
     @operator.vjp
     def _(g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-        return avg_pool_backward(g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return avg_pool_backward(
+            g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+        )
 
     return operator
 
@@ -161,7 +163,10 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
             f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional tensor for argument #1 'self' (while "
             "checking arguments for avg_pool1d)"
         )
-    (k,), (p,) = numbers("avg_pool1d", "kernel_size", 2, kernel_size, 1), numbers("avg_pool1d", "padding", 4, padding, 1)
+    (k,), (p,) = (
+        numbers("avg_pool1d", "kernel_size", 2, kernel_size, 1),
+        numbers("avg_pool1d", "padding", 4, padding, 1),
+    )
     (s,) = (k,) if stride is None or stride in ((), []) else numbers("avg_pool1d", "stride", 3, stride, 1)
     steps = (1, k), (1, s), (0, p)
     return _avg_pool("avg_pool2d", 2, input.unsqueeze(-2), *steps, ceil_mode, count_include_pad, None).squeeze(-2)
@@ -209,16 +214,40 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """The p-th root of the sum of p-th powers of each window. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
     from .pool import max_pool1d
 
-    return _lp(avg_pool1d, max_pool1d, input, norm_type, numbers("lp_pool1d", "kernel_size", 3, kernel_size, 1), stride, ceil_mode)
+    return _lp(
+        avg_pool1d,
+        max_pool1d,
+        input,
+        norm_type,
+        numbers("lp_pool1d", "kernel_size", 3, kernel_size, 1),
+        stride,
+        ceil_mode,
+    )
 
 
 @composite(functional=True)
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """The p-th root of the sum of p-th powers of each window. Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W')"""
-    return _lp(avg_pool2d, max_pool2d, input, norm_type, numbers("lp_pool2d", "kernel_size", 3, kernel_size, 2), stride, ceil_mode)
+    return _lp(
+        avg_pool2d,
+        max_pool2d,
+        input,
+        norm_type,
+        numbers("lp_pool2d", "kernel_size", 3, kernel_size, 2),
+        stride,
+        ceil_mode,
+    )
 
 
 @composite(functional=True)
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """The p-th root of the sum of p-th powers of each window. Shape: (N, C, D, H, W) -> (N, C, D', H', W')"""
-    return _lp(avg_pool3d, max_pool3d, input, norm_type, numbers("lp_pool3d", "kernel_size", 3, kernel_size, 3), stride, ceil_mode)
+    return _lp(
+        avg_pool3d,
+        max_pool3d,
+        input,
+        norm_type,
+        numbers("lp_pool3d", "kernel_size", 3, kernel_size, 3),
+        stride,
+        ceil_mode,
+    )

@@ -48,7 +48,9 @@ def windows(x, kernel, stride, dilation):
     """A view of all windows of x (N, C, *). Shape: -> (N, C, *kernel, *out)"""
     n = len(kernel)
     steps = x.strides[2:]
-    outs = [(size - d * (k - 1) - 1) // s + 1 for size, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)]
+    outs = [
+        (size - d * (k - 1) - 1) // s + 1 for size, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True)
+    ]
     return as_strided(
         x,
         (*x.shape[:2], *kernel, *outs),
@@ -343,7 +345,9 @@ def _check_sizes(x_shape, kernel, padding, dilation):
             f"({' x '.join(map(str, spans))}). Kernel size can't be greater than actual input size"
         )
     if not all(sizes):
-        raise RuntimeError(f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x_shape)}")
+        raise RuntimeError(
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {list(x_shape)}"
+        )
 
 
 def _check_types(x, w, b):

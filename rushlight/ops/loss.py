@@ -172,8 +172,26 @@ def _weights(target: np.ndarray, valid: Any, weight: Any, c: int, kind: np.dtype
     return w if valid is None else np.where(valid, w, 0)
 
 
+_I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
+
+
+def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+    """The usual case in a third of the time: every target a class. None where that has to be looked into."""
+    n = len(x)
+    if len(target) != n or not n or x.dtype is not _F32 or np.minimum.reduce(target) < 0:
+        return None
+    try:
+        return np.add.reduce(x[np.arange(n), target]) / -n
+    except IndexError:
+        return None
+
+
 @primitive(public=False, name="nll_loss")
 def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
+    if input.ndim == 2 and target.ndim == 1 and weight is None and reduction == "mean" and target.dtype is _I64:
+        quick = _mean_of_rows(input, target)
+        if quick is not None:
+            return quick
     _check_targets("nll_loss", input, target)
     x, t, c = _rows(input, target)
     valid = _valid(t, c, ignore_index)

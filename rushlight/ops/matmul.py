@@ -535,10 +535,14 @@ def bilinear(input1, input2, weight, bias=None):
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")
     for i in range(x.ndim - 1):
         if x.shape[i] != y.shape[i]:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {i}: got {x.shape[i]} and {y.shape[i]}")
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {i}: got {x.shape[i]} and {y.shape[i]}"
+            )
     for i, a in ((1, x), (2, y)):
         if a.shape[-1] != w.shape[i]:
-            raise RuntimeError(f"bilinear(): input{i} size does not match weight size: got {a.shape[-1]} but expected {w.shape[i]}")
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {a.shape[-1]} but expected {w.shape[i]}"
+            )
     if bias is not None and bias._array.shape[0] != w.shape[0]:
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {w.shape[0]}"

@@ -261,18 +261,21 @@ def lerp_(self, end, weight):
     """self += weight * (end - self), in place."""
     if isinstance(weight, Tensor):
         return write(_lerp_tensor.record, self, (end, weight), ())
-    if isinstance(end, Tensor):
-        state = accept_inplace(self, end)
-        if state is not None:
-            _run(state, _lerp_into, (self._array, end._array), weight)
-            return self
+    state = accept_inplace(self, end)
+    if state is not None:
+        a = self._array
+        if a.size > CHUNK:
+            _run(state, _lerp_into, (a, end._array), weight)
+        else:
+            state.run(_lerp_into, a, end._array, weight)
+        return self
     return write(_lerp_scalar.record, self, (end,), (weight,))
 
 
 def _run(state, step, arrays, *rest):
     """Run `step` on whole arrays, or in pieces that stay in the cache."""
     a = arrays[0]
-    if a.size <= CHUNK or not all(x.flags.c_contiguous for x in arrays):
+    if not all(x.flags.c_contiguous for x in arrays):
         state.run(step, *arrays, *rest)
         return
     flat = [x.reshape(-1) for x in arrays]
@@ -283,8 +286,7 @@ def _run(state, step, arrays, *rest):
 def _lerp_into(a, b, weight):
     d = np.subtract(b, a)
     if weight < 0.5:
-        np.multiply(d, weight, d) if d.ndim else None
-        np.add(a, d if d.ndim else d * weight, a)
+        np.add(a, np.multiply(d, weight), a)
     else:
         np.subtract(b, d * (1 - weight), a)
 
@@ -365,13 +367,11 @@ for _op in (addcmul, addcdiv):
 
 
 def _addcmul_into(a, b, c, value):
-    t = np.multiply(b, value)
-    np.add(a, np.multiply(t, c), a)
+    np.add(a, np.multiply(np.multiply(b, value), c), a)
 
 
 def _addcdiv_into(a, b, c, value):
-    t = np.multiply(b, value)
-    np.add(a, np.true_divide(t, c), a)
+    np.add(a, np.true_divide(np.multiply(b, value), c), a)
 
 
 def _three(op, step):
@@ -379,10 +379,14 @@ def _three(op, step):
 
     def method(self, tensor1, tensor2, *, value=1):
         kind = type(value)
-        if (kind is float or kind is int) and type(tensor1) is Tensor and type(tensor2) is Tensor:
+        if kind is float or kind is int:
             state = accept_inplace(self, tensor1, tensor2)
             if state is not None:
-                _run(state, step, (self._array, tensor1._array, tensor2._array), value)
+                a = self._array
+                if a.size > CHUNK:
+                    _run(state, step, (a, tensor1._array, tensor2._array), value)
+                else:
+                    state.run(step, a, tensor1._array, tensor2._array, value)
                 return self
         return write(record, self, (tensor1, tensor2), (value,))
 

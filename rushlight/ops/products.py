@@ -13,6 +13,7 @@ from ..core.record import composite, primitive
 from ..core.size import broadcast_shapes, wrap_dim
 from ..core.tensor import Tensor
 from .matmul import bmm, conjugate, matmul, mm
+from .view import _unsafe_view
 
 # ---------------------------------------------------------------------------------------------- pairs of dimensions
 
@@ -73,7 +74,7 @@ def kron(input, other):
     x, y = (1,) * (n - len(x)) + x, (1,) * (n - len(y)) + y
     left = input.reshape([s for a in x for s in (a, 1)])
     right = other.reshape([s for b in y for s in (1, b)])
-    return (left * right).reshape([a * b for a, b in zip(x, y, strict=True)])
+    return _unsafe_view(left * right, [a * b for a, b in zip(x, y, strict=True)])
 
 
 # ---------------------------------------------------------------------------------------------- many matrices
@@ -181,7 +182,9 @@ def trace(input, /):
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     d = input.dtype
     kind = np.int64 if d.kind in "iub" else d
-    return np.add.reduce(input.diagonal(), dtype=np.float32 if d.itemsize == 2 and d.kind not in "iu" else kind).astype(kind)
+    return np.add.reduce(input.diagonal(), dtype=np.float32 if d.itemsize == 2 and d.kind not in "iu" else kind).astype(
+        kind
+    )
 
 
 @trace.vjp
@@ -196,7 +199,11 @@ def _(g, input_shape):
 
 def _parse(equation, operands):
     """(the subscripts of each operand, those of the result or None), an ellipsis as '.'."""
-    text = equation.replace(" ", "").replace("...", ".")
+    text = equation.replace(" ", "")
+    if "." in text.replace("...", ""):
+        operand = text[: text.replace("...", "   ").index(".")].count(",")
+        raise RuntimeError(f"einsum(): found '.' for operand {operand} that is not part of any ellipsis")
+    text = text.replace("...", ".")
     left, arrow, right = text.partition("->")
     for i, c in enumerate(left):
         if not (c.isascii() and c.isalpha()) and c not in ".,":
@@ -238,9 +245,7 @@ def _check_result(right, inputs):
         if right.count(c) > 1:
             raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
         if c != "." and not any(c in s for s in inputs):
-            raise RuntimeError(
-                f"einsum(): output subscript {c} does not appear in the equation for any input operand"
-            )
+            raise RuntimeError(f"einsum(): output subscript {c} does not appear in the equation for any input operand")
 
 
 class _Labels:
@@ -382,7 +387,7 @@ def einsum(*args):
         t, here = _multiply(t, here, other, there, [*labels.result, *later])
     t, here = _reduce(t, here, labels.result)
     order = [here.index(x) for x in labels.result]
-    return t if order == list(range(len(order))) and len(operands) > 1 else t.permute(order)
+    return t if order == list(range(len(order))) and t is not operands[0] else t.permute(order)
 
 
 # ---------------------------------------------------------------------------------------------- vectors in space
@@ -433,7 +438,6 @@ def _(g, other, dim):
 @linalg_cross.vjp("other")
 def _(g, input, dim):
     return linalg_cross(g, conjugate(input), dim)
-
 
 
 # ---------------------------------------------------------------------------------------------- distances
@@ -504,5 +508,3 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     if p == 2 and by_product and a.shape[-1]:
         return _euclidean_by_product(x1, x2)
     return _cdist(x1, x2, float(p))
-
-

@@ -1,6 +1,7 @@
 """Unpacking archives, sound, damaged and malicious."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -11,6 +12,7 @@ import zipfile
 
 import pytest
 
+from rushlight.vision.datasets import archive
 from rushlight.vision.datasets.archive import ArchiveError, extract_archive
 
 FILES = {"top.txt": b"top", "folder/a.bin": bytes(range(256)) * 300, "folder/deep/b": b""}
@@ -35,9 +37,9 @@ def tar_bytes(*members, mode="w"):
 def zip_bytes(*members):
     """From (name or ZipInfo, content)."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, content in members:
-            archive.writestr(name, content)
+            packed.writestr(name, content)
     return out.getvalue()
 
 
@@ -221,3 +223,15 @@ def test_not_an_archive(unpack):
 def test_unknown_endings(unpack, name, message):
     with pytest.raises(RuntimeError, match=message):
         unpack(name, b"")
+
+
+def test_full_disk_leaves_nothing(unpack, monkeypatch):
+    class Full(io.FileIO):
+        def write(self, data):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(archive, "open", lambda path, mode: Full(path, mode.replace("b", "")), raising=False)
+    with pytest.raises(OSError, match="No space left") as caught:
+        unpack("a.zip", SOUND["a.zip"])
+    assert caught.value.errno == errno.ENOSPC
+    assert os.listdir(unpack.out) == []

@@ -64,7 +64,7 @@ def test_mnist_download_from_the_second_mirror(site, tmp_path, base):
         mirrors = [site.url("absent/"), site.url("good/")]
         resources = [(name, hashlib.md5(packed[name]).hexdigest()) for name, _ in base.resources]
 
-    with pytest.raises(RuntimeError, match="Dataset not found. You can use download=True to download it"):
+    with pytest.raises(RuntimeError, match=r"Dataset not found. You can use download=True to download it"):
         Small(tmp_path)
     train = Small(tmp_path, download=True)
     images, labels = digits(30, 30)

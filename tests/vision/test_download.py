@@ -118,7 +118,7 @@ def test_wrong_md5(file, tmp_path):
 
 
 def test_missing_file_is_not_tried_again(site, tmp_path):
-    with pytest.raises(DownloadError, match="absent.*404"):
+    with pytest.raises(DownloadError, match=r"absent.*404"):
         download_url(site.url("absent"), tmp_path)
     assert len(site.requests) == 1
     assert os.listdir(tmp_path) == []
@@ -148,7 +148,7 @@ def test_connection_that_always_breaks_leaves_a_part_to_continue(site, file, tmp
 
 
 def test_no_server(site, tmp_path):
-    with pytest.raises(DownloadError, match="http://127.0.0.1:1/x: the server cannot be reached"):
+    with pytest.raises(DownloadError, match=r"http://127.0.0.1:1/x: the server cannot be reached"):
         download_url("http://127.0.0.1:1/x", tmp_path)
 
 
@@ -156,7 +156,7 @@ def test_redirects(site, file, tmp_path):
     site.redirects = {"1": "2", "2": "3", "3": "data.bin"}
     download_url(site.url("1"), tmp_path, filename="data.bin", md5=MD5)
     assert fetched(tmp_path) == CONTENT
-    with pytest.raises(RecursionError, match="/1 exceeded 2 redirects. The last redirect points to .*data.bin"):
+    with pytest.raises(RecursionError, match=r"/1 exceeded 2 redirects. The last redirect points to .*data.bin"):
         download_url(site.url("1"), tmp_path, filename="other", max_redirect_hops=2)
 
 

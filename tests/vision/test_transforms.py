@@ -179,7 +179,7 @@ def test_normalize_errors():
     ):
         with pytest.raises(error, match=message):
             normalize(source)
-    with pytest.raises(ValueError, match="std evaluated to zero after conversion to torch.float32"):
+    with pytest.raises(ValueError, match=r"std evaluated to zero after conversion to torch.float32"):
         T.Normalize([0.0], [1e-60])(wrap(np.zeros((1, 2, 2), np.float32)))
 
 

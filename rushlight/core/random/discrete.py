@@ -35,12 +35,12 @@ def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
     A trial succeeds where its 53-bit integer is below p 2**53. The high 21 bits decide all but one in 2**21.
     """
     limit = math.ceil(p * 2.0**53)
-    high_limit, low_limit = np.uint32(limit >> 32), np.uint32(limit & 0xFFFFFFFF)
+    high_limit, low_limit = limit >> 32, limit & 0xFFFFFFFF
     with gen.lock:
         for start in range(0, out.size, _STRIP):
             part = out[start : start + _STRIP]
             words = gen.words(2 * part.size)
-            high = words[0::2] & np.uint32(0x1FFFFF)
+            high = words[0::2] & 0x1FFFFF
             trials = high < high_limit
             if low_limit:
                 ties = np.flatnonzero(high == high_limit)

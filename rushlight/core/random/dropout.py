@@ -56,7 +56,8 @@ def _mask(gen: Generator | None, out: np.ndarray, p: float) -> np.ndarray:
         return out
     _draw(gen, out, 1 - p)
     wide = _wide(out.dtype)
-    out *= (wide(1) / wide(1 - p)).astype(out.dtype)  # the same as dividing 0 and 1 by 1 - p
+    scale = wide(1) / wide(1 - p)
+    out *= scale if out.dtype.itemsize > 2 else scale.astype(out.dtype)  # the same as dividing 0 and 1 by 1 - p
     return out
 
 

@@ -1,0 +1,175 @@
+"""Activations against their formulas in NumPy, and their gradients against central differences."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+from rushlight import ops
+
+from .test_pointwise import check_gradients
+
+X = np.array([-30.0, -4.0, -2.9, -1.3, -0.7, -0.2, 0.1, 0.4, 0.9, 2.1, 4.2, 6.5, 31.0]).reshape(13, 1) * [1.0, 0.97]
+sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731
+softplus = lambda x: np.logaddexp(x, 0)  # noqa: E731
+A, S = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+TABLE = [
+    ("relu", {}, lambda x: np.maximum(x, 0)),
+    ("relu6", {}, lambda x: np.clip(x, 0, 6)),
+    ("leaky_relu", {"negative_slope": 0.2}, lambda x: np.where(x > 0, x, 0.2 * x)),
+    ("elu", {"alpha": 1.5}, lambda x: np.where(x > 0, x, 1.5 * np.expm1(np.minimum(x, 0)))),
+    ("selu", {}, lambda x: S * np.where(x > 0, x, A * np.expm1(np.minimum(x, 0)))),
+    ("celu", {"alpha": 2.0}, lambda x: np.maximum(x, 0) + np.minimum(0, 2 * np.expm1(np.minimum(x, 0) / 2))),
+    ("gelu", {}, lambda x: 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))),
+    (
+        "gelu",
+        {"approximate": "tanh"},
+        lambda x: 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))),
+    ),
+    ("silu", {}, lambda x: x * sigmoid(x)),
+    ("mish", {}, lambda x: x * np.tanh(softplus(x))),
+    ("softplus", {"beta": 2.0, "threshold": 50.0}, lambda x: softplus(2 * x) / 2),
+    ("softsign", {}, lambda x: x / (1 + np.abs(x))),
+    ("tanhshrink", {}, lambda x: x - np.tanh(x)),
+    ("hardtanh", {"min_val": -0.5, "max_val": 2.0}, lambda x: np.clip(x, -0.5, 2)),
+    ("hardswish", {}, lambda x: x * np.clip(x + 3, 0, 6) / 6),
+    ("hardshrink", {"lambd": 0.5}, lambda x: np.where(np.abs(x) > 0.5, x, 0)),
+    ("softshrink", {"lambd": 0.5}, lambda x: np.sign(x) * np.maximum(np.abs(x) - 0.5, 0)),
+    ("threshold", {"threshold": 0.3, "value": -7.0}, lambda x: np.where(x > 0.3, x, -7)),
+    ("logsigmoid", {}, lambda x: -softplus(-x)),
+    ("sigmoid", {}, sigmoid),
+    ("tanh", {}, np.tanh),
+]
+NAMES = [f"{name}-{'-'.join(options)}" for name, options, _ in TABLE]
+
+
+@pytest.mark.parametrize(("name", "options", "oracle"), TABLE, ids=NAMES)
+class TestElementwise:
+    def test_values(self, name, options, oracle):
+        got = getattr(ops, name)(rl.tensor(X), **options)
+        np.testing.assert_allclose(got.numpy(), oracle(X), rtol=1e-12, atol=1e-13)
+
+    def test_float32_on_large_arrays(self, name, options, oracle):
+        x = np.random.default_rng(3).normal(size=3000).astype("f")
+        got = getattr(ops, name)(rl.tensor(x), **options)
+        assert got.dtype is rl.float32
+        np.testing.assert_allclose(got.numpy(), oracle(x.astype("d")), rtol=3e-6, atol=1e-6)
+
+    def test_gradient(self, name, options, oracle):
+        check_gradients(lambda x: getattr(ops, name)(x, **options), X)
+
+    def test_second_gradient(self, name, options, oracle):
+        def slope(x):
+            x = x if x.requires_grad else x.requires_grad_()
+            (g,) = rl.autograd.grad(getattr(ops, name)(x, **options).sum(), x, create_graph=True)
+            return g
+
+        x = np.array([-2.2, -0.6, 0.7, 1.9])
+        leaf = rl.tensor(x, requires_grad=True)
+        g = slope(leaf)
+        if not g.requires_grad:
+            return  # a piecewise linear function
+        (second,) = rl.autograd.grad(g.sum(), leaf)
+        step = 1e-6
+        expected = (slope(rl.tensor(x + step)) - slope(rl.tensor(x - step))).detach().numpy() / (2 * step)
+        np.testing.assert_allclose(second.numpy(), expected, rtol=1e-5, atol=1e-7)
+
+
+INPLACE = ["relu", "relu6", "leaky_relu", "elu", "selu", "celu", "silu", "mish", "hardtanh", "hardswish", "hardsigmoid"]
+
+
+@pytest.mark.parametrize("name", INPLACE)
+def test_inplace_writes_into_the_input_with_its_gradient(name):
+    f = getattr(ops, name)
+    leaf = rl.tensor(X, requires_grad=True)
+    y = leaf * 1
+    assert f(y, inplace=True) is y
+    np.testing.assert_array_equal(y.detach().numpy(), f(rl.tensor(X)).numpy())
+    y.sum().backward()
+    other = rl.tensor(X, requires_grad=True)
+    f(other).sum().backward()
+    np.testing.assert_allclose(leaf.grad.numpy(), other.grad.numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+class TestSoftmax:
+    x = np.random.default_rng(0).normal(size=(4, 5)) * 3
+
+    def oracle(self, x, dim):
+        e = np.exp(x - x.max(dim, keepdims=True))
+        return e / e.sum(dim, keepdims=True)
+
+    def test_values(self, dim):
+        t = rl.tensor(self.x)
+        np.testing.assert_allclose(ops.softmax(t, dim).numpy(), self.oracle(self.x, dim), rtol=1e-13)
+        np.testing.assert_allclose(t.log_softmax(dim).numpy(), np.log(self.oracle(self.x, dim)), rtol=1e-12)
+        np.testing.assert_allclose(ops.softmin(t, dim).numpy(), self.oracle(-self.x, dim), rtol=1e-13)
+
+    def test_gradients(self, dim):
+        check_gradients(lambda x: ops.softmax(x, dim), self.x)
+        check_gradients(lambda x: ops.log_softmax(x, dim), self.x)
+
+    def test_large_values_do_not_overflow(self, dim):
+        got = ops.log_softmax(rl.tensor(self.x * 1e4), dim)
+        assert np.isfinite(got.numpy()).all()
+
+    def test_dtype_argument(self, dim):
+        t = rl.tensor(self.x.astype("f"))
+        assert t.softmax(dim, dtype=rl.float64).dtype is rl.float64
+        assert rl.softmax(t, dim, rl.float64).dtype is rl.float64
+
+
+def test_glu_prelu_normalize():
+    x = np.random.default_rng(0).normal(size=(3, 4))
+    np.testing.assert_allclose(ops.glu(rl.tensor(x)).numpy(), x[:, :2] * sigmoid(x[:, 2:]), rtol=1e-13)
+    check_gradients(ops.glu, x)
+    w = np.array([0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(ops.prelu(rl.tensor(x), rl.tensor(w)).numpy(), np.where(x > 0, x, x * w), rtol=1e-13)
+    check_gradients(ops.prelu, x, w)
+    np.testing.assert_allclose(
+        ops.normalize(rl.tensor(x)).numpy(), x / np.sqrt((x * x).sum(1, keepdims=True)), rtol=1e-13
+    )
+    check_gradients(ops.normalize, x)
+
+
+def test_random_slopes():
+    rl.manual_seed(0)
+    x = rl.linspace(-3, 3, 7)
+    got = ops.rrelu(x, training=True).tolist()
+    # torch 2.13: manual_seed(0); F.rrelu(linspace(-3, 3, 7), training=True)
+    np.testing.assert_allclose(got, [-0.9813, -0.5449, -0.2207, 0, 1, 2, 3], atol=5e-5)
+    assert ops.rrelu(x).tolist()[0] == pytest.approx(-3 * (1 / 8 + 1 / 3) / 2)
+
+
+def test_gumbel_softmax_draws_as_torch():
+    rl.manual_seed(0)
+    got = ops.gumbel_softmax(rl.zeros(2, 3)).tolist()
+    np.testing.assert_allclose(got, [[0.1047, 0.2984, 0.5969], [0.1974, 0.4831, 0.3195]], atol=5e-5)
+    hard = ops.gumbel_softmax(rl.zeros(2, 3), hard=True)
+    assert hard.sum(1).tolist() == [1.0, 1.0]
+
+
+ERRORS = [
+    (lambda: ops.softmax(rl.tensor([1, 2]), 0), NotImplementedError, "not implemented for 'Long'"),
+    (lambda: rl.ones(2).softmax(3), IndexError, "Dimension out of range"),
+    (lambda: ops.gelu(rl.ones(1), approximate="x"), RuntimeError, "must be either none or tanh"),
+    (lambda: ops.glu(rl.ones(3)), RuntimeError, "Halving dimension must be even"),
+    (lambda: ops.hardtanh(rl.ones(1), 2, 1), ValueError, "min_val cannot be greater"),
+    (lambda: ops.relu(rl.tensor([True])), RuntimeError, "Boolean inputs not supported for relu"),
+    (lambda: ops.prelu(rl.ones(2, 3), rl.ones(4)), RuntimeError, "Mismatch of parameter numbers"),
+    (lambda: ops.softshrink(rl.ones(1), -1), RuntimeError, "lambda must be greater or equal to 0"),
+    (lambda: ops.elu(rl.tensor([1])), NotImplementedError, "not implemented for 'Long'"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), ERRORS, ids=[row[2][:25] for row in ERRORS])
+def test_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_implicit_dim_warns():
+    with pytest.warns(UserWarning, match="Implicit dimension choice for softmax"):
+        ops.softmax(rl.ones(2, 3))

@@ -1,0 +1,294 @@
+"""Pointwise operators against NumPy and `math`, their gradients against central differences, and torch's rules of types."""
+
+import math
+import operator
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+RNG = np.random.default_rng(0)
+ANY = RNG.normal(size=(3, 4))
+POSITIVE = np.abs(ANY) + 0.3
+INSIDE = ANY / (np.abs(ANY).max() + 0.1)
+ABOVE_ONE = POSITIVE + 1
+erf, erfc, lgamma = (np.vectorize(f) for f in (math.erf, math.erfc, math.lgamma))
+
+UNARY = [
+    ("neg", np.negative, ANY), ("abs", np.abs, ANY), ("sign", np.sign, ANY), ("sgn", np.sign, ANY),
+    ("reciprocal", np.reciprocal, POSITIVE), ("square", np.square, ANY), ("sqrt", np.sqrt, POSITIVE),
+    ("rsqrt", lambda x: x**-0.5, POSITIVE), ("exp", np.exp, ANY), ("exp2", np.exp2, ANY), ("expm1", np.expm1, ANY),
+    ("log", np.log, POSITIVE), ("log2", np.log2, POSITIVE), ("log10", np.log10, POSITIVE), ("log1p", np.log1p, POSITIVE),
+    ("sin", np.sin, ANY), ("cos", np.cos, ANY), ("tan", np.tan, INSIDE), ("asin", np.arcsin, INSIDE),
+    ("acos", np.arccos, INSIDE), ("atan", np.arctan, ANY), ("sinh", np.sinh, ANY), ("cosh", np.cosh, ANY),
+    ("tanh", np.tanh, ANY), ("asinh", np.arcsinh, ANY), ("acosh", np.arccosh, ABOVE_ONE), ("atanh", np.arctanh, INSIDE),
+    ("deg2rad", np.deg2rad, ANY), ("rad2deg", np.rad2deg, ANY), ("floor", np.floor, ANY), ("ceil", np.ceil, ANY),
+    ("round", np.rint, ANY), ("trunc", np.trunc, ANY), ("frac", lambda x: x - np.trunc(x), ANY),
+    ("sigmoid", lambda x: 1 / (1 + np.exp(-x)), ANY), ("logit", lambda x: np.log(x / (1 - x)), np.abs(INSIDE) * 0.9 + 0.05),
+    ("erf", erf, ANY), ("erfc", erfc, ANY), ("lgamma", lgamma, POSITIVE), ("sinc", np.sinc, ANY), ("i0", np.i0, ANY),
+    ("nan_to_num", np.nan_to_num, ANY), ("angle", np.angle, ANY),
+]  # fmt: skip
+
+BINARY = [
+    ("add", np.add, ANY, ANY.T.reshape(3, 4)), ("sub", np.subtract, ANY, POSITIVE), ("mul", np.multiply, ANY, POSITIVE),
+    ("div", np.divide, ANY, POSITIVE), ("remainder", np.remainder, ANY, POSITIVE), ("fmod", np.fmod, ANY, POSITIVE),
+    ("pow", np.power, POSITIVE, ANY), ("atan2", np.arctan2, ANY, POSITIVE), ("hypot", np.hypot, ANY, POSITIVE),
+    ("logaddexp", np.logaddexp, ANY, POSITIVE), ("logaddexp2", np.logaddexp2, ANY, POSITIVE),
+    ("maximum", np.maximum, ANY, POSITIVE - 0.8), ("minimum", np.minimum, ANY, POSITIVE - 0.8),
+    ("fmax", np.fmax, ANY, POSITIVE - 0.8), ("fmin", np.fmin, ANY, POSITIVE - 0.8),
+    ("xlogy", lambda x, y: x * np.log(y), ANY, POSITIVE), ("copysign", np.copysign, ANY, -POSITIVE),
+    ("float_power", np.float_power, POSITIVE, ANY),
+]  # fmt: skip
+
+
+def central_difference(f, arrays, i, weights, step=1e-6):
+    """The gradient of sum(weights * f(*arrays)) with respect to arrays[i], one element at a time."""
+    grad = np.zeros_like(arrays[i])
+    for place in np.ndindex(*arrays[i].shape):
+        values = []
+        for sign in (1, -1):
+            moved = [a.copy() for a in arrays]
+            moved[i][place] += sign * step
+            values.append((f(*map(rl.tensor, moved)).numpy() * weights).sum())
+        grad[place] = (values[0] - values[1]) / (2 * step)
+    return grad
+
+
+def check_gradients(f, *arrays):
+    leaves = [rl.tensor(a, requires_grad=True) for a in arrays]
+    out = f(*leaves)
+    weights = np.random.default_rng(1).normal(size=tuple(out.shape))
+    (out * rl.tensor(weights)).sum().backward()
+    for i, leaf in enumerate(leaves):
+        np.testing.assert_allclose(leaf.grad.numpy(), central_difference(f, arrays, i, weights), rtol=2e-5, atol=2e-7)
+
+
+@pytest.mark.parametrize(("name", "oracle", "x"), UNARY, ids=[row[0] for row in UNARY])
+class TestUnary:
+    def test_values(self, name, oracle, x):
+        got = getattr(rl, name)(rl.tensor(x))
+        np.testing.assert_allclose(got.numpy(), oracle(x), rtol=1e-12, atol=1e-13)
+
+    def test_float32_result_and_accuracy(self, name, oracle, x):
+        got = getattr(rl.tensor(x.astype("f")), name)()
+        assert got.dtype is rl.float32
+        np.testing.assert_allclose(got.numpy(), oracle(x.astype("f").astype("d")), rtol=2e-6, atol=2e-6)
+
+    def test_gradient(self, name, oracle, x):
+        check_gradients(getattr(rl, name), x)
+
+    def test_strides_empty_and_scalars(self, name, oracle, x):
+        f = getattr(rl, name)
+        np.testing.assert_allclose(f(rl.tensor(x).t()).numpy(), oracle(x).T, rtol=1e-12, atol=1e-13)
+        assert f(rl.tensor(np.zeros((0, 3)))).shape == (0, 3)
+        scalar = f(rl.tensor(x[0, 0]))
+        assert scalar.shape == () and math.isclose(scalar.item(), oracle(x)[0, 0], rel_tol=1e-12)
+
+
+@pytest.mark.parametrize(("name", "oracle", "x", "y"), BINARY, ids=[row[0] for row in BINARY])
+class TestBinary:
+    def test_values_and_broadcasting(self, name, oracle, x, y):
+        f = getattr(rl, name)
+        np.testing.assert_allclose(f(rl.tensor(x), rl.tensor(y)).numpy(), oracle(x, y), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(f(rl.tensor(x), rl.tensor(y[0])).numpy(), oracle(x, y[0]), rtol=1e-12, atol=1e-14)
+
+    def test_gradient(self, name, oracle, x, y):
+        check_gradients(getattr(rl, name), x, y)
+        check_gradients(getattr(rl, name), x, y[:1])
+
+
+@pytest.mark.parametrize("size", [5, 5000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erf_is_exact_on_small_and_large_arrays(size, dtype):
+    x = np.linspace(-6, 6, size).astype(dtype)
+    got = rl.erf(rl.tensor(x)).numpy()
+    np.testing.assert_allclose(got, erf(x.astype("d")), rtol=1e-6 if dtype is np.float32 else 1e-14)
+    assert np.abs(got).max() <= 1
+
+
+def test_inverse_functions():
+    x = np.linspace(-0.9999, 0.9999, 301)
+    np.testing.assert_allclose(rl.erf(rl.erfinv(rl.tensor(x))).numpy(), x, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(rl.digamma(rl.tensor([1.0, 2.0])).numpy(), [-0.5772157, 0.4227843], rtol=1e-6)
+    np.testing.assert_allclose(rl.polygamma(1, rl.tensor([1.0])).numpy(), [math.pi**2 / 6], rtol=1e-6)
+
+
+class TestTypes:
+    TABLE = [
+        ("int + float", lambda: rl.tensor([1, 2]) + 0.5, rl.float32),
+        ("int / int", lambda: rl.tensor([1, 2]) / 2, rl.float32),
+        ("int // int", lambda: rl.tensor([7]) // 2, rl.int64),
+        ("float + 0-d double", lambda: rl.tensor([1.0]) + rl.tensor(1.0, dtype=rl.float64), rl.float32),
+        ("int sin", lambda: rl.tensor([1]).sin(), rl.float32),
+        ("uint8 + big int", lambda: rl.tensor([5], dtype=rl.uint8) + 300, rl.uint8),
+        ("bool * 2", lambda: rl.tensor([True]) * 2, rl.int64),
+        ("int clamp float", lambda: rl.tensor([1]).clamp(0.5), rl.float32),
+        ("half / 3", lambda: rl.tensor([1.0]).half() / 3, rl.float16),
+        ("bfloat16 exp", lambda: rl.tensor([1.0]).bfloat16().exp(), rl.bfloat16),
+        ("float_power", lambda: rl.tensor([1.0]).float_power(2), rl.float64),
+        ("compare", lambda: rl.tensor([1.0]) < 2, rl.bool),
+    ]
+
+    @pytest.mark.parametrize(("what", "call", "dtype"), TABLE, ids=[row[0] for row in TABLE])
+    def test_result_type(self, what, call, dtype):
+        assert call().dtype is dtype
+
+    def test_integer_division_follows_the_signs_of_torch(self):
+        x, y = rl.tensor([7, -7, 7, -7]), rl.tensor([2, 2, -2, -2])
+        assert (x // y).tolist() == [3, -4, -4, 3]
+        assert rl.div(x, y, rounding_mode="trunc").tolist() == [3, -3, -3, 3]
+        assert (x % y).tolist() == [1, 1, -1, -1]
+        assert rl.fmod(x, y).tolist() == [1, -1, 1, -1]
+        assert rl.tensor([3.0]).floor_divide(0).tolist() == [math.inf]
+
+    def test_numbers_beyond_a_narrow_type_compare_exactly(self):
+        x = rl.tensor([5, 44], dtype=rl.uint8)
+        assert (x == 300).tolist() == [False, False]
+        assert (x < 300).tolist() == [True, True]
+
+    def test_powers_of_integers(self):
+        assert (rl.tensor([2, 1, -1]) ** rl.tensor([-1, -1, -3])).tolist() == [0, 1, -1]
+        assert (2 ** rl.tensor([3, 0])).tolist() == [8, 1]
+
+
+class TestErrors:
+    TABLE = [
+        (lambda: rl.tensor([1]) // 0, RuntimeError, "ZeroDivisionError"),
+        (lambda: rl.tensor([1]) % rl.tensor([0]), RuntimeError, "ZeroDivisionError"),
+        (lambda: rl.tensor([2]) ** -1, RuntimeError, "Integers to negative integer powers are not allowed"),
+        (lambda: rl.tensor([True]) - rl.tensor([True]), RuntimeError, "with two bool tensors is not supported"),
+        (lambda: 1 - rl.tensor([True]), RuntimeError, "with a bool tensor is not supported"),
+        (lambda: -rl.tensor([True]), RuntimeError, "Negation, the `-` operator, on a bool tensor"),
+        (lambda: rl.tensor([1, 2]).add(rl.tensor([1, 2]), alpha=0.5), RuntimeError, "For integral input tensors"),
+        (lambda: rl.tensor([1]).add_(1.5), RuntimeError, "result type Float can't be cast"),
+        (lambda: rl.tensor([1.0, 2.0]) + rl.tensor([1.0, 2.0, 3.0]), RuntimeError, "must match the size of tensor b"),
+        (lambda: rl.div(rl.tensor([1.0]), 2, rounding_mode="x"), RuntimeError, "rounding_mode to be one of"),
+        (lambda: ~rl.tensor([1.0]), TypeError, "only implemented on integer and Boolean-type tensors"),
+        (lambda: rl.maximum(rl.tensor([1.0]), 2), TypeError, "must be Tensor, not int"),
+        (lambda: rl.eq(5, rl.tensor([1.0])), TypeError, "must be Tensor, not int"),
+        (lambda: rl.tensor([1.0]) + "a", TypeError, "unsupported operand"),
+        (lambda: rl.where(rl.tensor([1, 0]), 1.0, 2.0), RuntimeError, "expected condition to be a boolean tensor"),
+        (lambda: rl.tensor([1.0]).clamp(), RuntimeError, "At least one of 'min' or 'max' must not be None"),
+        (lambda: rl.imag(rl.tensor([1.0])), RuntimeError, "imag is not implemented"),
+        (lambda: rl.tensor([1]) & 1.5, NotImplementedError, "not implemented for 'Float'"),
+    ]
+
+    @pytest.mark.parametrize(("call", "error", "words"), TABLE, ids=[row[2][:30] for row in TABLE])
+    def test_raises(self, call, error, words):
+        with pytest.raises(error, match=words.replace("(", r"\(")):
+            call()
+
+    def test_floor_division_has_no_gradient(self):
+        x = rl.tensor([3.0], requires_grad=True)
+        y = x // 2
+        assert y.requires_grad
+        with pytest.raises(RuntimeError):
+            y.sum().backward()
+
+
+class TestKinks:
+    """Subgradients where a function has none, as torch chooses them."""
+
+    TABLE = [
+        ("abs at 0", lambda x: x.abs(), [0.0], [0.0]),
+        ("maximum at a tie", lambda x: rl.maximum(x, rl.zeros(2)), [0.0, 1.0], [0.5, 1.0]),
+        ("clamp at its limits", lambda x: x.clamp(-1, 1), [-1.0, 1.0, 1.5], [1.0, 1.0, 0.0]),
+        ("sqrt", lambda x: x.sqrt(), [4.0], [0.25]),
+        ("pow 0", lambda x: x**0, [0.0, 2.0], [0.0, 0.0]),
+        ("fmax with nan", lambda x: rl.fmax(x, rl.tensor([math.nan])), [3.0], [1.0]),
+        ("where masks inf", lambda x: rl.where(x > 0, x.log(), rl.zeros(2)), [1.0, 2.0], [1.0, 0.5]),
+    ]
+
+    @pytest.mark.parametrize(("what", "f", "x", "grad"), TABLE, ids=[row[0] for row in TABLE])
+    def test_gradient(self, what, f, x, grad):
+        leaf = rl.tensor(x, requires_grad=True)
+        f(leaf).sum().backward()
+        assert leaf.grad.tolist() == grad
+
+
+@pytest.mark.parametrize("size", [7, 5000])
+def test_selection_by_bits_agrees_with_numpy(size):
+    x, y = RNG.normal(size=size).astype("f"), RNG.normal(size=size).astype("f")
+    x[::3], y[::4] = np.inf, np.nan
+    mask = RNG.random(size) < 0.5
+    got = rl.where(rl.tensor(mask), rl.tensor(x), rl.tensor(y)).numpy()
+    np.testing.assert_array_equal(got, np.where(mask, x, y))
+
+
+class TestInPlace:
+    @pytest.mark.parametrize("shape", [(3, 4), (200, 300)])
+    def test_optimizers_writes(self, shape):
+        a, b, c = (RNG.random(shape).astype("f") + 0.5 for _ in range(3))
+        b64, c64 = b.astype("d"), c.astype("d")
+        cases = [
+            (lambda t: t.add_(rl.tensor(b), alpha=0.3), a + 0.3 * b64),
+            (lambda t: t.sub_(rl.tensor(b), alpha=2), a - 2 * b64),
+            (lambda t: t.addcmul_(rl.tensor(b), rl.tensor(c), value=0.1), a + 0.1 * b64 * c64),
+            (lambda t: t.addcdiv_(rl.tensor(b), rl.tensor(c), value=-0.1), a - 0.1 * b64 / c64),
+            (lambda t: t.lerp_(rl.tensor(b), 0.1), a + 0.1 * (b64 - a)),
+            (lambda t: t.lerp_(rl.tensor(b), 0.9), a + 0.9 * (b64 - a)),
+            (lambda t: t.clamp_(0.6, 1.2), np.clip(a, 0.6, 1.2)),
+            (lambda t: t.mul_(0.5).sqrt_(), np.sqrt(a * 0.5)),
+        ]
+        for write, expected in cases:
+            t = rl.tensor(a)
+            assert write(t) is t and t._version >= 1
+            np.testing.assert_allclose(t.numpy(), expected, rtol=1e-5)
+
+    def test_history_follows_the_write(self):
+        x = rl.tensor([1.0, 2.0], requires_grad=True)
+        y = x * 1
+        y.add_(x, alpha=3).addcmul_(x, x, value=0.5)
+        y.sum().backward()
+        assert x.grad.tolist() == [5.0, 6.0]
+
+    def test_a_leaf_refuses_and_no_grad_allows(self):
+        x = rl.tensor([1.0], requires_grad=True)
+        for write in (lambda: x.add_(1), lambda: x.mul_(2.0), lambda: x.sqrt_(), lambda: x.clamp_(0, 1)):
+            with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+                write()
+        with rl.no_grad():
+            x.add_(rl.tensor([1.0]), alpha=2)
+        assert x.tolist() == [3.0]
+
+    def test_wrong_shapes_and_expanded_targets(self):
+        with pytest.raises(RuntimeError, match="doesn't match the broadcast shape"):
+            rl.zeros(2).add_(rl.zeros(1, 2))
+        with pytest.raises(RuntimeError, match="single memory location"):
+            rl.zeros(1).expand(3).add_(1)
+
+    def test_a_saved_value_that_was_written_is_noticed(self):
+        x = rl.tensor([1.0], requires_grad=True)
+        y = x.exp()
+        z = y * 2
+        with rl.no_grad():
+            y.mul_(3.0)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            z.backward()
+
+
+@pytest.mark.parametrize("name", ["eq", "ne", "lt", "le", "gt", "ge"])
+def test_comparisons(name):
+    x, y = rl.tensor([1.0, 2.0, math.nan]), rl.tensor([2.0, 2.0, 1.0])
+    compare = getattr(operator, name)
+    assert compare(x, y).tolist() == [compare(a, b) for a, b in zip(x.tolist(), y.tolist(), strict=True)]
+    assert getattr(x, name)(2).tolist() == [compare(a, 2) for a in x.tolist()]
+
+
+def test_bits():
+    x, y = rl.tensor([12, -5, 7]), rl.tensor([10, 3, -1])
+    for f in (operator.and_, operator.or_, operator.xor, operator.lshift):
+        other = y if f is not operator.lshift else rl.tensor([1, 2, 3])
+        assert f(x, other).tolist() == [f(a, b) for a, b in zip(x.tolist(), other.tolist(), strict=True)]
+    assert (~x).tolist() == [~12, ~-5, ~7]
+    assert (rl.tensor([-5]) >> 70).tolist() == [-1] and (rl.tensor([1]) << 70).tolist() == [0]
+    assert rl.gcd(rl.tensor([12]), rl.tensor([18])).tolist() == [6]
+
+
+def test_complex_parts():
+    z = rl.tensor([3 + 4j, -1j])
+    assert z.real.tolist() == [3.0, 0.0] and z.imag.tolist() == [4.0, -1.0]
+    assert z.abs().tolist() == [5.0, 1.0] and z.conj().tolist() == [3 - 4j, 1j]
+    z.real.zero_()
+    assert z.tolist() == [4j, -1j]
