@@ -4,7 +4,9 @@ from . import cifar10, eager, imports
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight beside torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
-commands.add_parser("eager", help=eager.__doc__).add_argument("pattern", nargs="?", default="", help="only calls that contain this")
+commands.add_parser("eager", help=eager.__doc__).add_argument(
+    "pattern", nargs="?", default="", help="only calls that contain this"
+)
 commands.add_parser("imports", help=imports.__doc__)
 commands.add_parser("cifar10", help=cifar10.__doc__)
 

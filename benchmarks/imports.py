@@ -20,7 +20,9 @@ def main(repeats: int = 9) -> None:
     figures: dict[str, list[tuple[float, float]]] = {library: [] for library in libraries}
     for k in range(repeats + 1):
         for library in libraries:
-            out = subprocess.run([sys.executable, "-c", _PROBE.format(library)], capture_output=True, text=True, check=True)
+            out = subprocess.run(
+                [sys.executable, "-c", _PROBE.format(library)], capture_output=True, text=True, check=True
+            )
             seconds, megabytes = map(float, out.stdout.split())
             if k:  # the first run warms the disk cache
                 figures[library].append((seconds, megabytes))

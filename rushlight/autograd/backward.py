@@ -108,7 +108,17 @@ def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, ma
     batches = _sequence(grad_outputs)
     n = batches[0].shape[0]
     rows = [
-        grad(outputs, inputs, [b[i] for b in batches], keep or i < n - 1, create_graph, True, allow_unused, False, materialize)
+        grad(
+            outputs,
+            inputs,
+            [b[i] for b in batches],
+            keep or i < n - 1,
+            create_graph,
+            True,
+            allow_unused,
+            False,
+            materialize,
+        )
         for i in range(n)
     ]
     return tuple(None if column[0] is None else OPS["stack"](column) for column in zip(*rows, strict=True))  # type: ignore[operator]
@@ -190,7 +200,9 @@ def _old_arguments(old: dict[str, Any], retain_graph: bool | None) -> Any:
         wrong = next(k for k in old if k != "retain_variables")
         raise TypeError(f"backward() got an unexpected keyword argument '{wrong}'")
     warnings.warn(
-        "retain_variables is deprecated and will be removed. Use retain_graph instead.", DeprecationWarning, stacklevel=3
+        "retain_variables is deprecated and will be removed. Use retain_graph instead.",
+        DeprecationWarning,
+        stacklevel=3,
     )
     if retain_graph is not None:
         raise TypeError("backward() got both retain_graph and its old name retain_variables")

@@ -265,7 +265,6 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, owned: bool = False) ->
             s.wrote("backward()")
 
 
-
 def _is_private(g: Tensor, t: Tensor) -> bool:
     """Whether `.grad` may take over the memory of `g`: no alias, no other owner, laid out like the leaf."""
     a = g._array
@@ -318,8 +317,11 @@ _KEEPS: dict[type, bool] = {}  # by node class: whether there is something to fr
 
 
 def _keeps_tensors(cls: Any) -> bool:
-    return bool(cls.tensor_slots) or cls.op is None or any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in cls.saved_names)
-
+    return (
+        bool(cls.tensor_slots)
+        or cls.op is None
+        or any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in cls.saved_names)
+    )
 
 
 def _check_saved(node: Any) -> None:

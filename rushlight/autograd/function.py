@@ -34,7 +34,9 @@ class FunctionCtx(Node):
         """Keep tensors (inputs or outputs) for backward; read them there as `ctx.saved_tensors`."""
         for t in tensors:
             if t is not None and not isinstance(t, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(t).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type {type(t).__name__}"
+                )
         self._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
@@ -101,9 +103,7 @@ def _for_inputs(ctx: FunctionCtx, result: tuple) -> tuple:
         )
     for i, r in enumerate(result):
         if r is not None and not isinstance(r, Tensor):
-            raise TypeError(
-                f"expected Variable or None (got {type(r).__name__} as gradient {i} of {ctx.name()})"
-            )
+            raise TypeError(f"expected Variable or None (got {type(r).__name__} as gradient {i} of {ctx.name()})")
     return tuple(result[i] for i in ctx._tensor_inputs)
 
 
@@ -196,7 +196,9 @@ class Function(metaclass=_FunctionMeta):
     @staticmethod
     def vjp(ctx, *grad_outputs):
         """Another name for `backward`."""
-        raise NotImplementedError("You must implement either the backward or vjp method for your custom autograd.Function.")
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom autograd.Function."
+        )
 
     @classmethod
     def apply(cls, *args, **kwargs):
@@ -314,4 +316,3 @@ class _Undifferentiable(Function):
 
 def _undifferentiable(t: Tensor) -> Tensor:
     return _Undifferentiable.apply(t.detach().requires_grad_())
-

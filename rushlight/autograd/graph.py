@@ -11,7 +11,14 @@ from ..core.mode import State, no_grad, thread
 from ..core.node import Leaf, Node, Output, hooks_of
 from ..core.tensor import Tensor, alias, wrap
 
-__all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = [
+    "GradientEdge",
+    "Node",
+    "disable_saved_tensors_hooks",
+    "get_gradient_edge",
+    "save_on_cpu",
+    "saved_tensors_hooks",
+]
 
 
 class GradientEdge(NamedTuple):

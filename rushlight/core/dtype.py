@@ -152,7 +152,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
 def _promote_integers(a: dtype, b: dtype) -> dtype:
     wide = (uint16, uint32, uint64)
     if a in wide or b in wide:
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a} and {b}")
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a} and {b}"
+        )
     if uint8 not in (a, b):
         return max(a, b, key=lambda t: t.itemsize)
     other = a if b is uint8 else b

@@ -177,7 +177,11 @@ class Saved:
             return n if n in self.arrays else "tuple([None if a is None else a.shape for a in arrays])"
         if n.endswith("_shape") and stem in self.arrays:
             array = self.variables[stem][1]
-            return f"None if {array} is None else {array}.shape" if stem in self.record.signature.optional else f"{array}.shape"
+            return (
+                f"None if {array} is None else {array}.shape"
+                if stem in self.record.signature.optional
+                else f"{array}.shape"
+            )
         if n.endswith("_dtype") and stem in self.arrays:
             return f"{self.variables[stem][0]}.dtype"
         if n not in self.arrays:
@@ -213,7 +217,9 @@ class Saved:
         parts = []
         for i, name in enumerate(self.arrays):
             has = name in self.record.rules
-            parts.append(f"rule_{i}({self._arguments(name)}) if e{i} is not None else None" if has else self._missing(i, name))
+            parts.append(
+                f"rule_{i}({self._arguments(name)}) if e{i} is not None else None" if has else self._missing(i, name)
+            )
         lines.append(f"    return ({', '.join(parts)},)")
         return "\n".join(lines) + "\n"
 

@@ -150,8 +150,6 @@ class Hooks:
         return handle
 
 
-
-
 def hooks_of(edge: Any) -> Hooks:
     """The hooks of a node or leaf, made on first need."""
     if edge.hooks is None:

@@ -85,7 +85,9 @@ class Record:
         """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""
         sig = self.signature
         n = len(sig.positional)
-        keyword = dict(zip(sig.keyword, metadata[len(metadata) - len(sig.keyword) :], strict=True)) if sig.keyword else {}
+        keyword = (
+            dict(zip(sig.keyword, metadata[len(metadata) - len(sig.keyword) :], strict=True)) if sig.keyword else {}
+        )
         star = metadata[n] if sig.star else ()
         return f(*arrays, *metadata[:n], *star, **keyword)
 
@@ -199,7 +201,9 @@ def unary(
     promote: "float" (integers become the default float type), "same" (the type stays), "bool" (the result is bool).
     """
     rules = {"x": rule} if rule else {}
-    record = Record(name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options)
+    record = Record(
+        name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options
+    )
     function = entry.build(record)
     publish(name, function, method, functional, aliases)
     if inplace:
@@ -230,7 +234,9 @@ def binary(
     export=False: the public function of this name is a composite around the row.
     """
     rules = {k: r for k, r in (("x", rule_x), ("y", rule_y)) if r}
-    record = Record(name, kernel, kind="binary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=True, **options)
+    record = Record(
+        name, kernel, kind="binary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=True, **options
+    )
     function = entry.build(record)
     if export:
         publish(name, function, method, False, aliases)

@@ -88,7 +88,9 @@ def prepare(record: Any, tensors: tuple) -> list:
     if record.kind == "general" and record.promote is None:
         return [_array_of(record, i, t) for i, t in enumerate(tensors)]
     for i, t in enumerate(tensors):
-        if not isinstance(t, (Tensor, bool, int, float, complex, np.generic)) and not (t is None and _optional(record, i)):
+        if not isinstance(t, (Tensor, bool, int, float, complex, np.generic)) and not (
+            t is None and _optional(record, i)
+        ):
             raise _Unsupported(str(argument_type(record.name, _argument(record, i), i + 1, t)))
     if not any(isinstance(t, Tensor) for t in tensors):
         raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
@@ -230,7 +232,9 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     """Copy `result` into the tensor (or tuple of tensors) `out`, which is resized where its shape differs."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(f"{name}(): argument 'out' must be tuple of {len(result)} Tensors, not {type(out).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'out' must be tuple of {len(result)} Tensors, not {type(out).__name__}"
+            )
         for r, o in zip(result, out, strict=True):
             write_out(name, inputs, r, o)
         return type(result)(out) if type(result) is tuple else type(result)(*out)

@@ -359,10 +359,7 @@ class Tensor:
             return bool((self == element).any().item())
         if isinstance(element, (int, float, complex, bool)):
             return bool((self._array == element).any())
-        raise RuntimeError(
-            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
-            f"{type(element)}."
-        )
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __iter__(self):
         if not self._array.ndim:
@@ -487,5 +484,3 @@ def _warn_non_leaf_grad(t: Tensor) -> None:
             "informations.",
             stacklevel=3,
         )
-
-

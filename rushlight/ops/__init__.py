@@ -1,18 +1,12 @@
-"""Every operator, by torch's name. Importing this package registers them all; `OPS` maps names to functions."""
-
-import importlib
+"""Every operator, by torch's name. Importing the files registers them; `OPS` maps each name to its function."""
 
 from ..core.record import FUNCTIONAL, OPS
-
-_FILES = (
-    "pointwise", "comparison", "bitwise", "power", "special", "reduction", "ordering", "create", "view", "parts", "join", "index",
-    "scatter", "sample", "matmul", "activation", "conv", "pool", "resize", "normalize", "loss", "embedding", "linalg",
+from . import (
+    activation, adaptive_pool, addmm, avg_pool, bitwise, comparison, complex_parts, conv, copying, counting, create,
+    cumulative, elementary, elements, embedding, extremum, grid, index, interpolate, join, loss, matmul, normalize,
+    ordering, parts, pointwise, pool, power, predicates, products, reduction, resize, sample, scatter, softmax,
+    special, special_tables, view,
 )  # fmt: skip
-for _f in _FILES:
-    try:
-        importlib.import_module("." + _f, __name__)
-    except ModuleNotFoundError as _e:
-        if not (_e.name or "").startswith(__name__):
-            raise
+
 globals().update(OPS)
-__all__ = list(OPS)
+__all__ = [*OPS]

@@ -7,29 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dtypes
 from ..core import device as devices
-from ..core.inplace import accept_inplace, check_writable, set_history
+from ..core import dtype as dtypes
 from ..core.legacy_types import construct
 from ..core.mode import thread
-from ..core.node import Node
-from ..core.record import composite, primitive
+from ..core.record import composite
 from ..core.size import shape_from
 from ..core.slow import write_out
-from ..core.storage import storage_of, user_line
-from ..core.tensor import Tensor, alias, type_word, wrap
+from ..core.storage import storage_of
+from ..core.tensor import Tensor, type_word, wrap
 
 # ---------------------------------------------------------------------------------------------- from data
 
 
-def _finish(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+def fresh(array: np.ndarray, requires_grad: bool = False) -> Tensor:
     t = wrap(array)
     if thread.state.inference:
         storage_of(t).inference = True
     return t.requires_grad_() if requires_grad else t
 
 
-def _numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
+def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
     if dtype is None:
         return default.numpy
     if isinstance(dtype, dtypes.dtype):
@@ -56,7 +54,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             stacklevel=2,
         )
-    return _finish(array_from(data, dtype), requires_grad)
+    return fresh(array_from(data, dtype), requires_grad)
 
 
 _NUMBERS = (float, int, bool)
@@ -70,7 +68,9 @@ def _flat_numbers(data: list, dtype: Any) -> np.ndarray | None:
             return None
     if dtype is None:
         try:
-            return np.array(data, dtypes.get_default_dtype().numpy if kind is float else np.int64 if kind is int else np.bool_)
+            return np.array(
+                data, dtypes.get_default_dtype().numpy if kind is float else np.int64 if kind is int else np.bool_
+            )
         except OverflowError:
             return None
     return None
@@ -84,11 +84,11 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
             return quick
     if isinstance(data, Tensor):
         a = data._array
-        return np.array(a, _numpy_type(dtype, data.dtype), order="C")
+        return np.array(a, numpy_type(dtype, data.dtype), order="C")
     if isinstance(data, np.ndarray):
-        return np.array(data, _numpy_type(dtype, dtypes.from_numpy(data.dtype)), order="C")
+        return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)), order="C")
     if isinstance(data, np.generic):
-        return np.array(data, _numpy_type(dtype, dtypes.from_numpy(data.dtype)))
+        return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
     if isinstance(data, (bool, int, float, complex)):
         return _from_numbers(data, dtype)
     if isinstance(data, str):
@@ -109,15 +109,17 @@ def _from_numbers(values: Any, dtype: Any) -> np.ndarray:
         a = np.array(values, dtype=object)
     if a.dtype == object or a.dtype.kind == "u":
         _check_elements(values)
-        if dtype is None or _numpy_type(dtype, dtypes.float32).kind in "iub":
+        if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iub":
             raise ValueError("Overflow when unpacking long long")
     if a.dtype.kind in "US":
         raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")
-    target = _numpy_type(dtype, _inferred(a, values))
+    target = numpy_type(dtype, _inferred(a, values))
     if target.kind in "iu" and a.size and a.dtype.kind in "iu":
         info = np.iinfo(target)
         if a.max() > info.max or a.min() < info.min:
-            raise RuntimeError(f"value cannot be converted to type {target.name}_t without overflow".replace("int64_t", "int64_t"))
+            raise RuntimeError(
+                f"value cannot be converted to type {target.name}_t without overflow".replace("int64_t", "int64_t")
+            )
     with np.errstate(all="ignore"):
         return a.astype(target) if a.dtype != target else a
 
@@ -169,7 +171,9 @@ def _check_shape(values: Any, dim: int = 0) -> None:
     n = len(values[0]) if isinstance(values[0], list) else None
     for v in values:
         if not isinstance(v, list):
-            raise TypeError(f"expected a sequence at dim {dim + 1} (got {type(v).__name__})" if n is not None else "not a sequence")
+            raise TypeError(
+                f"expected a sequence at dim {dim + 1} (got {type(v).__name__})" if n is not None else "not a sequence"
+            )
         if n is None:
             raise ValueError(f"only one element tensors can be converted to Python scalars: dim {dim + 1} is ragged")
         if len(v) != n:
@@ -202,7 +206,7 @@ def from_numpy(ndarray):
             "it writable before converting it to a tensor.",
             stacklevel=2,
         )
-    t = _finish(ndarray)
+    t = fresh(ndarray)
     storage_of(t)
     return t
 
@@ -215,20 +219,20 @@ def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
         return data.clone() if copy else data if dtype is None or dtype is data.dtype else data.to(dtype)
     if isinstance(data, np.ndarray) and not copy and dtype in (None, dtypes.from_numpy(data.dtype)):
         return from_numpy(data)
-    return _finish(array_from(data, dtype), requires_grad)
+    return fresh(array_from(data, dtype), requires_grad)
 
 
 @composite(name="frombuffer")
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
     """A 1-D tensor on the memory of an object with the buffer protocol."""
-    return _finish(np.frombuffer(buffer, dtype.numpy, count, offset), requires_grad)
+    return fresh(np.frombuffer(buffer, dtype.numpy, count, offset), requires_grad)
 
 
 @composite()
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor of the default floating type (or `dtype`)."""
     devices.check(device)
-    return _finish(np.array(s, _numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    return fresh(np.array(s, numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- filled
@@ -238,7 +242,9 @@ def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
     shape = shape_from(args) if size is None else shape_from((size,))
     for n in shape:
         if n < 0:
-            raise RuntimeError(f"{name}: Dimension size must be non-negative. (Trying to create tensor with negative dimension {n}: {list(shape)})")
+            raise RuntimeError(
+                f"{name}: Dimension size must be non-negative. (Trying to create tensor with negative dimension {n}: {list(shape)})"
+            )
     return shape
 
 
@@ -249,7 +255,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
             devices.check(device)
         shape = _shape(name, args, size)
         default = dtypes.get_default_dtype()
-        t = wrap(make(shape, default.numpy if dtype is None else _numpy_type(dtype, default)))
+        t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
         if out is not None:
             return write_out(name, (), t, out)
         if thread.state.inference:
@@ -272,7 +278,7 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     devices.check(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     shape = _shape("full", (size,), None)
-    t = _finish(np.full(shape, value, _numpy_type(dtype, dtypes.of_number(value))), requires_grad)
+    t = fresh(np.full(shape, value, numpy_type(dtype, dtypes.of_number(value))), requires_grad)
     return t if out is None else write_out("full", (), t, out)
 
 
@@ -280,7 +286,7 @@ def _like(name: str, make: Any) -> Any:
     def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         devices.check(device)
         a = input._array
-        return _finish(make(a, None if dtype is None else _numpy_type(dtype, input.dtype)), requires_grad)
+        return fresh(make(a, None if dtype is None else numpy_type(dtype, input.dtype)), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape, type and layout of `input`."
@@ -298,17 +304,27 @@ empty_like = _like("empty_like", _dense_like(np.empty_like))
 
 
 @composite()
-def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
+def full_like(
+    input,
+    fill_value,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    memory_format=None,
+    pin_memory=False,
+):
     """`full` in the shape and type of `input`."""
     devices.check(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return _finish(np.full_like(input._array, value, dtype=_numpy_type(dtype, input.dtype), subok=False), requires_grad)
+    return fresh(np.full_like(input._array, value, dtype=numpy_type(dtype, input.dtype), subok=False), requires_grad)
 
 
 def _new_creator(name: str, make: Any) -> None:
     def f(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         devices.check(device)
-        return _finish(make(_shape(name, args, size), _numpy_type(dtype, self.dtype)), requires_grad)
+        return fresh(make(_shape(name, args, size), numpy_type(dtype, self.dtype)), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[4:]}` of the type of this tensor."
@@ -330,7 +346,7 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor that holds a copy of `data`, of the type of this one."""
     devices.check(device)
-    return _finish(array_from(data, dtype or self.dtype), requires_grad)
+    return fresh(array_from(data, dtype or self.dtype), requires_grad)
 
 
 @composite(method=True, function=False)
@@ -345,17 +361,19 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     devices.check(device)
     size, stride = tuple(size), tuple(stride)
     last = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else 0
-    flat = np.empty(last, _numpy_type(dtype, dtypes.get_default_dtype()))
+    flat = np.empty(last, numpy_type(dtype, dtypes.get_default_dtype()))
     a = np.lib.stride_tricks.as_strided(flat, size, [s * flat.itemsize for s in stride])
-    return _finish(a, requires_grad)
+    return fresh(a, requires_grad)
 
 
 @composite()
-def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def empty_permuted(
+    size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """A tensor of undefined values whose dimensions lie in memory in the order `physical_layout`."""
     devices.check(device)
-    a = np.empty([size[d] for d in physical_layout], _numpy_type(dtype, dtypes.get_default_dtype()))
-    return _finish(a.transpose(np.argsort(physical_layout)), requires_grad)
+    a = np.empty([size[d] for d in physical_layout], numpy_type(dtype, dtypes.get_default_dtype()))
+    return fresh(a.transpose(np.argsort(physical_layout)), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- counted
@@ -366,10 +384,12 @@ def _number(v: Any) -> Any:
 
 
 @composite()
-def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def arange(
+    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """The numbers start, start + step, ... below `end`."""
     if type(start) is int and end is None and step == 1 and start >= 0 and dtype is None and out is device is None:
-        return _finish(np.arange(start), requires_grad)
+        return fresh(np.arange(start), requires_grad)
     devices.check(device)
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
@@ -381,8 +401,8 @@ def arange(start, end=None, step=1, *, out=None, dtype=None, layout=None, device
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     floats = any(isinstance(v, float) for v in (start, end, step))
-    kind = _numpy_type(dtype, dtypes.get_default_dtype() if floats else dtypes.int64)
-    t = _finish(_counted(start, end, step, kind), requires_grad)
+    kind = numpy_type(dtype, dtypes.get_default_dtype() if floats else dtypes.int64)
+    t = fresh(_counted(start, end, step, kind), requires_grad)
     return t if out is None else write_out("arange", (), t, out)
 
 
@@ -408,18 +428,22 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     if end is None:
         start, end = 0, start
     n = math.floor((end - start) / step) + 1
-    return _finish((start + np.arange(n) * step).astype(_numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    return fresh((start + np.arange(n) * step).astype(numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
 
 
 @composite()
-def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """`steps` numbers from `start` to `end`, both included, equally far apart."""
     devices.check(device)
     if isinstance(steps, float):
         raise TypeError("linspace(): argument 'steps' must be int, not float")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    t = _finish(_spaced(_number(start), _number(end), int(steps), _numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    t = fresh(
+        _spaced(_number(start), _number(end), int(steps), numpy_type(dtype, dtypes.get_default_dtype())), requires_grad
+    )
     return t if out is None else write_out("linspace", (), t, out)
 
 
@@ -438,14 +462,28 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
 
 
 @composite()
-def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
     """`base` to the power of `steps` numbers from `start` to `end`."""
     devices.check(device)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    kind = _numpy_type(dtype, dtypes.get_default_dtype())
+    kind = numpy_type(dtype, dtypes.get_default_dtype())
     wide = np.dtype(np.float64)
-    t = _finish(np.power(float(base), _spaced(_number(start), _number(end), int(steps), wide)).astype(kind), requires_grad)
+    t = fresh(
+        np.power(float(base), _spaced(_number(start), _number(end), int(steps), wide)).astype(kind), requires_grad
+    )
     return t if out is None else write_out("logspace", (), t, out)
 
 
@@ -456,14 +494,14 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     for k, v in (("n", n), ("m", n if m is None else m)):
         if v < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {v}")
-    t = _finish(np.eye(n, m, dtype=_numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    t = fresh(np.eye(n, m, dtype=numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
     return t if out is None else write_out("eye", (), t, out)
 
 
 def _indices(name: str, make: Any) -> Any:
     def f(row, col, offset=0, *, dtype=None, device=None, layout=None):
         devices.check(device)
-        return _finish(np.stack(make(row, offset, col)).astype(_numpy_type(dtype, dtypes.int64)))
+        return fresh(np.stack(make(row, offset, col)).astype(numpy_type(dtype, dtypes.int64)))
 
     f.__name__, f.__doc__ = name, f"The row and column indices of the {name[:4]} part of a matrix, shape (2, n)."
     return composite()(f)
@@ -477,363 +515,16 @@ triu_indices = _indices("triu_indices", np.triu_indices)
 def complex_(real, imag, *, out=None):
     """A complex tensor of two real ones."""
     if real.dtype.category != 2 or imag.dtype.category != 2:
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {type_word(real.dtype)} and {type_word(imag.dtype)}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {type_word(real.dtype)} and {type_word(imag.dtype)}"
+        )
     if out is not None and out.dtype is not real.dtype.to_complex():
-        raise RuntimeError(f"Expected object of scalar type {type_word(real.dtype.to_complex())} but got scalar type {type_word(out.dtype)} for argument 'out'")
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(real.dtype.to_complex())} but got scalar type {type_word(out.dtype)} for argument 'out'"
+        )
     if real.dtype is not imag.dtype:
-        raise RuntimeError(f"Expected object of scalar type {type_word(real.dtype)} but got scalar type {type_word(imag.dtype)} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(real.dtype)} but got scalar type {type_word(imag.dtype)} for second argument"
+        )
     t = real.to(real.dtype.to_complex()) + imag * 1j
     return t if out is None else write_out("complex", (real, imag), t, out)
-
-
-# ---------------------------------------------------------------------------------------------- copied
-
-
-@primitive(name="clone", public=False)
-def _clone(input, /, order="K"):
-    if order == "C":
-        return np.array(input, order="C")
-    return input.copy(order="K") if 0 not in input.strides else np.array(input, order="C")
-
-
-@_clone.vjp
-def _(g):
-    return g
-
-
-@composite(method=True)
-def clone(input, *, memory_format=None):
-    """A copy with its own memory, through which gradients flow."""
-    name = getattr(memory_format, "name", "preserve_format")
-    if name == "channels_last":
-        return _clone(input.permute(0, 2, 3, 1), "C").permute(0, 3, 1, 2)
-    return _clone(input, "C") if name == "contiguous_format" else _clone(input)
-
-
-@composite(method=True, function=False)
-def contiguous(self, memory_format=None):
-    """The tensor itself if its elements lie in order in memory, else a copy that does."""
-    if memory_format is not None and getattr(memory_format, "name", "") == "channels_last":
-        return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
-    return self if self._array.flags.c_contiguous else _clone(self, "C")
-
-
-@primitive(name="_to_copy", public=False, node="ToCopyBackward0")
-def _to_copy(input, /, dtype):
-    new = dtype.numpy
-    if input.dtype.kind == "f" and new.kind in "iu":
-        return _float_to_int(input, new)
-    if input.dtype.kind == "c" and new.kind != "c":
-        if new.kind != "b":
-            input = input.real
-    return input.astype(new)
-
-
-def _float_to_int(a: np.ndarray, new: np.dtype) -> np.ndarray:
-    """Truncation; narrow integers wrap around as torch's conversion through int64 does."""
-    return a.astype(np.int64).astype(new) if new.itemsize < 8 else a.astype(new)
-
-
-@_to_copy.vjp
-def _(g):
-    return g  # the engine casts it back
-
-
-@composite(method=True, function=False)
-def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
-    for a in args:
-        if isinstance(a, dtypes.dtype):
-            dtype = a
-        elif isinstance(a, Tensor):
-            dtype = a.dtype
-        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
-            device = a
-        elif a is not None and not isinstance(a, bool):
-            raise TypeError(f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor")
-    if device is not None:
-        devices.check(device)
-    flags = [a for a in args if isinstance(a, bool)]
-    copy = copy or (len(flags) > 1 and flags[1])
-    kind = self.dtype
-    if dtype is not None and dtype is not kind:
-        return _to_copy(self, dtype)
-    if memory_format is not None and not self.is_contiguous(memory_format):
-        return clone(self, memory_format=memory_format)
-    return _to_copy(self, kind) if copy else self
-
-
-def _cast_method(name: str, d: dtypes.dtype) -> None:
-    def f(self, memory_format=None):
-        return self if self._array.dtype is d.numpy else to(self, d)
-
-    f.__name__, f.__doc__ = name, f"The tensor as {d}."
-    composite(name=name, method=True, function=False)(f)
-
-
-for _d in dtypes.ALL:
-    if _d._aliases:
-        _cast_method(_d._aliases[0], _d)
-
-
-@composite(method=True, function=False)
-def type_as(self, other):
-    """The tensor as the type of `other`."""
-    return to(self, other.dtype)
-
-
-@composite(method=True, function=False)
-def cpu(self, memory_format=None):
-    """The tensor itself: it is on the CPU."""
-    return self
-
-
-@composite(method=True, function=False)
-def cuda(self, device=None, non_blocking=False, memory_format=None):
-    """The tensor on a CUDA device. Raises when there is none."""
-    return to(self, device="cuda" if device is None else device)
-
-
-@composite(method=True, function=False)
-def pin_memory(self, device=None):
-    """Raises: page-locked memory needs an accelerator."""
-    raise RuntimeError("Cannot access accelerator device when none is available.")
-
-
-@composite(method=True, function=False)
-def is_pinned(self, device=None):
-    """False: nothing is page-locked without an accelerator."""
-    return False
-
-
-# ---------------------------------------------------------------------------------------------- written
-
-
-@primitive(name="copy", public=False, node="CopyBackwards")
-def _copy(input, src, /):
-    return src if src.shape == input.shape and src.dtype is input.dtype else np.broadcast_to(src, input.shape).astype(input.dtype)
-
-
-@_copy.vjp("input")
-def _(g):
-    return g.new_zeros(g.shape)
-
-
-@_copy.vjp("src")
-def _(g):
-    return g
-
-
-def _write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
-    """Overwrite `self` with `a`; `node()` gives the history if the write is recorded."""
-    state = thread.state
-    recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
-    check_writable(self, state)
-    np.copyto(self._array, a, casting="unsafe")
-    storage_of(self).wrote(state.writer or user_line(3))
-    if recording:
-        set_history(self, node())
-    return self
-
-
-@composite(method=True, function=False)
-def copy_(self, src, non_blocking=False):
-    """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
-    if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
-    a = src._array
-    if a.shape != self._array.shape:
-        try:
-            np.broadcast_to(a, self._array.shape)
-        except ValueError:
-            raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
-    if a.dtype.kind == "f" and self._array.dtype.kind in "iu":
-        a = _float_to_int(a, self._array.dtype)
-    if a.dtype.kind == "c" and self._array.dtype.kind in "fiu":
-        a = a.real
-    return _write_values(self, a, (src,), lambda: _node(_copy, (self._edge, src._edge)))
-
-
-def _cannot_expand(a: tuple, b: tuple) -> str:
-    lead = len(b) - len(a)
-    for i, n in enumerate(b):
-        have = a[i - lead] if i >= lead >= 0 else 1
-        if have not in (1, n):
-            return f"The size of tensor a ({n}) must match the size of tensor b ({have}) at non-singleton dimension {i}"
-    return f"output with shape {list(b)} doesn't match the broadcast shape {list(a)}"
-
-
-def _node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
-    from ..core.storage import tick
-
-    node = object.__new__(op.record.node_class)
-    if "finish" not in op.record.scope:
-        op.record.specialise()
-    node.seq, node.edges, node.saved, node.storage, node.hooks = tick(), edges, saved, None, None
-    return node
-
-
-@primitive(name="fill", public=False)
-def _fill(input, value, /):
-    return np.full_like(input, value)
-
-
-@_fill.vjp("input")
-def _(g):
-    return g.new_zeros(g.shape)
-
-
-@_fill.vjp("value")
-def _(g):
-    return g.sum()
-
-
-@composite()
-def fill(input, value):
-    """A tensor in the shape and type of `input` filled with `value`."""
-    return input.clone().fill_(value)
-
-
-@composite(method=True)
-def fill_(self, value):
-    """Overwrite every element with `value`, a number or a 0-d tensor."""
-    source = ()
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions.")
-        source, value = (value,), value._array
-    elif not isinstance(value, (bool, int, float, complex, np.generic)):
-        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type(value).__name__}")
-    edge = source[0]._edge if source else None
-    return _write_values(self, value, source, lambda: _node(_fill, (self._edge, edge)))
-
-
-@composite(method=True)
-def zero_(self):
-    """Overwrite every element with zero."""
-    if accept_inplace(self) is not None:
-        self._array.fill(0)
-        return self
-    return _write_values(self, 0, (), lambda: _node(_zero, (self._edge,)))
-
-
-@primitive(name="zero", public=False)
-def _zero(input, /):
-    return np.zeros_like(input)
-
-
-@_zero.vjp
-def _(g):
-    return g.new_zeros(g.shape)
-
-
-@composite(method=True)
-def detach(input):
-    """An alias without history: it shares memory and version and requires no grad."""
-    return alias(input, Tensor)
-
-
-@composite(method=True, function=False)
-def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Make the tensor use the memory, shape and strides of `source` (a tensor); without source it becomes empty."""
-    if source is None:
-        self._array, self._storage = np.empty(0, self._array.dtype), None
-        return self
-    if size is not None:
-        source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
-    self._array, self._storage = source._array, storage_of(source)
-    return self
-
-
-def _dense_strides(size: Any) -> list[int]:
-    strides, n = [], 1
-    for k in reversed(tuple(size)):
-        strides.append(n)
-        n *= max(k, 1)
-    return strides[::-1]
-
-
-@composite(method=True, function=False)
-def resize_(self, *sizes, memory_format=None):
-    """Change the shape in place; the elements in memory stay, new ones are undefined."""
-    if self._edge is not None:
-        raise RuntimeError("cannot resize variables that require grad")
-    shape = shape_from(sizes)
-    flat = np.ascontiguousarray(self._array).reshape(-1)
-    n = math.prod(shape)
-    if n > flat.size:
-        flat = np.concatenate([flat, np.empty(n - flat.size, flat.dtype)])
-    self._array = flat[:n].reshape(shape)
-    storage_of(self).root = self._array
-    return self
-
-
-@composite(method=True)
-def resize_as_(self, other, memory_format=None):
-    """`resize_` to the shape of `other`."""
-    return resize_(self, other._array.shape)
-
-
-@composite(method=False)
-def resolve_conj(input):
-    """The tensor itself: conjugation is never lazy here."""
-    return input
-
-
-@composite(method=False)
-def resolve_neg(input):
-    """The tensor itself: negation is never lazy here."""
-    return input
-
-
-def _predicate(name: str) -> None:
-    def f(input):
-        return getattr(input, name)()
-
-    f.__name__, f.__doc__ = name, f"`input.{name}()`."
-    composite()(f)
-
-
-for _name in ("is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_inference", "numel"):
-    _predicate(_name)
-
-
-@composite()
-def is_tensor(obj):
-    """Whether `obj` is a tensor."""
-    return isinstance(obj, Tensor)
-
-
-@composite()
-def is_storage(obj):
-    """Whether `obj` is the memory of a tensor."""
-    from ..core.rebuild import Memory
-
-    return isinstance(obj, Memory)
-
-
-@composite()
-def is_nonzero(input):
-    """Whether the one element of `input` is not zero."""
-    if input._array.size != 1:
-        n = "no values" if not input._array.size else "more than one value"
-        raise RuntimeError(f"Boolean value of Tensor with {n} is ambiguous")
-    return bool(input)
-
-
-@composite(method=True)
-def is_same_size(input, other):
-    """Whether two tensors have the same shape."""
-    return input._array.shape == other._array.shape
-
-
-@composite()
-def result_type(tensor1, tensor2):
-    """The dtype of an arithmetic operation on two tensors or numbers."""
-    p = dtypes.Promotion()
-    for v in (tensor1, tensor2):
-        if isinstance(v, Tensor):
-            p.add_array(v.dtype, v._array.ndim)
-        else:
-            p.add_number(v)
-    return p.result()

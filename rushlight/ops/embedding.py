@@ -70,7 +70,9 @@ def _renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: floa
     """Scale the rows in use down to `max_norm`, in place."""
     rows = np.unique(input._array)
     if rows.size and (rows[0] < 0 or rows[-1] >= weight._array.shape[0]):
-        raise IndexError(f"index out of range in self: embedding got index {rows[-1]} for a table of {weight._array.shape[0]} rows")
+        raise IndexError(
+            f"index out of range in self: embedding got index {rows[-1]} for a table of {weight._array.shape[0]} rows"
+        )
     norms = np.linalg.norm(weight._array[rows].astype(np.float64), norm_type, axis=1)
     scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)[:, None].astype(weight._array.dtype)
     with no_grad():
@@ -113,7 +115,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         weight, input = input, weight
     if input._array.ndim == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences.")
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
+            )
         b, n = input._array.shape
         starts = np.arange(b + 1) * n
         flat, weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
@@ -124,7 +128,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise ValueError("offsets has to be a 1D Tensor but got None")
         starts = offsets._array if include_last_offset else np.append(offsets._array, input._array.size)
         if starts.size and starts[0]:
-            raise ValueError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0.")
+            raise ValueError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
+            )
         flat, weights = input, per_sample_weights
     if weights is not None and mode != "sum":
         raise NotImplementedError(
@@ -160,7 +166,11 @@ def _bag_maximum(rows, counts):
 
     parts = rows.split(list(counts)) if counts.sum() else [rows] * len(counts)
     empty = rows.new_zeros(rows.size(1))
-    return OPS["stack"]([p.amax(0) if len(p) else empty for p in parts]) if len(counts) else rows.new_zeros(0, rows.size(1))
+    return (
+        OPS["stack"]([p.amax(0) if len(p) else empty for p in parts])
+        if len(counts)
+        else rows.new_zeros(0, rows.size(1))
+    )
 
 
 # ---------------------------------------------------------------------------------------------- one-hot
@@ -179,7 +189,9 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(a.max()) + 1
     elif num_classes < 1 or (a.size and a.max() >= num_classes):
-        raise RuntimeError("Class values must be smaller than num_classes." if num_classes > 0 else "num_classes should be positive")
+        raise RuntimeError(
+            "Class values must be smaller than num_classes." if num_classes > 0 else "num_classes should be positive"
+        )
     out = np.zeros((*a.shape, num_classes), np.int64)
     np.put_along_axis(out, a[..., None], 1, -1)
     return wrap(out)

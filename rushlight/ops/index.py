@@ -8,18 +8,21 @@ import numpy as np
 
 from ..core.inplace import write
 from ..core.record import composite, primitive
-from ..core.size import broadcast_shapes, wrap_dim
 from ..core.slow import number_as
 from ..core.tensor import Tensor, type_word, wrap
-from .parts import embed, part, select
+from .parts import embed, part
 
 # ---------------------------------------------------------------------------------------------- reading x[...]
 
-_last_is_select = primitive(name="part.select", view=True, public=False, node="SelectBackward0")(lambda input, /, index: input[index])
+_last_is_select = primitive(name="part.select", view=True, public=False, node="SelectBackward0")(
+    lambda input, /, index: input[index]
+)
 _last_is_new = primitive(name="part.unsqueeze", view=True, public=False, node="UnsqueezeBackward0")(
     lambda input, /, index: input[index]
 )
-_whole = primitive(name="part.alias", view=True, public=False, node="AliasBackward0")(lambda input, /, index: input[index])
+_whole = primitive(name="part.alias", view=True, public=False, node="AliasBackward0")(
+    lambda input, /, index: input[index]
+)
 for _op in (_last_is_select, _last_is_new, _whole):
     _op.vjp(lambda g, input_shape, index: embed(g, input_shape, index))
 
@@ -98,7 +101,9 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
             i = _slice(i)
             basic.append(i)
             advanced.append(None)
-            if i != _FULL and not (i.start in (None, 0) and i.step in (None, 1) and (i.stop is None or i.stop >= t._array.shape[dim])):
+            if i != _FULL and not (
+                i.start in (None, 0) and i.step in (None, 1) and (i.stop is None or i.stop >= t._array.shape[dim])
+            ):
                 kind, plain = part, False
             dim += 1
         elif isinstance(i, Tensor):
@@ -165,7 +170,9 @@ def _index_tensor(i: Tensor) -> Any:
     if a.dtype == np.uint8:
         import warnings
 
-        warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5)
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5
+        )
         return wrap(a.astype(bool))
     if not a.ndim and a.dtype.kind != "b":
         return int(a)
@@ -320,7 +327,11 @@ def _expands(shape: tuple, to: tuple) -> bool:
 
 def _put(target: Tensor, advanced: list, value: Any) -> None:
     if not isinstance(value, Tensor):
-        value = wrap(value.astype(target._array.dtype)) if isinstance(value, np.ndarray) else wrap(number_as(value, target.dtype))
+        value = (
+            wrap(value.astype(target._array.dtype))
+            if isinstance(value, np.ndarray)
+            else wrap(number_as(value, target.dtype))
+        )
     elif value.dtype is not target.dtype:
         if value._array.ndim:
             raise RuntimeError(

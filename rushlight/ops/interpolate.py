@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 
 import numpy as np
 
@@ -317,19 +316,3 @@ def interpolate(
     _check_shapes(shape, size)
     scales = scales or (None,) * (rank - 2)
     return _OPERATORS[mode, rank - 2, antialias](input, size, scales, mode, aligned, antialias)
-
-
-# ---------------------------------------------------------------------------------------------- grids
-
-_CORNERS = (
-    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
-    "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
-)
-
-
-def corners_or_default(align_corners):
-    """`align_corners`, or False with torch's warning where the caller left it open."""
-    if align_corners is None:
-        warnings.warn(_CORNERS, stacklevel=4)
-        return False
-    return align_corners

@@ -181,9 +181,7 @@ def meshgrid(*tensors, indexing=None):
     swap = indexing == "xy" and len(tensors) > 1
     order = (tensors[1], tensors[0], *tensors[2:]) if swap else tensors
     shape = tuple(t.numel() for t in order)
-    grids = [
-        _expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(order) - i - 1)), shape) for i, t in enumerate(order)
-    ]
+    grids = [_expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(order) - i - 1)), shape) for i, t in enumerate(order)]
     return (grids[1], grids[0], *grids[2:]) if swap else tuple(grids)
 
 
@@ -213,9 +211,7 @@ def combinations(input, r=2, with_replacement=False):
 @primitive(name="repeat", public=False)
 def _repeat(input, /, repeats):
     if len(repeats) < input.ndim:
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
-        )
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(r < 0 for r in repeats):
         raise RuntimeError(f"Trying to create tensor with negative dimension: {list(repeats)}")
     return np.tile(input, repeats)
@@ -269,7 +265,9 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
             f"input.size({d}) = {x._array.shape[d]}"
         )
-    where = np.repeat(np.arange(x._array.shape[d], dtype=np.int64), counts.reshape(-1) if counts.size != 1 else int(counts.item()))
+    where = np.repeat(
+        np.arange(x._array.shape[d], dtype=np.int64), counts.reshape(-1) if counts.size != 1 else int(counts.item())
+    )
     return x.index_select(d, wrap(where))
 
 

@@ -124,7 +124,9 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
 
 def _check_targets(name: str, input: np.ndarray, target: np.ndarray) -> None:
     if input.ndim == 0 or input.ndim > 2 and target.ndim != input.ndim - 1:
-        raise RuntimeError(f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}")
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
+        )
     if input.ndim <= 2 and target.ndim > 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if input.ndim == 1:
@@ -136,7 +138,9 @@ def _check_targets(name: str, input: np.ndarray, target: np.ndarray) -> None:
     if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
         raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
     if target.dtype != np.int64 and target.dtype != np.uint8:
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}")
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}"
+        )
 
 
 def _rows(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
@@ -176,7 +180,7 @@ _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 
 
 def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
-    """The usual case in a third of the time: every target a class. None where that has to be looked into."""
+    """The usual case in a third of the time: every target a class, none of them ignored. None where that has to be looked into."""
     n = len(x)
     if len(target) != n or not n or x.dtype is not _F32 or np.minimum.reduce(target) < 0:
         return None
@@ -188,7 +192,8 @@ def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
 
 @primitive(public=False, name="nll_loss")
 def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
-    if input.ndim == 2 and target.ndim == 1 and weight is None and reduction == "mean" and target.dtype is _I64:
+    usual = weight is None and reduction == "mean" and ignore_index < 0
+    if usual and input.ndim == 2 and target.ndim == 1 and target.dtype is _I64:
         quick = _mean_of_rows(input, target)
         if quick is not None:
             return quick
@@ -548,7 +553,11 @@ def _labels(targets: Tensor, sizes: list[int], blank: int) -> list[np.ndarray]:
     """Each target with blanks around and between its labels."""
     t = targets._array
     ends = np.cumsum(sizes)
-    rows = [t[e - n : e] for e, n in zip(ends, sizes, strict=True)] if t.ndim == 1 else [r[:n] for r, n in zip(t, sizes, strict=True)]
+    rows = (
+        [t[e - n : e] for e, n in zip(ends, sizes, strict=True)]
+        if t.ndim == 1
+        else [r[:n] for r, n in zip(t, sizes, strict=True)]
+    )
     out = []
     for r in rows:
         row = np.full(2 * len(r) + 1, blank, np.int64)

@@ -15,7 +15,6 @@ from ..core.record import composite, primitive
 from ..core.storage import storage_of
 from ..core.tensor import Tensor
 
-
 _add_reduce = np.add.reduce
 
 
@@ -227,7 +226,9 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
                 f"{list(p.shape)} and input of shape {list(input.shape)}"
             )
-    rows = _wide(input).reshape(n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:]))
+    rows = _wide(input).reshape(
+        n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:])
+    )
     d, mean, var = _moments(rows, (2,))
     rstd = _inverse_root(var, eps)
     out = np.multiply(d, rstd, out=d).reshape(input.shape)
@@ -291,7 +292,9 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 
     shape = input._array.shape
     if len(shape) < 3:
-        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {len(shape)} dimensions)")
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {len(shape)} dimensions)"
+        )
     if not input._array.size:
         return input
     squares = (input * input).reshape(shape[0], 1, shape[1], -1)

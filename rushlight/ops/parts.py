@@ -186,9 +186,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
     if any(s < 0 for s in stride):
-        raise RuntimeError(
-            f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}"
-        )
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     root = _owner(input)
     item = input.itemsize
     start = (_address(input) - _address(root)) // item if storage_offset is None else storage_offset
@@ -275,7 +273,9 @@ def _split_sizes(input, /, split_sizes, dim):
     lead, at, out = (slice(None),) * d, 0, []
     for n in split_sizes:
         if n < 0:
-            raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}")
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            )
         out.append(input[(*lead, slice(at, at + n))])
         at += n
     return tuple(out)
@@ -381,7 +381,9 @@ dsplit = _numpy_split("dsplit", lambda n: 2, 3)
 
 
 _in_place("as_strided", as_strided)
-composite(name="as_strided_")(lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset))
+composite(name="as_strided_")(
+    lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset)
+)
 for _name, _view_of in (
     ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("narrow", narrow), ("unbind", unbind),
     ("split", split), ("split_with_sizes", split_with_sizes),
@@ -389,5 +391,9 @@ for _name, _view_of in (
     ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),
 ):  # fmt: skip
     copied(_name, _view_of)
-for _name, _f in (("unsafe_chunk", chunk), ("unsafe_split", _split_method), ("unsafe_split_with_sizes", split_with_sizes)):
+for _name, _f in (
+    ("unsafe_chunk", chunk),
+    ("unsafe_split", _split_method),
+    ("unsafe_split_with_sizes", split_with_sizes),
+):
     composite(name=_name, method=True)(_f)

@@ -274,9 +274,9 @@ def _col2im(input, /, sizes, kernel, dilation, padding, stride):
     out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype)
     blocks = _blocks(sizes, kernel, dilation, padding, stride)
     scatter_windows(out, input.reshape(n, channels, *kernel, *blocks), kernel, stride, dilation)
-    if not any(padding):
-        return out
-    return np.ascontiguousarray(out[(..., *(slice(p, p + s) for s, p in zip(sizes, padding, strict=True)))])
+    if any(padding):
+        out = np.ascontiguousarray(out[(..., *(slice(p, p + s) for s, p in zip(sizes, padding, strict=True)))])
+    return out.reshape(*lead, channels, *sizes)
 
 
 @_col2im.vjp

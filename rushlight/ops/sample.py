@@ -13,7 +13,8 @@ from ..core.record import composite, primitive
 from ..core.size import shape_from
 from ..core.slow import write_out
 from ..core.tensor import Tensor, wrap
-from .create import _finish, _node, _numpy_type, _write_values
+from .copying import history_node, write_values
+from .create import fresh, numpy_type
 
 # ---------------------------------------------------------------------------------------------- by shape
 
@@ -23,8 +24,8 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
           pin_memory=False, names=None):  # fmt: skip
         devices.check(device)
         shape = shape_from(args) if size is None else shape_from((size,))
-        kind = _numpy_type(dtype, dtypes.get_default_dtype() if out is None else out.dtype)
-        t = _finish(draw(generator, shape, kind), requires_grad)
+        kind = numpy_type(dtype, dtypes.get_default_dtype() if out is None else out.dtype)
+        t = fresh(draw(generator, shape, kind), requires_grad)
         return t if out is None else write_out(name, (), t, out)
 
     f.__name__ = f.__qualname__ = name
@@ -33,7 +34,11 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
 
 
 def _uniform(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
-    return _complex(streams.uniform, generator, shape, kind) if kind.kind == "c" else streams.uniform(generator, shape, kind)
+    return (
+        _complex(streams.uniform, generator, shape, kind)
+        if kind.kind == "c"
+        else streams.uniform(generator, shape, kind)
+    )
 
 
 def _normal(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
@@ -62,24 +67,39 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    t = _finish(streams.randint(generator, shape_from((size,)), _numpy_type(dtype, dtypes.int64), int(low), int(high)), requires_grad)
+    t = fresh(
+        streams.randint(generator, shape_from((size,)), numpy_type(dtype, dtypes.int64), int(low), int(high)),
+        requires_grad,
+    )
     return t if out is None else write_out("randint", (), t, out)
 
 
 @composite()
-def randperm(n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+def randperm(
+    n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """A random order of the integers 0 ... n - 1."""
     devices.check(device)
-    t = _finish(streams.randperm(generator, n, _numpy_type(dtype, dtypes.int64)), requires_grad)
+    t = fresh(streams.randperm(generator, n, numpy_type(dtype, dtypes.int64)), requires_grad)
     return t if out is None else write_out("randperm", (), t, out)
 
 
 def _like(name: str, draw: Any) -> None:
-    def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, generator=None, pin_memory=False):
+    def f(
+        input,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        memory_format=None,
+        generator=None,
+        pin_memory=False,
+    ):
         devices.check(device)
-        kind = _numpy_type(dtype, input.dtype)
+        kind = numpy_type(dtype, input.dtype)
         out = np.empty_like(input._array, dtype=kind, subok=False)
-        return _finish(streams.store(out, draw(generator, out.shape, kind)), requires_grad)
+        return fresh(streams.store(out, draw(generator, out.shape, kind)), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
@@ -91,11 +111,15 @@ _like("randn_like", _normal)
 
 
 @composite()
-def randint_like(input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
+def randint_like(
+    input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
+):
     """`randint` in the shape and type of `input`."""
     if high is None:
         low, high = 0, low
-    return randint(int(low), int(high), input._array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad)
+    return randint(
+        int(low), int(high), input._array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
 
 
 # ---------------------------------------------------------------------------------------------- by parameters
@@ -110,7 +134,9 @@ def _drawn(name: str, kernel: Any, node: str | None = None) -> Any:
 
 _bernoulli = _drawn("bernoulli", lambda input, /, generator: streams.bernoulli_of(generator, input))
 _bernoulli_p = _drawn(
-    "bernoulli.p", lambda input, /, p, generator: streams.bernoulli(generator, input.shape, input.dtype, p), "BernoulliBackward1"
+    "bernoulli.p",
+    lambda input, /, p, generator: streams.bernoulli(generator, input.shape, input.dtype, p),
+    "BernoulliBackward1",
 )
 _poisson = _drawn("poisson", lambda input, /, generator: streams.poisson(generator, input))
 
@@ -155,8 +181,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`."""
     devices.check(device)
     if size is not None:
-        kind = _numpy_type(dtype, dtypes.get_default_dtype())
-        t = _finish(streams.normal(generator, shape_from((size,)), kind, float(mean), float(std)), requires_grad)
+        kind = numpy_type(dtype, dtypes.get_default_dtype())
+        t = fresh(streams.normal(generator, shape_from((size,)), kind, float(mean), float(std)), requires_grad)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):
         t = _normal_both(mean, std, generator)
     elif isinstance(mean, Tensor):
@@ -168,8 +194,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     return t if out is None else write_out("normal", (), t, out)
 
 
-_normal_mean = _drawn("normal.mean", lambda input, /, std, generator: streams.normal_of(generator, input, std), "NormalBackward1")
-_normal_std = _drawn("normal.std", lambda input, /, mean, generator: streams.normal_of(generator, mean, input), "NormalBackward2")
+_normal_mean = _drawn(
+    "normal.mean", lambda input, /, std, generator: streams.normal_of(generator, input, std), "NormalBackward1"
+)
+_normal_std = _drawn(
+    "normal.std", lambda input, /, mean, generator: streams.normal_of(generator, mean, input), "NormalBackward2"
+)
 
 
 @primitive(name="normal.both", public=False, node="NormalBackward3")
@@ -195,7 +225,7 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
         values = draw(generator, a, *args, **kwargs)
         if not a.flags.c_contiguous:
             values = streams.store(np.empty_like(a, subok=False), values)
-        return _write_values(self, values, (), lambda: _node(history, (self._edge,)))
+        return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
 
     f.__name__, f.__doc__ = name, doc
     return composite(method=True, function=False)(f)

@@ -62,7 +62,9 @@ def index_select(input, dim, index):
     return _index_select(input, index, dim)
 
 
-def _check_source(name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> tuple[int, np.ndarray]:
+def _check_source(
+    name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int
+) -> tuple[int, np.ndarray]:
     """(dimension, checked index) of an index_* call that places slices of `source`."""
     if source.dtype != input.dtype:
         raise RuntimeError(
@@ -208,7 +210,9 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
 def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:
     d = wrap_dim(dim, input.ndim)
     if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
-        raise RuntimeError(f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor")
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor"
+        )
     for k in range(min(index.ndim, input.ndim)):
         if k != d and index.shape[k] > input.shape[k] and index.size:
             raise RuntimeError(
@@ -392,9 +396,13 @@ def _put(input, index, source, /, accumulate):
     if index.dtype != np.int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {_word(index)}")
     if source.dtype != input.dtype:
-        raise RuntimeError(f"put_(): self and source expected to have the same dtype, but got self.dtype = {_word(input)} and source.dtype = {_word(source)}")
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {_word(input)} and source.dtype = {_word(source)}"
+        )
     if source.size != index.size:
-        raise RuntimeError(f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, index.numel() = {index.size}")
+        raise RuntimeError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, index.numel() = {index.size}"
+        )
     n = input.size
     if index.size and (index.min() < -n or index.max() >= n):
         raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
@@ -487,7 +495,9 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
             raise RuntimeError(f"value cannot be converted to type {d.numpy.name} without overflow")
         value = wrap(number_as(value, d))
     elif value._array.ndim:
-        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s).")
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
     elif value.dtype is not x.dtype:
         value = value.to(x.dtype)
     return (mask, value), ()
@@ -537,7 +547,9 @@ def masked_select(input, mask):
 def _masked_scatter(input, mask, source, /):
     _check_mask("masked_scatter_", mask)
     if source.dtype != input.dtype:
-        raise RuntimeError(f"masked_scatter_: expected self and source to have same dtypes but got {_word(input)} and {_word(source)}")
+        raise RuntimeError(
+            f"masked_scatter_: expected self and source to have same dtypes but got {_word(input)} and {_word(source)}"
+        )
     shape = np.broadcast_shapes(input.shape, mask.shape)
     out = np.array(np.broadcast_to(input, shape), order="C")
     mask = np.broadcast_to(mask, shape)
@@ -597,7 +609,9 @@ def _embedding(name: str, view: Any, doc: str) -> None:
         out = input.clone()
         part = view(out, *args, **kwargs)
         if part._array.shape != src._array.shape:
-            raise RuntimeError(f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}")
+            raise RuntimeError(
+                f"{name}: expected src to have a size equal to the slice of self. src size = {list(src.shape)}, slice size = {list(part.shape)}"
+            )
         part.copy_(src)
         return out
 
@@ -606,8 +620,16 @@ def _embedding(name: str, view: Any, doc: str) -> None:
 
 
 _embedding("select_scatter", lambda t, dim, index: t.select(dim, index), "The input with `src` at `index` of `dim`.")
-_embedding("diagonal_scatter", lambda t, offset=0, dim1=0, dim2=1: t.diagonal(offset, dim1, dim2), "The input with `src` on its diagonal.")
-_embedding("slice_scatter", lambda t, dim=0, start=None, end=None, step=1: _sliced(t, dim, start, end, step), "The input with `src` in a slice of `dim`.")
+_embedding(
+    "diagonal_scatter",
+    lambda t, offset=0, dim1=0, dim2=1: t.diagonal(offset, dim1, dim2),
+    "The input with `src` on its diagonal.",
+)
+_embedding(
+    "slice_scatter",
+    lambda t, dim=0, start=None, end=None, step=1: _sliced(t, dim, start, end, step),
+    "The input with `src` in a slice of `dim`.",
+)
 
 
 def _sliced(t: Tensor, dim: int, start: Any, end: Any, step: int) -> Tensor:
@@ -634,6 +656,10 @@ def fill_diagonal_(input, fill_value, wrap=False):
         raise RuntimeError("all dimensions of input must be of equal length")
     step = sum(input.stride())
     n = min(a.shape)
-    size = a.shape[0] * a.shape[1] // step + (1 if a.shape[0] * a.shape[1] % step else 0) if wrap and a.ndim == 2 and a.shape[0] > a.shape[1] + 1 else n
+    size = (
+        a.shape[0] * a.shape[1] // step + (1 if a.shape[0] * a.shape[1] % step else 0)
+        if wrap and a.ndim == 2 and a.shape[0] > a.shape[1] + 1
+        else n
+    )
     input.as_strided((size,), (step,)).fill_(fill_value)
     return input

@@ -238,13 +238,17 @@ def _reversed(self):
 
 def _matrix_transpose(self):
     if self._array.ndim < 2:
-        raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+        )
     return transpose(self, -2, -1)
 
 
 def _adjoint(self):
     if self._array.ndim < 2:
-        raise RuntimeError(f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+        )
     result = transpose(self, -2, -1)
     return result.conj() if self.is_complex() else result
 
@@ -381,7 +385,9 @@ def broadcast_tensors(*tensors):
     return tuple(_expand(x, shape) for x in tensors)
 
 
-composite(name="broadcast_shapes")(lambda *shapes: Size(broadcast_shapes(*((s,) if isinstance(s, int) else s for s in shapes))))
+composite(name="broadcast_shapes")(
+    lambda *shapes: Size(broadcast_shapes(*((s,) if isinstance(s, int) else s for s in shapes)))
+)
 
 
 @composite(method=True, function=False)

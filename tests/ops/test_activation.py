@@ -8,7 +8,7 @@ import pytest
 import rushlight as rl
 from rushlight import ops
 
-from .test_pointwise import check_gradients
+from .central_difference import check_gradients
 
 X = np.array([-30.0, -4.0, -2.9, -1.3, -0.7, -0.2, 0.1, 0.4, 0.9, 2.1, 4.2, 6.5, 31.0]).reshape(13, 1) * [1.0, 0.97]
 sigmoid = lambda x: 1 / (1 + np.exp(-x))  # noqa: E731

@@ -1,0 +1,311 @@
+"""Copies of tensors, as they are or as another type, and values written into tensors that exist."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core import device as devices
+from ..core import dtype as dtypes
+from ..core.inplace import accept_inplace, check_writable, set_history
+from ..core.mode import thread
+from ..core.node import Node
+from ..core.record import composite, primitive
+from ..core.size import shape_from
+from ..core.storage import storage_of, tick, user_line
+from ..core.tensor import Tensor, alias
+
+# ---------------------------------------------------------------------------------------------- copied
+
+
+@primitive(name="clone", public=False)
+def _clone(input, /, order="K"):
+    if order == "C":
+        return np.array(input, order="C")
+    return input.copy(order="K") if 0 not in input.strides else np.array(input, order="C")
+
+
+@_clone.vjp
+def _(g):
+    return g
+
+
+@composite(method=True)
+def clone(input, *, memory_format=None):
+    """A copy with its own memory, through which gradients flow."""
+    name = getattr(memory_format, "name", "preserve_format")
+    if name == "channels_last":
+        return _clone(input.permute(0, 2, 3, 1), "C").permute(0, 3, 1, 2)
+    return _clone(input, "C") if name == "contiguous_format" else _clone(input)
+
+
+@composite(method=True, function=False)
+def contiguous(self, memory_format=None):
+    """The tensor itself if its elements lie in order in memory, else a copy that does."""
+    if memory_format is not None and getattr(memory_format, "name", "") == "channels_last":
+        return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+    return self if self._array.flags.c_contiguous else _clone(self, "C")
+
+
+@primitive(name="_to_copy", public=False, node="ToCopyBackward0")
+def _to_copy(input, /, dtype):
+    new = dtype.numpy
+    if input.dtype.kind == "f" and new.kind in "iu":
+        return _float_to_int(input, new)
+    if input.dtype.kind == "c" and new.kind != "c":
+        if new.kind != "b":
+            input = input.real
+    return input.astype(new)
+
+
+def _float_to_int(a: np.ndarray, new: np.dtype) -> np.ndarray:
+    """Truncation; narrow integers wrap around as torch's conversion through int64 does."""
+    return a.astype(np.int64).astype(new) if new.itemsize < 8 else a.astype(new)
+
+
+@_to_copy.vjp
+def _(g):
+    return g  # the engine casts it back
+
+
+@composite(method=True, function=False)
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
+            device = a
+        elif a is not None and not isinstance(a, bool):
+            raise TypeError(
+                f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor"
+            )
+    if device is not None:
+        devices.check(device)
+    flags = [a for a in args if isinstance(a, bool)]
+    copy = copy or (len(flags) > 1 and flags[1])
+    kind = self.dtype
+    if dtype is not None and dtype is not kind:
+        return _to_copy(self, dtype)
+    if memory_format is not None and not self.is_contiguous(memory_format):
+        return clone(self, memory_format=memory_format)
+    return _to_copy(self, kind) if copy else self
+
+
+def _cast_method(name: str, d: dtypes.dtype) -> None:
+    def f(self, memory_format=None):
+        return self if self._array.dtype is d.numpy else to(self, d)
+
+    f.__name__, f.__doc__ = name, f"The tensor as {d}."
+    composite(name=name, method=True, function=False)(f)
+
+
+for _d in dtypes.ALL:
+    if _d._aliases:
+        _cast_method(_d._aliases[0], _d)
+
+
+@composite(method=True, function=False)
+def type_as(self, other):
+    """The tensor as the type of `other`."""
+    return to(self, other.dtype)
+
+
+@composite(method=True, function=False)
+def cpu(self, memory_format=None):
+    """The tensor itself: it is on the CPU."""
+    return self
+
+
+@composite(method=True, function=False)
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """The tensor on a CUDA device. Raises when there is none."""
+    return to(self, device="cuda" if device is None else device)
+
+
+@composite(method=True, function=False)
+def pin_memory(self, device=None):
+    """Raises: page-locked memory needs an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@composite(method=True, function=False)
+def is_pinned(self, device=None):
+    """False: nothing is page-locked without an accelerator."""
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- written
+
+
+@primitive(name="copy", public=False, node="CopyBackwards")
+def _copy(input, src, /):
+    return (
+        src
+        if src.shape == input.shape and src.dtype is input.dtype
+        else np.broadcast_to(src, input.shape).astype(input.dtype)
+    )
+
+
+@_copy.vjp("input")
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@_copy.vjp("src")
+def _(g):
+    return g
+
+
+def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
+    """Overwrite `self` with `a`; `node()` gives the history if the write is recorded."""
+    state = thread.state
+    recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
+    check_writable(self, state)
+    np.copyto(self._array, a, casting="unsafe")
+    storage_of(self).wrote(state.writer or user_line(3))
+    if recording:
+        set_history(self, node())
+    return self
+
+
+@composite(method=True, function=False)
+def copy_(self, src, non_blocking=False):
+    """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+    a = src._array
+    if a.shape != self._array.shape:
+        try:
+            np.broadcast_to(a, self._array.shape)
+        except ValueError:
+            raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
+    if a.dtype.kind == "f" and self._array.dtype.kind in "iu":
+        a = _float_to_int(a, self._array.dtype)
+    if a.dtype.kind == "c" and self._array.dtype.kind in "fiu":
+        a = a.real
+    return write_values(self, a, (src,), lambda: history_node(_copy, (self._edge, src._edge)))
+
+
+def _cannot_expand(a: tuple, b: tuple) -> str:
+    lead = len(b) - len(a)
+    for i, n in enumerate(b):
+        have = a[i - lead] if i >= lead >= 0 else 1
+        if have not in (1, n):
+            return f"The size of tensor a ({n}) must match the size of tensor b ({have}) at non-singleton dimension {i}"
+    return f"output with shape {list(b)} doesn't match the broadcast shape {list(a)}"
+
+
+def history_node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
+    node = object.__new__(op.record.node_class)
+    if "finish" not in op.record.scope:
+        op.record.specialise()
+    node.seq, node.edges, node.saved, node.storage, node.hooks = tick(), edges, saved, None, None
+    return node
+
+
+@primitive(name="fill", public=False)
+def _fill(input, value, /):
+    return np.full_like(input, value)
+
+
+@_fill.vjp("input")
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@_fill.vjp("value")
+def _(g):
+    return g.sum()
+
+
+@composite()
+def fill(input, value):
+    """A tensor in the shape and type of `input` filled with `value`."""
+    return input.clone().fill_(value)
+
+
+@composite(method=True)
+def fill_(self, value):
+    """Overwrite every element with `value`, a number or a 0-d tensor."""
+    source = ()
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+            )
+        source, value = (value,), value._array
+    elif not isinstance(value, (bool, int, float, complex, np.generic)):
+        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type(value).__name__}")
+    edge = source[0]._edge if source else None
+    return write_values(self, value, source, lambda: history_node(_fill, (self._edge, edge)))
+
+
+@composite(method=True)
+def zero_(self):
+    """Overwrite every element with zero."""
+    if accept_inplace(self) is not None:
+        self._array.fill(0)
+        return self
+    return write_values(self, 0, (), lambda: history_node(_zero, (self._edge,)))
+
+
+@primitive(name="zero", public=False)
+def _zero(input, /):
+    return np.zeros_like(input)
+
+
+@_zero.vjp
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@composite(method=True)
+def detach(input):
+    """An alias without history: it shares memory and version and requires no grad."""
+    return alias(input, Tensor)
+
+
+@composite(method=True, function=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Make the tensor use the memory, shape and strides of `source` (a tensor); without source it becomes empty."""
+    if source is None:
+        self._array, self._storage = np.empty(0, self._array.dtype), None
+        return self
+    if size is not None:
+        source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
+    self._array, self._storage = source._array, storage_of(source)
+    return self
+
+
+def _dense_strides(size: Any) -> list[int]:
+    strides, n = [], 1
+    for k in reversed(tuple(size)):
+        strides.append(n)
+        n *= max(k, 1)
+    return strides[::-1]
+
+
+@composite(method=True, function=False)
+def resize_(self, *sizes, memory_format=None):
+    """Change the shape in place; the elements in memory stay, new ones are undefined."""
+    if self._edge is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    shape = shape_from(sizes)
+    flat = np.ascontiguousarray(self._array).reshape(-1)
+    n = math.prod(shape)
+    if n > flat.size:
+        flat = np.concatenate([flat, np.empty(n - flat.size, flat.dtype)])
+    self._array = flat[:n].reshape(shape)
+    storage_of(self).root = self._array
+    return self
+
+
+@composite(method=True)
+def resize_as_(self, other, memory_format=None):
+    """`resize_` to the shape of `other`."""
+    return resize_(self, other._array.shape)

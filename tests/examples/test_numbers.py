@@ -1,0 +1,46 @@
+"""Every program prints and computes under Rushlight what it does under torch for the same seed."""
+
+import json
+
+import pytest
+from compare import check_numbers, check_printed
+from runs import CIFAR, GOLDEN, PROGRAMS_BY_RUN
+
+
+def golden(name):
+    return json.loads((GOLDEN / f"{name}.json").read_text())
+
+
+@pytest.mark.parametrize("name", PROGRAMS_BY_RUN)
+def test_numbers_are_torchs(rushlight, name):
+    found, expected = rushlight(PROGRAMS_BY_RUN[name]), golden(name)
+    check_numbers(found, expected)
+    check_printed(found["printed"], expected["printed"])
+
+
+@pytest.mark.parametrize("name", PROGRAMS_BY_RUN)
+def test_beside_a_living_torch(torch, rushlight, name):
+    expected, found = torch(PROGRAMS_BY_RUN[name]), rushlight(PROGRAMS_BY_RUN[name])
+    check_numbers(found, expected)
+    check_printed(found["printed"], expected["printed"])
+
+
+def test_cifar10(rushlight, cifar_site):
+    facts, asked = cifar_site
+    found, expected = rushlight(CIFAR, "--cifar", facts), golden("cifar10")
+    check_numbers(found, expected)
+    check_cifar_lines(found["printed"], expected["printed"])
+    assert asked == ["/cifar-10-python.tar.gz"]
+    assert found["printed"][0] == "Files already downloaded and verified"
+
+    again = rushlight((*CIFAR, "--workers", "0"), "--cifar", facts)
+    assert again["losses"] == found["losses"]
+    assert again["printed"][1:] == found["printed"]
+    assert len(asked) == 1
+
+
+def check_cifar_lines(found, expected):
+    """The first hundred steps to the last digit; accuracies, and losses after rounding parted the two, roughly."""
+    check_printed(found[:3], expected[:3])
+    assert [line.rpartition(" loss")[0] for line in found] == [line.rpartition(" loss")[0] for line in found]
+    assert len(found) == len(expected)

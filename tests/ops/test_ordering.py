@@ -1,0 +1,153 @@
+"""Sorting, selection, quantiles, counting and searching against NumPy."""
+
+import math
+
+import numpy as np
+import pytest
+
+import rushlight as rl
+
+from .central_difference import check_gradients
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 7))
+TIED = RNG.integers(0, 4, (4, 9))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dim", [0, 1])
+class TestSort:
+    def test_values_and_stable_indices(self, dim, descending):
+        values, indices = rl.sort(rl.tensor(TIED), dim, descending)
+        order = np.argsort(-TIED if descending else TIED, dim, kind="stable")
+        np.testing.assert_array_equal(indices.numpy(), order)
+        np.testing.assert_array_equal(values.numpy(), np.take_along_axis(TIED, order, dim))
+        np.testing.assert_array_equal(rl.argsort(rl.tensor(TIED), dim, descending).numpy(), order)
+
+    def test_gradient(self, dim, descending):
+        check_gradients(lambda x: x.sort(dim, descending)[0], X)
+
+
+def test_nan_is_the_largest():
+    x = rl.tensor([1.0, math.nan, 0.0])
+    assert x.sort().indices.tolist() == [2, 0, 1] and x.sort(descending=True).indices.tolist() == [1, 0, 2]
+    assert x.topk(1).indices.tolist() == [1]
+
+
+@pytest.mark.parametrize("n", [9, 5000])
+@pytest.mark.parametrize("largest", [True, False])
+def test_topk(n, largest):
+    x = RNG.permutation(n * 2).reshape(2, n).astype("d")
+    values, indices = rl.tensor(x).topk(4, largest=largest)
+    expected = np.sort(x, 1)[:, ::-1][:, :4] if largest else np.sort(x, 1)[:, :4]
+    np.testing.assert_array_equal(values.numpy(), expected)
+    np.testing.assert_array_equal(np.take_along_axis(x, indices.numpy(), 1), expected)
+    if n < 100:
+        check_gradients(lambda t: t.topk(4, 1, largest)[0], x)
+
+
+def test_selection():
+    values, indices = rl.tensor(X).kthvalue(3, 1)
+    np.testing.assert_array_equal(values.numpy(), np.sort(X, 1)[:, 2])
+    np.testing.assert_array_equal(np.take_along_axis(X, indices.numpy()[:, None], 1)[:, 0], values.numpy())
+    np.testing.assert_array_equal(rl.tensor(X).median(1).values.numpy(), np.median(X, 1))
+    assert rl.tensor([4.0, 1.0, 2.0, 3.0]).median().item() == 2
+    assert math.isnan(rl.tensor([1.0, math.nan]).median().item())
+    assert rl.tensor([1.0, math.nan, 2.0]).nanmedian().item() == 1
+    mode = rl.tensor([[1, 2, 2, 1], [3, 3, 0, 1]]).mode(1)
+    assert mode.values.tolist() == [1, 3] and mode.indices.tolist() == [3, 1]
+    for f in (lambda x: x.kthvalue(3, 1)[0], lambda x: x.median(0)[0], lambda x: x.median(), lambda x: x.mode(1)[0]):
+        check_gradients(f, X)
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("dim", [None, 0, 1])
+class TestQuantile:
+    def test_values(self, interpolation, dim):
+        q = np.array([0.0, 0.31, 0.5, 0.77, 1.0])
+        got = rl.quantile(rl.tensor(X), rl.tensor(q), dim, interpolation=interpolation).numpy()
+        np.testing.assert_allclose(got, np.quantile(X, q, dim, method=interpolation), rtol=1e-12)
+        kept = rl.quantile(rl.tensor(X), 0.31, dim, True, interpolation=interpolation)
+        np.testing.assert_allclose(
+            kept.numpy(), np.quantile(X, 0.31, dim, method=interpolation, keepdims=True), rtol=1e-12
+        )
+
+    def test_nan(self, interpolation, dim):
+        x = X.copy()
+        x[0, 2] = x[2, 0] = np.nan
+        got = rl.nanquantile(rl.tensor(x), 0.4, dim, interpolation=interpolation).numpy()
+        np.testing.assert_allclose(got, np.nanquantile(x, 0.4, dim, method=interpolation), rtol=1e-12)
+        assert np.isnan(rl.quantile(rl.tensor(x), 0.4, 1, interpolation=interpolation).numpy()).tolist() == [
+            True,
+            False,
+            True,
+        ]
+
+    def test_gradient(self, interpolation, dim):
+        check_gradients(lambda x: rl.quantile(x, 0.37, dim, interpolation=interpolation), X)
+
+
+class TestUnique:
+    def test_elements(self):
+        values, inverse, counts = rl.unique(rl.tensor(TIED), return_inverse=True, return_counts=True)
+        assert values.tolist() == sorted(set(TIED.ravel().tolist()))
+        np.testing.assert_array_equal(values.numpy()[inverse.numpy()], TIED)
+        assert counts.sum().item() == TIED.size
+        assert rl.tensor([3, 1, 3]).unique().tolist() == [1, 3]
+
+    def test_rows(self):
+        x = rl.tensor([[3, 1], [2, 1], [3, 1]])
+        values, inverse, counts = x.unique(dim=0, return_inverse=True, return_counts=True)
+        assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([[2, 1], [3, 1]], [1, 0, 1], [1, 2])
+
+    def test_runs(self):
+        x = rl.tensor([3, 3, 1, 2, 2, 1])
+        values, inverse, counts = rl.unique_consecutive(x, return_inverse=True, return_counts=True)
+        assert values.tolist() == [3, 1, 2, 1] and inverse.tolist() == [0, 0, 1, 2, 2, 3]
+        assert counts.tolist() == [2, 1, 2, 1]
+
+
+def test_counting():
+    x = rl.tensor([1, 2, 2])
+    assert x.bincount(minlength=5).tolist() == [0, 1, 2, 0, 0]
+    assert x.bincount(rl.tensor([0.5, 1.0, 1.5])).tolist() == [0.0, 0.5, 2.5]
+    assert rl.histc(rl.tensor([1.0, 2.0, 1.0]), 4, 0, 3).tolist() == [0.0, 2.0, 1.0, 0.0]
+    hist, edges = rl.histogram(rl.tensor([1.0, 2.0, 1.0]), 3, range=(0.0, 3.0), density=True)
+    np.testing.assert_allclose(hist.numpy(), [0, 2 / 3, 1 / 3], rtol=1e-6)
+    assert edges.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def test_searching():
+    edges = rl.tensor([1.0, 3.0, 5.0])
+    assert rl.searchsorted(edges, rl.tensor([3.0, 0.0, 9.0])).tolist() == [1, 0, 3]
+    assert rl.searchsorted(edges, 3.0, right=True, out_int32=True).dtype is rl.int32
+    rows = rl.searchsorted(rl.tensor([[1.0, 3.0], [2.0, 2.0]]), rl.tensor([[2.0], [2.0]]), side="right")
+    assert rows.tolist() == [[1], [2]]
+    assert rl.bucketize(rl.tensor([1, 9]), rl.tensor([1, 5])).tolist() == [0, 2]
+
+
+def test_covariance():
+    np.testing.assert_allclose(rl.cov(rl.tensor(X)).numpy(), np.cov(X), rtol=1e-12)
+    np.testing.assert_allclose(rl.corrcoef(rl.tensor(X)).numpy(), np.corrcoef(X), rtol=1e-12)
+    f, a = np.array([1, 2, 1, 3, 1, 1, 2]), RNG.random(7)
+    got = rl.cov(rl.tensor(X), fweights=rl.tensor(f), aweights=rl.tensor(a))
+    np.testing.assert_allclose(got.numpy(), np.cov(X, fweights=f, aweights=a), rtol=1e-12)
+    check_gradients(lambda x: rl.cov(x), X)
+
+
+ERRORS = [
+    (lambda: rl.ones(3).topk(5), RuntimeError, "selected index k out of range"),
+    (lambda: rl.ones(2).kthvalue(3), RuntimeError, "selected number k out of range for dimension 0"),
+    (lambda: rl.ones(2).sort(dim=2), IndexError, "Dimension out of range"),
+    (lambda: rl.tensor([1, 2]).quantile(0.5), RuntimeError, "must be either float or double dtype"),
+    (lambda: rl.ones(2).quantile(1.5), RuntimeError, "must be in the range"),
+    (lambda: rl.bincount(rl.tensor([-1])), RuntimeError, "only supports 1-d non-negative integral inputs"),
+    (lambda: rl.searchsorted(rl.ones(2), rl.tensor([1])), RuntimeError, "should have same dtype"),
+    (lambda: rl.cov(rl.ones(1, 1, 1)), RuntimeError, "two or fewer dimensions"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), ERRORS, ids=[row[2][:25] for row in ERRORS])
+def test_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
