@@ -91,10 +91,13 @@ def _run_script(path):
 
 
 def _report(error):
-    """Print the traceback that `python` would print, without this file's frames; the exit status."""
+    """Print the traceback that `python` would print, without this file's frames, with advice; the exit status."""
+    from rushlight.compat.advice import advise
+
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next
+    advise(error)
     sys.excepthook(type(error), error.with_traceback(traceback), traceback)
     return 130 if isinstance(error, KeyboardInterrupt) else 1
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from . import slow
 from .mode import thread
+from .node import Leaf
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor
 
@@ -114,6 +115,11 @@ _PLAIN = """\
         result._edge = None
         if level < 0:
             mark_inference(result)
+    return result
+"""
+_PLAIN_VIEW = """\
+    else:
+        result._edge = None if level > 0 or e0 is None else Leaf(None, r)
     return result
 """
 _NO_NODE = """\
@@ -249,10 +255,10 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
         return _MANY.format(**fields)
     own = _VIEW.format(**fields) if record.view else _OWN
     if not record.differentiable:
-        return unpack + _WRAP + own + _NO_NODE
+        return unpack + _WRAP + own + ("    result._edge = None\n    return result\n" if record.view else _NO_NODE)
     if saved.saves_out():
         fields["storage"] = "node.storage = result._storage = s = new(Storage)\n        s.root = r"
-    return unpack + _WRAP + own + _NODE.format(**fields) + _PLAIN
+    return unpack + _WRAP + own + _NODE.format(**fields) + (_PLAIN_VIEW if record.view else _PLAIN)
 
 
 # ---------------------------------------------------------------------------------------------- the heads
@@ -498,7 +504,7 @@ def build(record: Any) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
         storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, watch_view=slow.watch_view,
-        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule,
+        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, Leaf=Leaf,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
     function.record, function.vjp, function.override = record, record.vjp, record.override

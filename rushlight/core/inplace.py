@@ -227,15 +227,9 @@ def check_writable(self: Tensor, state: State) -> None:
 
 
 def _check_view(self: Tensor, view: tuple) -> None:
-    base = self._base
-    if type(self._edge) is Leaf or (base is not None and type(base._edge) is Leaf):
+    if view[3] <= 0:
         raise RuntimeError(
-            "a view of a leaf Variable that requires grad is being used in an in-place operation. To write into part "
-            "of a parameter by hand, do it inside torch.no_grad()."
-        )
-    if view[3] == 0:
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this "
+            f"A view was created in {'no_grad' if view[3] == 0 else 'inference'} mode and is being modified inplace with grad mode enabled. Given that this "
             "use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view "
             "and the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
             "outside (if you want the inplace to be tracked)."
@@ -245,6 +239,12 @@ def _check_view(self: Tensor, view: tuple) -> None:
             f"Output {self._edge.index} of {self.grad_fn.name()} is a view and is being modified inplace. This view is "
             "the output of a function that returns multiple views. Such functions do not allow the output views to be "
             "modified inplace. You should replace the inplace operation by an out-of-place one."
+        )
+    base = self._base
+    if base is None or base._edge is None or type(base._edge) is Leaf:
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation. To write into part "
+            "of a parameter by hand, do it inside torch.no_grad()."
         )
 
 

@@ -55,10 +55,11 @@ class Node:
 
     def name(self) -> str:
         """torch's name of the node, such as 'AddBackward0'."""
-        return type(self).__name__
+        name = type(self).__name__
+        return f"torch::autograd::{name}" if name in ("CopySlices", "CopyBackwards") else name
 
     def __repr__(self) -> str:
-        return f"<{self.name()} object at {id(self):#x}>"
+        return f"<{type(self).__name__} object at {id(self):#x}>"
 
     @property
     def next_functions(self) -> tuple:
@@ -96,18 +97,28 @@ class Output(Node):
     index: int
 
 
+def _nobody() -> None:
+    return None
+
+
 class Leaf:
-    """Where backward accumulates: torch's AccumulateGrad. The tensor owns the leaf, the leaf knows the tensor weakly."""
+    """Where backward accumulates: torch's AccumulateGrad. The tensor owns the leaf, the leaf knows the tensor weakly.
+
+    A view made under `no_grad` of a tensor that requires grad says, as in torch, that it requires grad too, but nothing
+    is accumulated in it: it has a leaf of nobody.
+    """
 
     __slots__ = ("ref", "shape", "dtype", "hooks", "_metadata", "__weakref__")
     edges = ()
     next_functions = ()
     seq = 1 << 62
 
-    def __init__(self, tensor: Any):
-        self.ref = weakref.ref(tensor)
-        self.shape = tensor._array.shape
-        self.dtype = tensor._array.dtype
+    def __init__(self, tensor: Any, array: Any = None):
+        """The leaf of `tensor`; of nothing (None) where a view was made of `array` without recording."""
+        array = array if tensor is None else tensor._array
+        self.ref = _nobody if tensor is None else weakref.ref(tensor)
+        self.shape = array.shape
+        self.dtype = array.dtype
         self.hooks: Any = None
 
     @property

@@ -79,7 +79,7 @@ def describe_tensor(tensor, contents=None):
         tensor._array,
         dtype_name=tensor.dtype.name,
         default_dtype=get_default_dtype().name,
-        grad_fn=None if tensor.grad_fn is None else tensor.grad_fn.name(),
+        grad_fn=None if tensor.grad_fn is None else type(tensor.grad_fn).__name__,
         requires_grad=tensor.requires_grad,
         prefix="tensor" if plain else cls.__name__,
         contents=contents,

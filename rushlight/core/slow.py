@@ -15,7 +15,7 @@ import numpy as np
 from . import dtype as dtypes
 from .errors import argument_type, explain
 from .mode import thread
-from .node import Output
+from .node import Leaf, Output
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
 
@@ -179,7 +179,9 @@ def finish_many(record: Any, results: Any, node: Any, first: Tensor, metadata: t
             watch_view(t._storage, t)
         if node is not None and i < n:
             t._edge = _output_edge(node, i, t._array)
-        if level < 0:
+        elif record.view and level <= 0 and first._edge is not None:
+            t._edge = Leaf(None, t._array)
+        if level < 0 and not record.view:
             mark_inference(t)
         out.append(t)
     return record.bundle(out)

@@ -292,7 +292,9 @@ class Tensor:
         if type(self._edge) is Leaf and value.dtype.category < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
-        self._storage = value._storage if value._storage is not None else storage_of(value)
+        version = self._version  # the counter stays the tensor's own: a later write does not count for `value`
+        self._storage = s = _new(Storage)
+        s.root, s.version = storage_of(value).root, version
         edge = self._edge
         if type(edge) is Leaf:
             edge.shape, edge.dtype = self._array.shape, self._array.dtype
@@ -431,7 +433,12 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
             n *= max(k, 1)
         return tuple(reversed(strides))
     size = a.itemsize
-    return tuple([s // size for s in a.strides])
+    strides = [s // size for s in a.strides]
+    if 0 in strides:  # NumPy gives a new axis of one element stride 0, torch that of what lies behind it
+        for i in range(a.ndim - 1, -1, -1):
+            if not strides[i] and a.shape[i] == 1:
+                strides[i] = a.shape[i + 1] * strides[i + 1] if i + 1 < a.ndim else 1
+    return tuple(strides)
 
 
 def lowest_address(a: np.ndarray) -> int:

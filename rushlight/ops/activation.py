@@ -17,7 +17,6 @@ from ..core.random import default_generator, uniform
 from ..core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
 from ..core.slow import write_out
 from ..core.tensor import type_word, wrap
-from . import softmax as _softmax  # noqa: F401  (its operators are registered by this import)
 from .comparison import select, where
 from .elements import F32, ONE32, ONE64, bits_of, not_implemented, widened, zero_where, zeros_of
 from .special import erf_of, sigmoid_of
@@ -206,7 +205,7 @@ def _(g, input, weight, needs):
     positive = input > 0
     return (
         where(positive, g, weight * g) if needs[0] else None,
-        zero_where(input * g, positive) if needs[1] else None,
+        _cut(input * g, weight, positive) if needs[1] else None,
     )
 
 
@@ -276,9 +275,14 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
 
 @widened
 def _exponential_unit(x, negative, positive, inside):
+    """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
     _floats_only(x, "elu_cpu")
-    left = np.expm1(np.minimum(x, 0) * inside) * negative
-    return select(x > 0, np.asarray(x * positive), np.asarray(left).astype(x.dtype, copy=False))
+    zero = _ZERO32 if x.dtype is F32 else 0
+    left, right = np.minimum(x, zero), np.maximum(x, zero)
+    left = np.expm1(left if inside == 1 else left * inside)
+    if negative != 1:
+        left = left * negative
+    return np.add(left, right if positive == 1 else right * positive)
 
 
 @primitive(public=False, name="elu")
@@ -462,8 +466,13 @@ silu_ = _inplace(_silu)
 
 @widened
 def _softplus_of(x, beta, limit):
-    t = x * beta
-    return np.where(t > limit, x, np.log1p(np.exp(np.minimum(t, limit))) / beta)
+    t = x if beta == 1 else x * beta
+    r = np.log1p(np.exp(np.minimum(t, limit)))
+    if beta != 1:
+        r = r / beta
+    if beta <= 0:
+        return np.where(t > limit, x, r)
+    return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input
 
 
 @primitive(public=False, name="mish")

@@ -42,8 +42,8 @@ def adaptive_avg_kernel(input, /, size):
     _refuse_integers(f"adaptive_avg_pool{n}d", d)
     sizes = input.shape[-n:]
     if 0 not in size and all(s % o == 0 for s, o in zip(sizes, size, strict=True)):
-        kernel = tuple(s // o for s, o in zip(sizes, size, strict=True))
-        return avg_pool_kernel(input, kernel, kernel, (0,) * n, False, True, None)
+        window = tuple(s // o for s, o in zip(sizes, size, strict=True))
+        return avg_pool_kernel(input, window, window, (0,) * n, False, True, None)
     x = input.astype(F32) if d.itemsize == 2 else input
     for i, out in enumerate(size):
         axis = x.ndim - n + i
@@ -303,10 +303,10 @@ _max_unpool_2d = _max_unpool_operator("max_unpool2d", "MaxUnpool2DBackward0")
 _max_unpool_3d = _max_unpool_operator("max_unpool3d", "MaxUnpool3DBackward0")
 
 
-def _unpooled_size(input, kernel, stride, padding, output_size):
-    n = len(kernel)
+def _unpooled_size(input, window, stride, padding, output_size):
+    n = len(window)
     shape = input._array.shape
-    default = [(shape[i - n] - 1) * stride[i] + kernel[i] - 2 * padding[i] for i in range(n)]
+    default = [(shape[i - n] - 1) * stride[i] + window[i] - 2 * padding[i] for i in range(n)]
     if output_size is None:
         return tuple(default)
     size = tuple(output_size)[-n:] if len(output_size) == n + 2 else tuple(output_size)
@@ -324,9 +324,9 @@ def _unpooled_size(input, kernel, stride, padding, output_size):
 def _unpool_steps(name, n, input, kernel_size, stride, padding, output_size):
     if not isinstance(input, Tensor):
         raise argument_type(name, "input", 1, input)
-    kernel = numbers(name, "kernel_size", 3, kernel_size, n)
-    stride = kernel if stride is None else numbers(name, "stride", 4, stride, n)
-    return _unpooled_size(input, kernel, stride, numbers(name, "padding", 5, padding, n), output_size)
+    window = numbers(name, "kernel_size", 3, kernel_size, n)
+    stride = window if stride is None else numbers(name, "stride", 4, stride, n)
+    return _unpooled_size(input, window, stride, numbers(name, "padding", 5, padding, n), output_size)
 
 
 @composite(functional=True)
@@ -366,9 +366,9 @@ def _fractional_starts(sample, n, out, k):
     return [int((i + sample) * alpha) - int(sample * alpha) for i in range(out - 1)] + [n - k]
 
 
-def fractional_max_kernel(input, samples, /, kernel, size):
+def fractional_max_kernel(input, samples, /, window, size):
     """(maxima of windows at random places, their flat places). Shape: (N, C, *), samples (N, C, n) -> (N, C, *) twice"""
-    n = len(kernel)
+    n = len(window)
     sizes = input.shape[-n:]
     x = input if input.ndim == n + 2 else input[None]
     y = np.empty((*x.shape[:2], *size), x.dtype)
@@ -377,8 +377,8 @@ def fractional_max_kernel(input, samples, /, kernel, size):
         windows = []
         for i in range(n):  # torch takes the samples of images from the last axis on, those of volumes from the first
             sample = samples[b, c, 1 - i if n == 2 else i]
-            starts = _fractional_starts(float(sample), sizes[i], size[i], kernel[i])
-            windows.append([(s, s + kernel[i]) for s in starts])
+            starts = _fractional_starts(float(sample), sizes[i], size[i], window[i])
+            windows.append([(s, s + window[i]) for s in starts])
         y[b, c], at[b, c] = _maxima(x[b, c], windows, sizes)
     return (y, at) if input.ndim == n + 2 else (y[0], at[0])
 
@@ -387,8 +387,8 @@ def _fractional_operator(name, node):
     operator = primitive(name=name, public=False, outputs=1, node=node)(fractional_max_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, kernel):
-        return scatter_places(g[0], out1, input_shape[len(input_shape) - len(kernel) :]), None
+    def _(g, out1, input_shape, window):
+        return scatter_places(g[0], out1, input_shape[len(input_shape) - len(window) :]), None
 
     return operator
 
@@ -399,7 +399,7 @@ _fractional_3d = _fractional_operator("fractional_max_pool3d", "FractionalMaxPoo
 
 def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_indices, samples):
     shape = input._array.shape
-    kernel = numbers(name, "kernel_size", 2, kernel_size, n)
+    window = numbers(name, "kernel_size", 2, kernel_size, n)
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if output_size is None:
@@ -408,14 +408,14 @@ def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_i
     out = numbers(name, "output_size", 3, output_size, n)
     if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(shape)}")
-    for s, o, k in zip(shape[-n:], out, kernel, strict=True):
+    for s, o, k in zip(shape[-n:], out, window, strict=True):
         if o + k - 1 > s:
             raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
     if samples is None:
         from .sample import rand
 
         samples = rand(1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n, dtype=input.dtype)
-    y, at = (_fractional_3d if n == 3 else _fractional_2d)(input, samples, kernel, out)
+    y, at = (_fractional_3d if n == 3 else _fractional_2d)(input, samples, window, out)
     return (y, at) if return_indices else y
 
 

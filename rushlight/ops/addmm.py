@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.record import primitive
+from .elements import conjugate
 from .matmul import (
     bmm,
     check_batches,
@@ -22,7 +23,6 @@ from .matmul import (
     vector_matrix,
     word,
 )
-from .pointwise import conjugate
 
 
 def _blend(input, r, beta, alpha):

@@ -16,11 +16,11 @@ from .pool import check_windows, max_pool2d, max_pool3d, numbers, outputs, pad_f
 # ---------------------------------------------------------------------------------------------- sums of windows
 
 
-def _window_sums(x, outs, kernel, stride):
+def _window_sums(x, outs, window, stride):
     """The sum of each window of x (padded as far as they reach), one axis after another."""
-    n = len(kernel)
+    n = len(window)
     for i in range(n):
-        axis, k, s, o = x.ndim - n + i, kernel[i], stride[i], outs[i]
+        axis, k, s, o = x.ndim - n + i, window[i], stride[i], outs[i]
         if o == 1:
             x = np.add.reduce(x[tap(x.ndim, axis, 0, k, 1)], axis, keepdims=True)
             continue
@@ -32,11 +32,11 @@ def _window_sums(x, outs, kernel, stride):
     return x
 
 
-def _spread(g, reach, kernel, stride):
+def _spread(g, reach, window, stride):
     """The transpose of `_window_sums`: each element of g added to all of its window; `reach` is the padded shape."""
-    n = len(kernel)
+    n = len(window)
     for i in reversed(range(n)):
-        axis, k, s = g.ndim - n + i, kernel[i], stride[i]
+        axis, k, s = g.ndim - n + i, window[i], stride[i]
         o = g.shape[axis]
         out = np.zeros((*g.shape[:axis], reach[i], *g.shape[axis + 1 :]), g.dtype)
         for r in range(k):
@@ -46,10 +46,10 @@ def _spread(g, reach, kernel, stride):
     return g
 
 
-def _counts(sizes, outs, kernel, stride, padding, count_include_pad):
+def _counts(sizes, outs, window, stride, padding, count_include_pad):
     """How many elements each window's mean is taken over: a number, or an array over the n axes of the result."""
     counts = []
-    for n, o, k, s, p in zip(sizes, outs, kernel, stride, padding, strict=True):
+    for n, o, k, s, p in zip(sizes, outs, window, stride, padding, strict=True):
         start = np.arange(o) * s - p
         stop = np.minimum(start + k, n + p)
         counts.append(stop - start if count_include_pad else np.minimum(stop, n) - np.maximum(start, 0))
@@ -67,21 +67,21 @@ def _divide(sums, divisor, d):
     return np.divide(sums, np.asarray(divisor, sums.dtype), sums)
 
 
-def _divisor(sizes, outs, kernel, stride, padding, count_include_pad, divisor_override):
-    return divisor_override or _counts(sizes, outs, kernel, stride, padding, count_include_pad)
+def _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override):
+    return divisor_override or _counts(sizes, outs, window, stride, padding, count_include_pad)
 
 
-def avg_pool_kernel(input, /, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """The mean of each window. Shape: (*, n axes) -> (*, n axes)"""
-    n, d, ones = len(kernel), input.dtype, (1,) * len(kernel)
+    n, d, ones = len(window), input.dtype, (1,) * len(window)
     if d.kind == "b" or d.kind in "iu" and d.itemsize < 8:
         raise NotImplementedError(f"\"avg_pool{n}d\" not implemented for '{_type_word(d)}'")
     sizes = input.shape[-n:]
-    outs = outputs(sizes, kernel, stride, padding, ones, ceil_mode)
+    outs = outputs(sizes, window, stride, padding, ones, ceil_mode)
     x = input.astype(F32) if d.itemsize == 2 else input
-    x = pad_for_windows(x, outs, kernel, stride, padding, ones, 0)
-    sums = _window_sums(x, outs, kernel, stride)
-    divisor = _divisor(sizes, outs, kernel, stride, padding, count_include_pad, divisor_override)
+    x = pad_for_windows(x, outs, window, stride, padding, ones, 0)
+    sums = _window_sums(x, outs, window, stride)
+    divisor = _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override)
     return _divide(sums, divisor, d).astype(d, copy=False)
 
 
@@ -92,35 +92,35 @@ def _type_word(d):
 
 
 @primitive(name="avg_pool.backward", public=False, node="AvgPool2DBackwardBackward0")
-def avg_pool_backward(g, /, shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+def avg_pool_backward(g, /, shape, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
     """Each element of g spread over its window, divided as the mean is. Shape: (*, n axes) -> shape"""
-    n, d = len(kernel), g.dtype
+    n, d = len(window), g.dtype
     sizes, outs = shape[-n:], g.shape[-n:]
-    divisor = _divisor(sizes, outs, kernel, stride, padding, count_include_pad, divisor_override)
+    divisor = _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override)
     g = (g.astype(F32) if d.itemsize == 2 else g) / np.asarray(divisor, F32 if d.itemsize == 2 else d)
     reach = [
         max(size + 2 * p, (o - 1) * s + k)
-        for size, p, o, s, k in zip(sizes, padding, outs, stride, kernel, strict=True)
+        for size, p, o, s, k in zip(sizes, padding, outs, stride, window, strict=True)
     ]
-    out = _spread(g, reach, kernel, stride)
+    out = _spread(g, reach, window, stride)
     if out.shape != shape:
         out = out[(..., *(slice(p, p + size) for p, size in zip(padding, sizes, strict=True)))]
     return np.ascontiguousarray(out, d)
 
 
 @avg_pool_backward.vjp
-def _(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    operator = avg_pool_3d if len(kernel) == 3 else avg_pool_2d
-    return operator(g, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override)
+def _(g, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    operator = avg_pool_3d if len(window) == 3 else avg_pool_2d
+    return operator(g, window, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
 def _avg_pool_operator(name, node):
     operator = primitive(name=name, public=False, node=node)(avg_pool_kernel)
 
     @operator.vjp
-    def _(g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    def _(g, input_shape, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
         return avg_pool_backward(
-            g, input_shape, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+            g, input_shape, window, stride, padding, ceil_mode, count_include_pad, divisor_override
         )
 
     return operator
@@ -133,13 +133,13 @@ avg_pool_3d = _avg_pool_operator("avg_pool3d", "AvgPool3DBackward0")
 
 
 def _check_avg(name, n, shape, kernel_size, stride, padding, ceil_mode, divisor_override):
-    kernel = numbers(name, "kernel_size", 2, kernel_size, n)
-    stride = kernel if stride is None or stride in ((), []) else numbers(name, "stride", 3, stride, n)
+    window = numbers(name, "kernel_size", 2, kernel_size, n)
+    stride = window if stride is None or stride in ((), []) else numbers(name, "stride", 3, stride, n)
     padding = numbers(name, "padding", 4, padding, n)
     if divisor_override == 0 and divisor_override is not None:
         raise RuntimeError("divisor must be not zero")
-    check_windows(name, n, shape, kernel, stride, padding, (1,) * n, ceil_mode)
-    return kernel, stride, padding
+    check_windows(name, n, shape, window, stride, padding, (1,) * n, ceil_mode)
+    return window, stride, padding
 
 
 def _avg_pool(name, n, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -200,13 +200,13 @@ def avg_pool3d(
 # ---------------------------------------------------------------------------------------------- powers
 
 
-def _lp(pool, maximum, input, norm_type, kernel, stride, ceil_mode):
+def _lp(pool, maximum, input, norm_type, window, stride, ceil_mode):
     if norm_type == math.inf:
-        return maximum(input.abs(), kernel, stride, 0, 1, ceil_mode)
+        return maximum(input.abs(), window, stride, 0, 1, ceil_mode)
     if norm_type == -math.inf:
-        return -maximum(-input.abs(), kernel, stride, 0, 1, ceil_mode)
-    out = pool(input.pow(norm_type), kernel, stride, 0, ceil_mode)
-    return (out.sign() * out.abs().relu()).mul(prod(kernel)).pow(1.0 / norm_type)
+        return -maximum(-input.abs(), window, stride, 0, 1, ceil_mode)
+    out = pool(input.pow(norm_type), window, stride, 0, ceil_mode)
+    return (out.sign() * out.abs().relu()).mul(prod(window)).pow(1.0 / norm_type)
 
 
 @composite(functional=True)

@@ -12,7 +12,6 @@ from ..core.record import binary, primitive, publish, unary
 from ..core.return_types import named
 from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, wrap
-from .complex_parts import conj as _conj  # noqa: F401  (registers the parts of complex numbers)
 from .elements import F32, F64, for_types, not_implemented, of_arrays, tensors_only, zeros_of
 
 # ---------------------------------------------------------------------------------------------- bits

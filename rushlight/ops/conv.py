@@ -25,9 +25,9 @@ from ..core.dtype import from_numpy
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word
+from .elements import conjugate
 from .matmul import F32, c_name
 from .parts import part
-from .pointwise import conjugate
 
 _CHUNK_ELEMENTS = 1 << 24  # of unrolled windows at a time
 

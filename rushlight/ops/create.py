@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import device as devices
 from ..core import dtype as dtypes
+from ..core.errors import argument_type
 from ..core.legacy_types import construct
 from ..core.mode import thread
 from ..core.record import composite
@@ -372,6 +373,15 @@ def empty_permuted(
 ):
     """A tensor of undefined values whose dimensions lie in memory in the order `physical_layout`."""
     devices.check(device)
+    if len(size) != len(physical_layout):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(physical_layout)}"
+        )
+    if len(set(physical_layout)) != len(physical_layout):
+        raise RuntimeError("Duplicate dim not allowed")
+    if any(not 0 <= d < len(size) for d in physical_layout):
+        raise RuntimeError(f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {list(physical_layout)})")
     a = np.empty([size[d] for d in physical_layout], numpy_type(dtype, dtypes.get_default_dtype()))
     return fresh(a.transpose(np.argsort(physical_layout)), requires_grad)
 
@@ -394,8 +404,8 @@ def arange(
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
+    if step == 0 or (step < 1 and out is not None and out.dtype.category < 2 and int(step) == 0):
+        raise (RuntimeError if step == 0 else ValueError)("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -514,6 +524,9 @@ triu_indices = _indices("triu_indices", np.triu_indices)
 @composite(name="complex")
 def complex_(real, imag, *, out=None):
     """A complex tensor of two real ones."""
+    for i, (name, t) in enumerate((("real", real), ("imag", imag))):
+        if not isinstance(t, Tensor):
+            raise argument_type("complex", name, i + 1, t)
     if real.dtype.category != 2 or imag.dtype.category != 2:
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {type_word(real.dtype)} and {type_word(imag.dtype)}"

@@ -91,6 +91,8 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         raise TypeError(f"embedding(): argument 'indices' (position 2) must be Tensor, not {type(wrong).__name__}")
     if sparse and weight._edge is not None:
         raise NotImplementedError("embedding(sparse=True): sparse gradients are not implemented; use sparse=False")
+    if weight._array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
     row = _row(padding_idx, weight._array.shape[0])
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)

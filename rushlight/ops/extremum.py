@@ -17,7 +17,7 @@ from ..core.tensor import Tensor, type_word
 from .comparison import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
-I64 = np.dtype(np.int64)
+F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 
 # ---------------------------------------------------------------------------------------------- one place for each slice
 
@@ -161,11 +161,13 @@ def _max_all(input, /):
             "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
             "'dim' argument."
         )
-    return _extreme(np.maximum, input, None, False, "max")
+    return np.maximum.reduce(input, None) if input.dtype is F32 else _extreme(np.maximum, input, None, False, "max")
 
 
 @primitive(public=False, name="min", node="MinBackward1")
 def _min_all(input, /):
+    if input.size and input.dtype is F32:
+        return np.minimum.reduce(input, None)
     return _extreme(np.minimum, input, None, False, "min")
 
 
@@ -259,11 +261,15 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
     values=tensor([3., 2.]),
     indices=tensor([1, 0]))
     """
+    if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
+        return _max_all(input)
     return _max(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 
 
 def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each two."""
+    if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
+        return _min_all(input)
     return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 
 

@@ -55,6 +55,8 @@ def _sequence(name: str, tensors) -> tuple:
     if isinstance(tensors, Tensor):
         raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
     tensors = tuple(tensors)
+    if not tensors and name in ("hstack", "vstack", "dstack", "column_stack"):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
@@ -276,7 +278,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
 @primitive(name="flip", public=False)
 def _flip(input, /, dims):
-    return np.ascontiguousarray(np.flip(input, wrap_dims(dims, input.ndim)))
+    return np.flip(input, wrap_dims(dims, input.ndim)).copy()
 
 
 @_flip.vjp
@@ -339,7 +341,7 @@ def roll(input, shifts, dims=None):
 
 @primitive(name="rot90", public=False)
 def _rot90(input, /, k, dims):
-    return np.ascontiguousarray(np.rot90(input, k, dims))
+    return np.rot90(input, k, dims).copy()
 
 
 @_rot90.vjp

@@ -206,7 +206,7 @@ def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"
     if w is not None:
         loss = np.where(w == 0, 0, loss * w).astype(input.dtype)
     if reduction == "none":
-        return loss.reshape(target.shape if input.ndim > 1 else target.shape)
+        return loss.reshape(target.shape)
     total = np.add.reduce(loss, dtype=np.float32 if input.dtype.itemsize == 2 else None)
     if reduction == "mean":
         total = total / (input.dtype.type(n) if w is None else w.sum(dtype=total.dtype))
@@ -484,10 +484,13 @@ def pdist(input, p=2.0):
 @composite()
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
     """sum over i != target of max(0, margin - x[target] + x[i])^p / C. Shape: (N, C), (N) -> () or (N)."""
-    x = input if input._array.ndim == 2 else input.unsqueeze(0)
+    x = input if input._array.ndim == 2 else input.reshape(1, -1)
     t = target.reshape(-1)
-    if x._array.shape[0] != t._array.shape[0]:
-        raise RuntimeError(f"inconsistent target size, expected {x._array.shape[0]} but got {list(target.shape)}")
+    if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{x._array.shape[0]}], but got {list(target.shape)}. Input has shape {list(x.shape)}."
+        )
     c = x._array.shape[1]
     bad = t._array[(t._array < 0) | (t._array >= c)]
     if bad.size:
@@ -504,7 +507,11 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
 @composite()
 def multilabel_margin_loss(input, target, reduction="mean"):
     """sum over targets j and others i of max(0, 1 - x[j] + x[i]) / C; a row's targets end at its first -1."""
-    x = input if input._array.ndim == 2 else input.unsqueeze(0)
+    x = input if input._array.ndim == 2 else input.reshape(1, -1)
+    if not input._array.size and input._array.shape[-1:] == (0,):
+        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+    if target._array.shape != input._array.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     t = target._array.reshape(x._array.shape)
     alive = np.logical_and.accumulate(t >= 0, axis=1)
     is_target = np.zeros(t.shape, bool)
@@ -533,7 +540,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     lengths = _lengths(input_lengths)
     sizes = _lengths(target_lengths)
     labels = _labels(targets, sizes, blank)
-    losses = [_ctc_one(x[:, n], labels[n], lengths[n], blank) for n in range(len(sizes))]
+    losses = [_ctc_one(x[:, n], labels[n], lengths[n], blank) + _slope_of_softmax(x[: lengths[n], n]) for n in range(len(sizes))]
     from ..core.record import OPS
 
     loss = OPS["stack"](losses)
@@ -564,6 +571,12 @@ def _labels(targets: Tensor, sizes: list[int], blank: int) -> list[np.ndarray]:
         row[1::2] = r
         out.append(row)
     return out
+
+
+def _slope_of_softmax(logp: Tensor) -> Tensor:
+    """Zero, with the gradient exp(logp): torch gives the gradient with respect to the scores before log_softmax."""
+    total = logp.exp().sum()
+    return total - total.detach()
 
 
 def _ctc_one(logp: Tensor, labels: np.ndarray, steps: int, blank: int) -> Tensor:

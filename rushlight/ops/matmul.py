@@ -13,7 +13,7 @@ from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
-from .pointwise import conjugate
+from .elements import conjugate
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _dot = np.ndarray.dot  # 490 ns for small matrices; np.matmul takes 700

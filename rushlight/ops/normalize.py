@@ -50,13 +50,17 @@ def _input_gradient(gy: Tensor, xhat: Tensor, rstd: Tensor, axes: tuple[int, ...
     return (gy - gy.mean(axes, keepdim=True) - xhat * (gy * xhat).mean(axes, keepdim=True)) * rstd
 
 
+_NO_SHAPE = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+
 # ---------------------------------------------------------------------------------------------- layer norm
 
 
 @primitive(public=False, name="native_layer_norm", extras=("mean", "rstd"), node="NativeLayerNormBackward0")
 def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5):
     k = len(normalized_shape)
-    if not k or input.shape[input.ndim - k :] != normalized_shape:
+    if not k:
+        raise RuntimeError(_NO_SHAPE)
+    if input.shape[input.ndim - k :] != normalized_shape:
         raise RuntimeError(
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}"
@@ -107,6 +111,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     """x / sqrt(mean(x^2) + eps) weight over the last dimensions; eps defaults to the type's machine epsilon."""
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     k, n = len(shape), input._array.ndim
+    if not k:
+        raise RuntimeError(_NO_SHAPE)
     if input._array.shape[n - k :] != shape:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
@@ -144,7 +150,9 @@ def _channel_axes(ndim: int) -> tuple[int, ...]:
 def _batch_norm(input, weight=None, bias=None, running_mean=None, running_var=None, /, training=True, eps=1e-5):
     """The result, and mean, 1 / sqrt(var + eps) and the biased variance of the batch (kept dimensions)."""
     if input.ndim < 2:
-        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
+        if input.size:
+            raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
+        return input.copy(), *(np.empty(0, input.dtype),) * 3
     c = input.shape[1]
     for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.size != c:
@@ -167,6 +175,8 @@ def _batch_norm(input, weight=None, bias=None, running_mean=None, running_var=No
 def _(g, input, weight, out1, out2, training, eps, needs):
     g = g[0]
     n = input._array.ndim
+    if n < 2:
+        return g, None, None, None, None
     axes = _channel_axes(n)
     mean, rstd = _statistics(input, axes, eps) if training and thread.state.grad else (out1, out2)
     xhat = (input - mean) * rstd
@@ -196,6 +206,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     In training mean and (biased) variance are the batch's, and the running ones move towards them (with the unbiased
     variance) by the share `momentum`; otherwise the running ones are used.
     """
+    if input._array.ndim < 2 and training:
+        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input._array.ndim}")
     if not training and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
     used = (None, None) if training else (running_mean, running_var)
@@ -243,7 +255,7 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
 def _(g, input, weight, mean, rstd, num_groups, eps, needs):
     shape = input._array.shape
     axes = _channel_axes(len(shape))
-    rows = input.reshape(shape[0], num_groups, -1)
+    rows = input.reshape(shape[0], num_groups, prod(shape[1:]) // num_groups)
     if thread.state.grad:
         mean, rstd = _statistics(rows, (2,), eps)
     xhat = (rows - mean) * rstd
@@ -300,5 +312,5 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     squares = (input * input).reshape(shape[0], 1, shape[1], -1)
     padded = OPS["pad"](squares, (0, 0, size // 2, (size - 1) // 2))
     windows = padded.unfold(2, size, 1)  # a view: (N, 1, C, rest, size)
-    mean = windows.mean(-1).reshape(shape)
+    mean = (windows.sum(-1) / size if input.is_floating_point() else windows.sum(-1) // size).reshape(shape)
     return input / (mean * alpha + k) ** beta

@@ -13,7 +13,6 @@ from ..core.return_types import named
 from ..core.size import wrap_dim
 from ..core.slow import write_out
 from ..core.tensor import Tensor, wrap
-from . import counting, cumulative  # noqa: F401  (their operators are registered by this import)
 from .elements import F32
 from .extremum import picked, put_along, selection_rule
 
@@ -41,7 +40,8 @@ def _sorted(a, dim, descending):
         return np.take_along_axis(a, _order(a, dim, descending), dim)
     if not descending:
         return np.sort(a, dim, "stable")
-    return np.ascontiguousarray(np.flip(np.sort(np.flip(a, dim), dim, "stable"), dim))
+    reverse = (*(slice(None),) * dim, slice(None, None, -1))
+    return np.ascontiguousarray(np.sort(a[reverse], dim, "stable")[reverse])
 
 
 @primitive(public=False, name="sort", outputs=1, returns=named("sort", "values", "indices"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
@@ -68,6 +70,12 @@ def _(g, input_shape, index):
 
 
 embed = _embed
+
+
+@composite(method=True, out=True)
+def narrow_copy(input, dim, start, length):
+    """`narrow` as a copy."""
+    return narrow(input, dim, start, length).clone()
 
 
 @composite(method=True)
@@ -245,7 +253,7 @@ def _(g, input_shape, dim):
 def unbind(input, dim=0):
     """The slices along `dim`, as a tuple of views."""
     if not input._array.ndim:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return _unbind(input, dim)
 
 
@@ -352,7 +360,7 @@ def tensor_split(input, indices_or_sections, dim=0):
         cuts = [i * (n // k) + min(i, n % k) for i in range(k + 1)]
     else:
         cuts = [0, *indices_or_sections, n]
-    return tuple(slice_(input, dim, a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True))
+    return tuple(slice_(input, dim, a, b) for a, b in pairwise(cuts))
 
 
 def _numpy_split(name, dim_of, least):
@@ -385,7 +393,7 @@ composite(name="as_strided_")(
     lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset)
 )
 for _name, _view_of in (
-    ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("narrow", narrow), ("unbind", unbind),
+    ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("unbind", unbind),
     ("split", split), ("split_with_sizes", split_with_sizes),
     ("unfold", lambda input, dimension, size, step: _unfold(input, dimension, size, step)),
     ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),

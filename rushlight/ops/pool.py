@@ -1,8 +1,8 @@
 """Pooling: the maximum or the mean of each window of a sequence, an image or a volume.
 
-Windows lie `stride` apart over the last n axes (n the length of `kernel`), whatever stands before them. Along each axis
+Windows lie `stride` apart over the last n axes (n the length of `window`), whatever stands before them. Along each axis
 
-    out = floor((in + 2 padding - dilation (kernel - 1) - 1) / stride) + 1
+    out = floor((in + 2 padding - dilation (window - 1) - 1) / stride) + 1
 
 with ceil for floor in ceil mode, less a last window that would start in the padding behind the input. Maxima and sums are
 taken one axis after another (k + k steps instead of k * k), except where a maximum's place is asked for.
@@ -20,6 +20,7 @@ from ..core.mode import thread
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, wrap
 from .conv import windows
+from .elements import zero_where
 from .matmul import F32
 
 _MANY_TAPS = 32  # from here on one argmax over copied windows beats a step for each place in the window
@@ -36,8 +37,8 @@ def pooled_size(n, k, s, p, d, ceil_mode):
     return out - 1 if (out - 1) * s >= n + p else out
 
 
-def outputs(sizes, kernel, stride, padding, dilation, ceil_mode):
-    return tuple([pooled_size(*axis, ceil_mode) for axis in zip(sizes, kernel, stride, padding, dilation, strict=True)])
+def outputs(sizes, window, stride, padding, dilation, ceil_mode):
+    return tuple([pooled_size(*axis, ceil_mode) for axis in zip(sizes, window, stride, padding, dilation, strict=True)])
 
 
 def tap(ndim, axis, start, count, step):
@@ -47,12 +48,12 @@ def tap(ndim, axis, start, count, step):
     return tuple(index)
 
 
-def pad_for_windows(x, outs, kernel, stride, padding, dilation, value):
+def pad_for_windows(x, outs, window, stride, padding, dilation, value):
     """x with `value` around its last axes, as far as the windows reach."""
     sizes = x.shape[x.ndim - len(outs) :]
     after = [
         (o - 1) * s + d * (k - 1) + 1 - n - p
-        for n, o, k, s, p, d in zip(sizes, outs, kernel, stride, padding, dilation, strict=True)
+        for n, o, k, s, p, d in zip(sizes, outs, window, stride, padding, dilation, strict=True)
     ]
     if not any(padding) and max(after) <= 0:
         return x
@@ -85,14 +86,14 @@ def _refuse_bool(x, name):
 
 
 @primitive(name="max_pool.values", public=False, differentiable=False)
-def max_pool_values(input, /, kernel, stride, padding, dilation, ceil_mode):
+def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
     """The maxima alone. Shape: (*, n axes) -> (*, n axes)"""
-    x, n = input, len(kernel)
+    x, n = input, len(window)
     _refuse_bool(x, f"max_pool{n}d")
-    outs = outputs(x.shape[-n:], kernel, stride, padding, dilation, ceil_mode)
-    x = pad_for_windows(x, outs, kernel, stride, padding, dilation, _lowest(x.dtype))
+    outs = outputs(x.shape[-n:], window, stride, padding, dilation, ceil_mode)
+    x = pad_for_windows(x, outs, window, stride, padding, dilation, _lowest(x.dtype))
     for i in range(n):
-        axis, (k, s, d, o) = x.ndim - n + i, (kernel[i], stride[i], dilation[i], outs[i])
+        axis, (k, s, d, o) = x.ndim - n + i, (window[i], stride[i], dilation[i], outs[i])
         y = x[tap(x.ndim, axis, 0, o, s)]
         for r in range(1, k):
             here = x[tap(x.ndim, axis, r * d, o, s)]
@@ -101,25 +102,28 @@ def max_pool_values(input, /, kernel, stride, padding, dilation, ceil_mode):
     return x.copy() if x.base is not None or x is input else x
 
 
-def _maxima(x, outs, kernel, stride, dilation, place):
+def _maxima(x, outs, window, stride, dilation, place):
     """(maxima, the place of each in its window); `place` holds the places to start from. x is padded."""
     y = None
-    for k, at in enumerate(places(*map(range, kernel))):
-        here = x[_window_slices(at, outs, stride, dilation)]
+    for k, at in enumerate(places(*map(range, window))):
+        here = x[_window_slices(at, outs, stride, dilation)].copy()
         if y is None:
-            y = np.array(here, order="C")
+            y = here
             continue
-        np.copyto(place, k, where=here > y)
+        better = np.greater(here, y).view(np.uint8)
+        if k < 256:
+            better *= np.uint8(k)
+        np.maximum(place, better if k < 256 else better * np.int32(k), place)
         np.maximum(y, here, y)
     if y.dtype.kind not in "iu" and np.isnan(y).any():
-        return _maxima_with_nan(x, outs, kernel, stride, dilation, place)
+        return _maxima_with_nan(x, outs, window, stride, dilation, place)
     return y, place
 
 
-def _maxima_with_nan(x, outs, kernel, stride, dilation, place):
+def _maxima_with_nan(x, outs, window, stride, dilation, place):
     """As `_maxima`: a nan counts as larger than everything before it, another nan included."""
     y = np.full(place.shape, _lowest(x.dtype), x.dtype)
-    for k, at in enumerate(places(*map(range, kernel))):
+    for k, at in enumerate(places(*map(range, window))):
         here = x[_window_slices(at, outs, stride, dilation)]
         better = (here > y) | np.isnan(here)
         np.copyto(place, k, where=better)
@@ -127,11 +131,11 @@ def _maxima_with_nan(x, outs, kernel, stride, dilation, place):
     return y, place
 
 
-def _maxima_of_large_windows(x, outs, kernel, stride, dilation, place):
+def _maxima_of_large_windows(x, outs, window, stride, dilation, place):
     """As `_maxima`, by one argmax over copied windows."""
-    lead = x.shape[: x.ndim - len(kernel)]
-    view = windows(x.reshape(1, prod(lead), *x.shape[-len(kernel) :]), kernel, stride, dilation)
-    view = view[(..., *(slice(o) for o in outs))].reshape(prod(lead), prod(kernel), prod(outs))
+    lead = x.shape[: x.ndim - len(window)]
+    view = windows(x.reshape(1, prod(lead), *x.shape[-len(window) :]), window, stride, dilation)
+    view = view[(..., *(slice(o) for o in outs))].reshape(prod(lead), prod(window), prod(outs))
     at = view.argmax(1)
     y = np.take_along_axis(view, at[:, None], 1).reshape(place.shape)
     chosen = at.reshape(place.shape)
@@ -140,47 +144,51 @@ def _maxima_of_large_windows(x, outs, kernel, stride, dilation, place):
     return y, chosen.astype(place.dtype)
 
 
-def _first_places(sizes, outs, kernel, stride, padding, dilation, shape):
+def _first_places(sizes, outs, window, stride, padding, dilation, shape):
     """The first place of each window that is not padding, counted row by row."""
-    place = np.zeros(shape, np.uint8 if prod(kernel) <= 256 else np.int32)
-    for i in range(len(kernel)):
+    place = np.zeros(shape, np.uint8 if prod(window) <= 256 else np.int32)
+    for i in range(len(window)):
         if padding[i]:
             missing = padding[i] - np.arange(outs[i]) * stride[i]
-            first = np.maximum(0, -(-missing // dilation[i])) * prod(kernel[i + 1 :])
-            place += first.astype(place.dtype).reshape(-1, *(1,) * (len(kernel) - i - 1))
+            first = np.maximum(0, -(-missing // dilation[i])) * prod(window[i + 1 :])
+            place += first.astype(place.dtype).reshape(-1, *(1,) * (len(window) - i - 1))
     return place
 
 
-def max_pool_kernel(input, /, kernel, stride, padding, dilation, ceil_mode):
+def max_pool_kernel(input, /, window, stride, padding, dilation, ceil_mode):
     """(the maxima, the place of each in its window counted row by row). Shape: (*, n axes) -> (*, n axes) twice"""
-    n = len(kernel)
+    n = len(window)
     _refuse_bool(input, f"max_pool{n}d")
     sizes = input.shape[-n:]
-    outs = outputs(sizes, kernel, stride, padding, dilation, ceil_mode)
-    place = _first_places(sizes, outs, kernel, stride, padding, dilation, (*input.shape[:-n], *outs))
-    x = pad_for_windows(input, outs, kernel, stride, padding, dilation, _lowest(input.dtype))
-    large = prod(kernel) > _MANY_TAPS and input.size
-    return (_maxima_of_large_windows if large else _maxima)(x, outs, kernel, stride, dilation, place)
+    outs = outputs(sizes, window, stride, padding, dilation, ceil_mode)
+    place = _first_places(sizes, outs, window, stride, padding, dilation, (*input.shape[:-n], *outs))
+    x = pad_for_windows(input, outs, window, stride, padding, dilation, _lowest(input.dtype))
+    large = prod(window) > _MANY_TAPS and input.size
+    return (_maxima_of_large_windows if large else _maxima)(x, outs, window, stride, dilation, place)
+
+
+_kept = zero_where.record.reference  # np.where costs 8 ns an element here, that 0.5
 
 
 @primitive(name="max_pool.backward", public=False, node="MaxPool2DWithIndicesBackwardBackward0")
-def max_pool_backward(g, place, /, shape, kernel, stride, padding, dilation, ceil_mode):
+def max_pool_backward(g, place, /, shape, window, stride, padding, dilation, ceil_mode):
     """Each element of g added where its window has its maximum. Shape: (*, n axes) twice -> shape"""
-    n, outs = len(kernel), g.shape[g.ndim - len(kernel) :]
+    n, outs = len(window), g.shape[g.ndim - len(window) :]
     reach = [
         max(size + p, (o - 1) * s + d * (k - 1) + 1)
-        for size, o, k, s, p, d in zip(shape[-n:], outs, kernel, stride, padding, dilation, strict=True)
+        for size, o, k, s, p, d in zip(shape[-n:], outs, window, stride, padding, dilation, strict=True)
     ]
     reach = [r + p if r == size + p else r for r, size, p in zip(reach, shape[-n:], padding, strict=True)]
     wide = F32 if g.dtype.itemsize == 2 and g.dtype.kind not in "iu" else g.dtype
     out = np.zeros((*shape[:-n], *reach), wide)
-    apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(kernel, stride, dilation, strict=True))
-    for k, at in enumerate(places(*map(range, kernel))):
-        target, here = out[_window_slices(at, outs, stride, dilation)], place == k
+    apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, stride, dilation, strict=True))
+    g = g.astype(wide, copy=False)
+    for k, at in enumerate(places(*map(range, window))):
+        target, here = out[_window_slices(at, outs, stride, dilation)], _kept(g, place != k)
         if apart:
-            np.copyto(target, g, where=here, casting="same_kind")
+            target[...] = here
         else:
-            np.add(target, g, target, where=here, casting="same_kind")
+            target += here
     if out.shape != shape:
         out = np.ascontiguousarray(
             out[(..., *(slice(p, p + size) for p, size in zip(padding, shape[-n:], strict=True)))]
@@ -189,33 +197,33 @@ def max_pool_backward(g, place, /, shape, kernel, stride, padding, dilation, cei
 
 
 @max_pool_backward.vjp("g")
-def _(g, place, shape, kernel, stride, padding, dilation, ceil_mode):
-    return max_pool_take(g, place, kernel, stride, padding, dilation, ceil_mode)
+def _(g, place, shape, window, stride, padding, dilation, ceil_mode):
+    return max_pool_take(g, place, window, stride, padding, dilation, ceil_mode)
 
 
 @primitive(name="max_pool.take", public=False, node="MaxPool2DWithIndicesBackward0")
-def max_pool_take(input, place, /, kernel, stride, padding, dilation, ceil_mode):
+def max_pool_take(input, place, /, window, stride, padding, dilation, ceil_mode):
     """The elements of the input at the given places of the windows: the transpose of `max_pool_backward`."""
-    n = len(kernel)
+    n = len(window)
     outs = place.shape[place.ndim - n :]
-    x = pad_for_windows(input, outs, kernel, stride, padding, dilation, 0)
+    x = pad_for_windows(input, outs, window, stride, padding, dilation, 0)
     out = np.zeros(place.shape, input.dtype)
-    for k, at in enumerate(places(*map(range, kernel))):
+    for k, at in enumerate(places(*map(range, window))):
         np.copyto(out, x[_window_slices(at, outs, stride, dilation)], where=place == k)
     return out
 
 
 @max_pool_take.vjp("input")
-def _(g, place, input_shape, kernel, stride, padding, dilation, ceil_mode):
-    return max_pool_backward(g, place, input_shape, kernel, stride, padding, dilation, ceil_mode)
+def _(g, place, input_shape, window, stride, padding, dilation, ceil_mode):
+    return max_pool_backward(g, place, input_shape, window, stride, padding, dilation, ceil_mode)
 
 
 def _max_pool_operator(name, node):
     operator = primitive(name=name, public=False, outputs=1, node=node)(max_pool_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, kernel, stride, padding, dilation, ceil_mode):
-        return max_pool_backward(g[0], out1, input_shape, kernel, stride, padding, dilation, ceil_mode)
+    def _(g, out1, input_shape, window, stride, padding, dilation, ceil_mode):
+        return max_pool_backward(g[0], out1, input_shape, window, stride, padding, dilation, ceil_mode)
 
     return operator
 
@@ -224,13 +232,13 @@ max_pool_2d = _max_pool_operator("max_pool2d", "MaxPool2DWithIndicesBackward0")
 max_pool_3d = _max_pool_operator("max_pool3d", "MaxPool3DWithIndicesBackward0")
 
 
-def flat_indices(place, sizes, kernel, stride, padding, dilation):
+def flat_indices(place, sizes, window, stride, padding, dilation):
     """torch's indices: the place of each maximum in the input's n axes, flattened. Shape: (*, n axes) -> (*, n axes)"""
-    n = len(kernel)
+    n = len(window)
     where = np.zeros(place.shape, np.int64)
     rest = place.astype(np.int64)
     for i in range(n):
-        within, rest = np.divmod(rest, prod(kernel[i + 1 :]))
+        within, rest = np.divmod(rest, prod(window[i + 1 :]))
         start = np.arange(place.shape[place.ndim - n + i]) * stride[i] - padding[i]
         where += (within * dilation[i] + start.reshape(-1, *(1,) * (n - i - 1))) * prod(sizes[i + 1 :])
     return where
@@ -274,21 +282,21 @@ def numbers(name, what, position, value, n):
 
 def _check_max(name, n, shape, kernel_size, stride, padding, dilation, ceil_mode):
     """The arguments as tuples, or torch's error."""
-    kernel = numbers(name, "kernel_size", 2, kernel_size, n)
-    stride = kernel if stride is None or stride in ((), []) else numbers(name, "stride", 3, stride, n)
+    window = numbers(name, "kernel_size", 2, kernel_size, n)
+    stride = window if stride is None or stride in ((), []) else numbers(name, "stride", 3, stride, n)
     padding, dilation = numbers(name, "padding", 4, padding, n), numbers(name, "dilation", 5, dilation, n)
     if not isinstance(ceil_mode, bool):
         raise argument_type(name, "ceil_mode", 6, ceil_mode, "bool")
-    check_windows(name, n, shape, kernel, stride, padding, dilation, ceil_mode)
-    return kernel, stride, padding, dilation, ceil_mode
+    check_windows(name, n, shape, window, stride, padding, dilation, ceil_mode)
+    return window, stride, padding, dilation, ceil_mode
 
 
-def check_windows(name, n, shape, kernel, stride, padding, dilation, ceil_mode):
+def check_windows(name, n, shape, window, stride, padding, dilation, ceil_mode):
     """Raise torch's errors for windows that cannot be."""
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
-    if any(k <= 0 for k in kernel):
-        raise RuntimeError(f"kernel size should be greater than zero, but got {_letters('k', kernel)}")
+    if any(k <= 0 for k in window):
+        raise RuntimeError(f"kernel size should be greater than zero, but got {_letters('k', window)}")
     if any(s <= 0 for s in stride):
         raise RuntimeError(f"stride should be greater than zero, but got {_letters('d', stride)}")
     if any(d <= 0 for d in dilation):
@@ -297,19 +305,19 @@ def check_windows(name, n, shape, kernel, stride, padding, dilation, ceil_mode):
         raise RuntimeError(
             f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
         )
-    for p, k, d in zip(padding, kernel, dilation, strict=True):
+    for p, k, d in zip(padding, window, dilation, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
                 f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
             )
-    if any(p > k // 2 for p, k in zip(padding, kernel, strict=True)):
+    if any(p > k // 2 for p, k in zip(padding, window, strict=True)):
         raise RuntimeError(
             f"pad should be smaller than or equal to half of kernel size, but got {_letters('pad', padding)} "
-            f"{_letters('k', kernel)}"
+            f"{_letters('k', window)}"
         )
-    outs = outputs(shape[-n:], kernel, stride, padding, dilation, ceil_mode)
+    outs = outputs(shape[-n:], window, stride, padding, dilation, ceil_mode)
     if min(outs) < 1:
         channels = shape[-n - 1]
         sizes, results = ("x".join(map(str, (channels, *sides))) for sides in (shape[-n:], outs))

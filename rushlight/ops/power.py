@@ -367,11 +367,13 @@ for _op in (addcmul, addcdiv):
 
 
 def _addcmul_into(a, b, c, value):
-    np.add(a, np.multiply(np.multiply(b, value), c), a)
+    t = np.multiply(b, value)
+    np.add(a, np.multiply(t, c, t) if t.ndim else t * c, a)
 
 
 def _addcdiv_into(a, b, c, value):
-    np.add(a, np.true_divide(np.multiply(b, value), c), a)
+    t = np.multiply(b, value)
+    np.add(a, np.true_divide(t, c, t) if t.ndim else t / c, a)
 
 
 def _three(op, step):

@@ -317,7 +317,7 @@ publish("prod", prod, True, False, ())
 
 def _logical(ufunc, input, dim, keepdim):
     axes = () if isinstance(dim, (list, tuple)) and not dim else axes_of(dim, input.ndim)  # no dims: none is reduced
-    r = np.asarray(ufunc.reduce(input != 0, axes, None, None, keepdim))
+    r = np.asarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
     return r.astype(np.uint8) if input.dtype == np.uint8 else r
 
 

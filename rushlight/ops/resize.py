@@ -251,44 +251,44 @@ def _(g, input_shape, groups):
 
 
 @primitive(name="im2col", public=False, node="Im2ColBackward0")
-def _im2col(input, /, kernel, dilation, padding, stride):
+def _im2col(input, /, window, dilation, padding, stride):
     """The windows of an image as columns. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
     if input.dtype.kind in "iub":
         raise NotImplementedError(f'"im2col_out_cpu" not implemented for {input.dtype}')
     x = input if input.ndim == 4 else input[None]
-    view = windows(pad_spatial(x, padding), kernel, stride, dilation)
-    columns = view.reshape(len(x), view.shape[1] * prod(kernel), prod(view.shape[4:]))
+    view = windows(pad_spatial(x, padding), window, stride, dilation)
+    columns = view.reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
     return columns if input.ndim == 4 else columns[0]
 
 
 @_im2col.vjp
-def _(g, input_shape, kernel, dilation, padding, stride):
-    return _col2im(g, input_shape[-2:], kernel, dilation, padding, stride)
+def _(g, input_shape, window, dilation, padding, stride):
+    return _col2im(g, input_shape[-2:], window, dilation, padding, stride)
 
 
 @primitive(name="col2im", public=False, node="Col2ImBackward0")
-def _col2im(input, /, sizes, kernel, dilation, padding, stride):
+def _col2im(input, /, sizes, window, dilation, padding, stride):
     """Columns added to where their windows lie. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *sizes) or (C, *sizes)"""
-    lead, channels = input.shape[:-2], input.shape[-2] // prod(kernel)
+    lead, channels = input.shape[:-2], input.shape[-2] // prod(window)
     n = prod(lead)
     out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype)
-    blocks = _blocks(sizes, kernel, dilation, padding, stride)
-    scatter_windows(out, input.reshape(n, channels, *kernel, *blocks), kernel, stride, dilation)
+    blocks = _blocks(sizes, window, dilation, padding, stride)
+    scatter_windows(out, input.reshape(n, channels, *window, *blocks), window, stride, dilation)
     if any(padding):
         out = np.ascontiguousarray(out[(..., *(slice(p, p + s) for s, p in zip(sizes, padding, strict=True)))])
     return out.reshape(*lead, channels, *sizes)
 
 
 @_col2im.vjp
-def _(g, kernel, dilation, padding, stride):
-    return _im2col(g, kernel, dilation, padding, stride)
+def _(g, window, dilation, padding, stride):
+    return _im2col(g, window, dilation, padding, stride)
 
 
-def _blocks(sizes, kernel, dilation, padding, stride):
+def _blocks(sizes, window, dilation, padding, stride):
     """How many windows there are along each axis."""
     return tuple(
         (n + 2 * p - d * (k - 1) - 1) // s + 1
-        for n, k, d, p, s in zip(sizes, kernel, dilation, padding, stride, strict=True)
+        for n, k, d, p, s in zip(sizes, window, dilation, padding, stride, strict=True)
     )
 
 
@@ -299,9 +299,9 @@ def _window_arguments(kernel_size, dilation, padding, stride):
         if isinstance(value, (tuple, list)) and len(value) not in (1, 2):
             raise RuntimeError(f"It is expected {what} equals to 2, but got size {len(value)}")
         pairs.append(numbers("unfold", what, 2, value, 2))
-    kernel, dilation, padding, stride = pairs
+    window, dilation, padding, stride = pairs
     for name, stem, values in (
-        ("kernel size", "kernel", kernel),
+        ("kernel size", "kernel", window),
         ("dilation", "dilation", dilation),
         ("stride", "stride", stride),
     ):
@@ -311,7 +311,7 @@ def _window_arguments(kernel_size, dilation, padding, stride):
             )
     if min(padding) < 0:
         raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
-    return kernel, dilation, padding, stride
+    return window, dilation, padding, stride
 
 
 @composite(functional=True)
@@ -319,7 +319,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """The windows of an image, each as a column. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
     if not isinstance(input, Tensor):
         raise argument_type("unfold", "input", 1, input)
-    kernel, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
+    window, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) < 3:
         raise IndexError(
@@ -330,13 +330,13 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
             f"got: {list(shape)}"
         )
-    blocks = _blocks(shape[-2:], kernel, dilation, padding, stride)
+    blocks = _blocks(shape[-2:], window, dilation, padding, stride)
     if min(blocks) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {shape[-2:]}, kernel_size={kernel}, dilation={dilation}, padding={padding}, "
+            f"Given input with spatial size {shape[-2:]}, kernel_size={window}, dilation={dilation}, padding={padding}, "
             f"calculated shape of the array of sliding blocks as {blocks}, but its components must be at least one."
         )
-    return _im2col(input, kernel, dilation, padding, stride)
+    return _im2col(input, window, dilation, padding, stride)
 
 
 @composite(functional=True)
@@ -347,23 +347,23 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     if isinstance(output_size, (tuple, list)) and len(output_size) not in (1, 2):
         raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
     sizes = numbers("fold", "output_size", 2, output_size, 2)
-    kernel, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
+    window, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
     shape = input._array.shape
     if len(shape) not in (2, 3) or not all(shape[-2:]):
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
             f"but got: {list(shape)}"
         )
-    if shape[-2] % prod(kernel):
+    if shape[-2] % prod(window):
         raise RuntimeError(
             f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
-            f"{shape[-2]} and kernel_size={kernel}."
+            f"{shape[-2]} and kernel_size={window}."
         )
-    blocks = _blocks(sizes, kernel, dilation, padding, stride)
+    blocks = _blocks(sizes, window, dilation, padding, stride)
     if min(blocks) < 1 or shape[-1] != prod(blocks):
         raise RuntimeError(
-            f"Given output_size={sizes}, kernel_size={kernel}, dilation={dilation}, padding={padding}, stride={stride}, "
+            f"Given output_size={sizes}, kernel_size={window}, dilation={dilation}, padding={padding}, stride={stride}, "
             f"expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * {blocks[1]} "
             f"= {prod(blocks)}, but got input.size(2)={shape[-1]}."
         )
-    return _col2im(input, sizes, kernel, dilation, padding, stride)
+    return _col2im(input, sizes, window, dilation, padding, stride)

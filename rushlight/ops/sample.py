@@ -12,7 +12,7 @@ from ..core import random as streams
 from ..core.record import composite, primitive
 from ..core.size import shape_from
 from ..core.slow import write_out
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, type_word, wrap
 from .copying import history_node, write_values
 from .create import fresh, numpy_type
 
@@ -169,10 +169,13 @@ def _multinomial(input, /, num_samples, replacement, generator):
     return streams.multinomial(generator, input, num_samples, replacement)
 
 
-@composite(method=True, out=True)
-def multinomial(input, num_samples, replacement=False, *, generator=None):
+@composite(method=True)
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """`num_samples` column indices for each row of weights."""
-    return _multinomial(input, num_samples, replacement, generator)
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_word(out.dtype)}")
+    result = _multinomial(input, num_samples, replacement, generator)
+    return result if out is None else write_out("multinomial", (input,), result, out)
 
 
 @composite(name="normal")

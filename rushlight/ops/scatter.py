@@ -151,7 +151,7 @@ def _(g, index, dim):
 
 @_index_fill.vjp("value")
 def _(g, index, dim):
-    return _index_select(g, index, dim).sum()
+    return _index_select(g, wrap(np.unique(index._array)), dim).sum()
 
 
 def _filler(x: Tensor, value: Any) -> Tensor:
@@ -489,18 +489,25 @@ def _(g, mask):
 
 
 def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
+    if not isinstance(mask, Tensor):
+        raise TypeError(f"masked_fill(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
+    d = x.dtype
     if not isinstance(value, Tensor):
-        d = x.dtype
-        if dtypes.of_number(value).category > max(d.category, 1) and d.category < 2:
-            raise RuntimeError(f"value cannot be converted to type {d.numpy.name} without overflow")
+        if d.category == 1 and not isinstance(value, complex):
+            limits = np.iinfo(d.numpy)
+            if not limits.min - (d is dtypes.uint8) * 255 <= value <= limits.max:
+                raise RuntimeError(f"value cannot be converted to type {_C_NAMES[d.name]} without overflow")
         value = wrap(number_as(value, d))
     elif value._array.ndim:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
         )
-    elif value.dtype is not x.dtype:
-        value = value.to(x.dtype)
+    elif value.dtype is not d:
+        value = value.to(d)
     return (mask, value), ()
+
+
+_C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "short", "int32": "int", "int64": "int64_t"}
 
 
 @composite(method=True)

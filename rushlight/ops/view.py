@@ -13,6 +13,7 @@ from ..core.inplace import check_writable
 from ..core.mode import thread
 from ..core.record import composite, primitive
 from ..core.size import Size, broadcast_shapes, infer_size, shape_from, wrap_dim, wrap_dims
+from ..core.storage import storage_of, user_line
 from ..core.tensor import Tensor, alias
 
 _FULL = slice(None)
@@ -413,6 +414,7 @@ def _in_place(name: str, view_of) -> None:
         self._array, self._edge = after._array, after._edge
         if before._view is not None:
             self._view = after._view
+        storage_of(self).wrote(thread.state.writer or user_line(2))
         return self
 
     f.__name__, f.__doc__ = name + "_", f"Make the tensor `{name}` of itself, in place."

@@ -6,7 +6,7 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 PROGRAMS = Path(__file__).parent / "programs"
 GOLDEN = ROOT / "tests" / "golden" / "examples"
-CIFAR = (EXAMPLES / "cifar10.py", "--data", "data", "--lr", "0.01", "--print-every", "50")
+CIFAR = (EXAMPLES / "cifar10.py", "--data", "data", "--lr", "0.003", "--print-every", "50")
 PROGRAMS_BY_RUN = {
     "zero_grad": (EXAMPLES / "zero_grad.py",),
     "zero_grad_seed_1": (EXAMPLES / "zero_grad.py", "--seed", "1", "--steps", "20"),
