@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.inplace import CopySlices
 from ..core.mode import thread
-from ..core.node import Freed, Leaf, Node, Output
+from ..core.node import Freed, Leaf, Node, Output, nobody
 from ..core.size import sum_to_axes
 from ..core.storage import describe, user_line
 from ..core.tensor import Tensor, wrap
@@ -61,6 +61,7 @@ class _Pass:
     def __init__(self, keep_graph: bool, create_graph: bool, wanted: list | None, accumulate: bool):
         self.keep_graph, self.create_graph = keep_graph, create_graph
         self.wanted, self.accumulate = wanted, accumulate
+        self.captured_edges = set(wanted or ())
         self.captured: dict[Any, Tensor] = {}
         self.grads: dict[Any, Any] = {}
         self.owned: set[int] = set()  # ids of gradient tensors that this pass made by adding, and may add into
@@ -121,7 +122,7 @@ class _Pass:
 
     def _needed(self, order: list[Node]) -> set[Any]:
         """The nodes from which a wanted edge can be reached (the wanted ones only if another lies beyond them)."""
-        self.captured_edges = wanted = set(self.wanted or ())
+        wanted = self.captured_edges
         needed: set[Any] = set()
         for node in reversed(order):
             if any(e in wanted or e in needed for e in node.edges if e is not None):
@@ -231,7 +232,7 @@ class _Pass:
         if leaf.hooks is not None and leaf.hooks.tensor:
             g = _run_tensor_hooks(leaf.hooks.tensor, g)
         if self.wanted is not None:
-            if leaf not in self.captured_edges:
+            if leaf not in self.captured_edges or leaf.ref is nobody:
                 return
             if not self.accumulate:
                 self._capture(leaf, g)
@@ -320,6 +321,7 @@ def _keeps_tensors(cls: Any) -> bool:
     return (
         bool(cls.tensor_slots)
         or cls.op is None
+        or bool(cls.op.extras)
         or any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in cls.saved_names)
     )
 
@@ -374,7 +376,7 @@ def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
 
 
 def _where_from(node: Node, what: str) -> str:
-    return f"is output 0 of {node.name()}" if what == "of its result" else f"{node.name()} kept {what}"
+    return f"is output 0 of {node.name().removesuffix('Backward0')}" if what == "of its result" else f"{node.name()} kept {what}"
 
 
 # ---------------------------------------------------------------------------------------------- hooks

@@ -183,7 +183,7 @@ def _check_inputs(inputs: tuple) -> None:
                 "likely fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=4,
             )
-        if any(stride == 0 and n > 1 for stride, n in zip(x._array.strides, x._array.shape, strict=True)):
+        if x._array.size and any(stride == 0 and n > 1 for stride, n in zip(x._array.strides, x._array.shape, strict=True)):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
                 "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
@@ -270,7 +270,7 @@ def _central_difference(func: Callable, inputs: tuple, x: Tensor, step: Any, eps
         np.subtract(original, step, out=x._array)
         below = [r.detach().clone() for r in _tuple(func(*inputs))]
         np.add(original, step, out=x._array)
-        above = _tuple(func(*inputs))
+        above = [r.detach().clone() for r in _tuple(func(*inputs))]
     finally:
         np.copyto(x._array, original)
     for a, b in zip(below, above, strict=True):

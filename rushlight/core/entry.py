@@ -17,7 +17,6 @@ import numpy as np
 
 from . import slow
 from .mode import thread
-from .node import Leaf
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor
 
@@ -119,7 +118,7 @@ _PLAIN = """\
 """
 _PLAIN_VIEW = """\
     else:
-        result._edge = None if level > 0 or e0 is None else Leaf(None, r)
+        result._edge = None if level > 0 or e0 is None else unrecorded(result)
     return result
 """
 _NO_NODE = """\
@@ -167,6 +166,8 @@ class Saved:
 
     def _check(self, n: str) -> None:
         stem = n.removesuffix("_shape").removesuffix("_dtype")
+        if self.record.signature.variadic:
+            stem = stem.removesuffix("_rest")
         if n in self.arrays or stem in self.arrays or n in self.record.signature.metadata or n[:3] == "out":
             return
         if n in self.record.extras:
@@ -179,6 +180,8 @@ class Saved:
                 return "r"
             return f"r[{n[3:] or 0}]" if self.record.outputs == 1 or n != "out" else "r"
         stem = n.removesuffix("_shape").removesuffix("_dtype")
+        if self.record.signature.variadic and n == self.arrays[0] + "_rest":
+            return f"{self.arrays[0]}[{self.record.rest}:]"
         if self.record.signature.variadic and n in (self.arrays[0], self.arrays[0] + "_shape"):
             return n if n in self.arrays else "tuple([None if a is None else a.shape for a in arrays])"
         if n.endswith("_shape") and stem in self.arrays:
@@ -202,7 +205,8 @@ class Saved:
         return self.record.outputs is None and "out" in self.names
 
     def tensor_slots(self) -> tuple[int, ...]:
-        return tuple(i for i, n in enumerate(self.names) if n in self.arrays)
+        rest = self.arrays[0] + "_rest" if self.record.signature.variadic else None
+        return tuple(i for i, n in enumerate(self.names) if n in self.arrays or n == rest)
 
     def backward_text(self) -> str:
         n = len(self.arrays)
@@ -504,7 +508,7 @@ def build(record: Any) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
         storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, watch_view=slow.watch_view,
-        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, Leaf=Leaf,
+        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, unrecorded=slow.unrecorded,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
     function.record, function.vjp, function.override = record, record.vjp, record.override

@@ -12,7 +12,7 @@ from .size import broadcast_shapes
 def explain(name: str, arrays: list[Any], error: Exception) -> Exception:
     """The exception that torch raises where NumPy raised `error` inside the kernel of operator `name`."""
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
-    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)):
+    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)) or _was_raised(error):
         return error
     if isinstance(error, ValueError) and "broadcast" in str(error):
         try:
@@ -27,6 +27,19 @@ def explain(name: str, arrays: list[Any], error: Exception) -> Exception:
         return RuntimeError(f'"{name}" not implemented for {kinds}')
     kind = TypeError if isinstance(error, TypeError) else RuntimeError
     return kind(f"{name}(): {error} (inputs: {facts})")
+
+
+def _was_raised(error: Exception) -> bool:
+    """Whether a `raise` statement made the error, and not NumPy's own checks."""
+    from opcode import opmap
+
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    code = trace.tb_frame.f_code
+    return "numpy" not in code.co_filename and code.co_code[trace.tb_lasti] == opmap["RAISE_VARARGS"]
 
 
 def argument_type(name: str, argument: str, position: int, value: Any, expected: str = "Tensor") -> TypeError:

@@ -76,7 +76,7 @@ def _binary_method(record: Any) -> Any:
             kind = type(other)
             if kind is float or kind is int:
                 b = other if d is F32 or d is F64 else None
-            elif kind is Tensor and (level == 0 or other._edge is None) and other._array.dtype is d and d.kind == "f":
+            elif isinstance(other, Tensor) and (level == 0 or other._edge is None) and other._array.dtype is d and d.kind == "f":
                 b = other._array
             else:
                 b = None
@@ -307,6 +307,9 @@ def _record_write(record: Any, self: Tensor, before: Tensor, others: tuple, arra
             self._array if n == "out" else v for n, v in zip(node.saved_names, node.saved, strict=True)
         )
     node.edges = (old, *node.edges[1:])
+    s = self._storage
+    if any(isinstance(t, Tensor) and t._storage is s for t in node.saved):  # x.mul_(x): a saved input was overwritten
+        node.seq = s.stamp - 0.5  # type: ignore[assignment]
     set_history(self, node)
 
 

@@ -97,7 +97,7 @@ class Output(Node):
     index: int
 
 
-def _nobody() -> None:
+def nobody() -> None:
     return None
 
 
@@ -116,7 +116,7 @@ class Leaf:
     def __init__(self, tensor: Any, array: Any = None):
         """The leaf of `tensor`; of nothing (None) where a view was made of `array` without recording."""
         array = array if tensor is None else tensor._array
-        self.ref = _nobody if tensor is None else weakref.ref(tensor)
+        self.ref = nobody if tensor is None else weakref.ref(tensor)
         self.shape = array.shape
         self.dtype = array.dtype
         self.hooks: Any = None

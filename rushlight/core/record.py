@@ -11,7 +11,7 @@ those behind it metadata:
         ...                                          # in the tensor language
 
 A rule's parameters are `g` (the incoming gradient), `out` (the result), an array parameter's name (the tensor itself is
-kept), `<array>_shape` or `<array>_dtype` (only that is kept), a metadata parameter's name, or `needs` (which inputs want
+kept), `<array>_shape` or `<array>_dtype` (only that is kept), `<arrays>_rest` (of `*arrays` all but the first `rest=`), a metadata parameter's name, or `needs` (which inputs want
 a gradient, for a joint rule that returns a tuple). A rule never undoes broadcasting or promotion: the engine sums and
 casts a gradient to the shape and type of the value that it belongs to.
 
@@ -49,6 +49,7 @@ class Record:
         self.promote: str | None = options.get("promote")
         self.kind: str = options.get("kind", "general")
         self.view: bool = options.get("view", False)
+        self.rest: int = options.get("rest", 1)  # of `*arrays`: where those begin that `<arrays>_rest` keeps
         self.outputs: int | None = options.get("outputs")
         self.samples: Callable | None = options.get("samples")
         self.reference_oracle: Any = options.get("oracle")

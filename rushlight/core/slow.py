@@ -160,6 +160,11 @@ def watch_view(s: Storage, view: Tensor) -> None:
         s.prune_at = max(64, 2 * len(s.views))
 
 
+def unrecorded(view: Tensor) -> Leaf | None:
+    """The history of a view made without recording: it says that it requires grad if its base does."""
+    return None if view._base._edge is None else Leaf(None, view._array)  # type: ignore[union-attr]
+
+
 def mark_inference(t: Tensor) -> None:
     """Flag a tensor as made in inference mode."""
     storage_of(t).inference = True
@@ -180,7 +185,7 @@ def finish_many(record: Any, results: Any, node: Any, first: Tensor, metadata: t
         if node is not None and i < n:
             t._edge = _output_edge(node, i, t._array)
         elif record.view and level <= 0 and first._edge is not None:
-            t._edge = Leaf(None, t._array)
+            t._edge = unrecorded(t)
         if level < 0 and not record.view:
             mark_inference(t)
         out.append(t)

@@ -18,7 +18,7 @@ from ..core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish
 from ..core.slow import write_out
 from ..core.tensor import type_word, wrap
 from .comparison import select, where
-from .elements import F32, ONE32, ONE64, bits_of, not_implemented, widened, zero_where, zeros_of
+from .elements import F32, ONE32, ONE64, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
 from .special import erf_of, sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
@@ -51,6 +51,11 @@ def _(g, input, mask, needs):
     )
 
 
+def _tied(grad, input):
+    """`grad` as a function of `input` too, which it does not change with: torch's backward nodes keep the input."""
+    return _cut(grad, input, wrap(np.zeros(grad.shape, bool))) if thread.state.grad else grad
+
+
 # ---------------------------------------------------------------------------------------------- rectifiers
 
 
@@ -67,6 +72,7 @@ def _rectify(x):
     return np.maximum(x, 0)
 
 
+@pieced
 def _where_positive(g, y):
     """g where y > 0 (or nan), 0 elsewhere."""
     bits = bits_of(g.dtype)
@@ -204,7 +210,7 @@ def _prelu(input, weight, /):
 def _(g, input, weight, needs):
     positive = input > 0
     return (
-        where(positive, g, weight * g) if needs[0] else None,
+        _tied(where(positive, g, weight * g), input) if needs[0] else None,
         _cut(input * g, weight, positive) if needs[1] else None,
     )
 
@@ -274,6 +280,7 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
 
 
 @widened
+@pieced
 def _exponential_unit(x, negative, positive, inside):
     """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
     _floats_only(x, "elu_cpu")
@@ -359,6 +366,7 @@ def _tanh_inside(x):
 
 
 @widened
+@pieced
 def _gelu_of(x, approximate):
     _floats_only(x, "GeluKernelImpl")
     if approximate == "tanh":
@@ -379,6 +387,7 @@ def _(g, input, approximate):
 
 
 @widened
+@pieced
 def _gelu_slope(g, x, approximate):
     if approximate == "tanh":
         t = _tanh_inside(x)
@@ -428,6 +437,7 @@ def _silu(input, /):
 
 
 @widened
+@pieced
 def _silu_of(x):
     r = np.asarray(sigmoid_of(x))
     r *= x
@@ -440,6 +450,7 @@ def _(g, input):
 
 
 @widened
+@pieced
 def _silu_slope(g, x):
     s = sigmoid_of(x)
     return g * s * (1 + x * (1 - s))
@@ -465,14 +476,15 @@ silu_ = _inplace(_silu)
 
 
 @widened
+@pieced
 def _softplus_of(x, beta, limit):
     t = x if beta == 1 else x * beta
     r = np.log1p(np.exp(np.minimum(t, limit)))
     if beta != 1:
         r = r / beta
-    if beta <= 0:
+    if beta <= 0 or limit < 20:
         return np.where(t > limit, x, r)
-    return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input
+    return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input, by 2e-9 at 20
 
 
 @primitive(public=False, name="mish")
@@ -482,8 +494,13 @@ def _mish(input, /):
 
 
 @widened
+@pieced
 def _mish_of(x):
-    return x * np.tanh(np.logaddexp(x, x.dtype.type(0)))
+    e = np.exp(
+        np.minimum(x, 20)
+    )  # tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), which is 1 in both types for x > 20
+    n = e * (e + 2)
+    return x * (n / (n + 2))
 
 
 @_mish.vjp
@@ -525,6 +542,7 @@ def _log_sigmoid(input, /):
 
 
 @widened
+@pieced
 def _log_sigmoid_of(x):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 

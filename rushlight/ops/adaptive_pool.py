@@ -15,6 +15,7 @@ from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word
 from .avg_pool import avg_pool_kernel
+from .elements import zeros_of
 from .matmul import F32
 from .pool import numbers
 
@@ -56,9 +57,9 @@ def adaptive_avg_kernel(input, /, size):
 
 
 @primitive(name="adaptive_avg_pool.backward", public=False, node="AdaptiveAvgPool2DBackwardBackward0")
-def adaptive_avg_backward(g, /, sizes):
-    """Each element of g spread over its window. Shape: (*, n axes) -> (*, sizes)"""
-    n, d = len(sizes), g.dtype
+def adaptive_avg_backward(g, input, /, n):
+    """Each element of g spread over its window in the last n axes; of the input only the shape counts."""
+    d, sizes = g.dtype, input.shape[input.ndim - n :]
     x = g.astype(F32) if d.itemsize == 2 else g
     for i, size in enumerate(sizes):
         axis = x.ndim - n + i
@@ -69,17 +70,22 @@ def adaptive_avg_backward(g, /, sizes):
     return x.astype(d, copy=False)
 
 
-@adaptive_avg_backward.vjp
-def _(g, g_shape, sizes):
-    return (_adaptive_avg_3d if len(sizes) == 3 else _adaptive_avg_2d)(g, g_shape[len(g_shape) - len(sizes) :])
+@adaptive_avg_backward.vjp("input")
+def _(input):
+    return zeros_of(input)
+
+
+@adaptive_avg_backward.vjp("g")
+def _(g, g_shape, n):
+    return (_adaptive_avg_3d if n == 3 else _adaptive_avg_2d)(g, g_shape[len(g_shape) - n :])
 
 
 def _adaptive_avg_operator(name, node):
     operator = primitive(name=name, public=False, node=node)(adaptive_avg_kernel)
 
     @operator.vjp
-    def _(g, input_shape, size):
-        return adaptive_avg_backward(g, input_shape[len(input_shape) - len(size) :])
+    def _(g, input, size):
+        return adaptive_avg_backward(g, input, len(size))
 
     return operator
 
@@ -94,6 +100,8 @@ def _output_size(name, n, input, output_size, first=None):
         raise argument_type(name, "input", 1, input)
     shape = input._array.shape
     if isinstance(output_size, (tuple, list)):
+        if n > 1 and len(shape) <= len(output_size):
+            raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
         if len(output_size) != n:
             raise RuntimeError(f"{name}: output_size must be {n}")
         output_size = tuple(s if o is None else o for s, o in zip(shape[-n:], output_size, strict=False))
@@ -101,12 +109,14 @@ def _output_size(name, n, input, output_size, first=None):
     for i in range(first or max(1, len(shape) - n), len(shape)):
         if not shape[i]:
             raise RuntimeError(
-                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes {list(shape)} "
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                f"{list(shape)} "
                 f"with dimension {i} being empty"
             )
     if any(o < 0 for o in out):
         raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, out))}}}"
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{', '.join(map(str, out))}}}"
         )
     return out
 
@@ -170,6 +180,22 @@ def scatter_places(input, indices, /, sizes):
     return out.reshape(*lead, *sizes)
 
 
+@primitive(name="adaptive_max_pool.backward", public=False, node="AdaptiveMaxPool2DBackwardBackward0")
+def maxima_backward(g, input, indices, /, n):
+    """`scatter_places` over the last n axes of the input, of which only the shape counts."""
+    return scatter_places.record.reference(g, indices, input.shape[input.ndim - n :])
+
+
+@maxima_backward.vjp("g")
+def _(g, indices, n):
+    return take_places(g, indices, n)
+
+
+@maxima_backward.vjp("input")
+def _(input):
+    return zeros_of(input)
+
+
 @scatter_places.vjp("input")
 def _(g, indices, sizes):
     return take_places(g, indices, len(sizes))
@@ -220,8 +246,8 @@ def _adaptive_max_operator(name, node):
     operator = primitive(name=name, public=False, outputs=1, node=node)(adaptive_max_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, size):
-        return scatter_places(g[0], out1, input_shape[len(input_shape) - len(size) :])
+    def _(g, out1, input, size):
+        return maxima_backward(g[0], input, out1, len(size))
 
     return operator
 
@@ -271,11 +297,13 @@ def max_unpool_kernel(input, indices, /, sizes):
         raise RuntimeError(f"elements in indices should be type int64 but got: {type_word(from_numpy(indices.dtype))}")
     if input.ndim not in (n + 1, n + 2):
         raise RuntimeError(
-            f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {input.ndim} dimensions."
+            f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with {input.ndim} "
+            "dimensions."
         )
     if indices.shape != input.shape:
         raise RuntimeError(
-            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices tensor "
+            f"Expected shape of indices to be same as that of the input tensor ({list(input.shape)}) but got indices "
+            "tensor "
             f"with shape: {list(indices.shape)}"
         )
     wrong = indices[(indices < 0) | (indices >= volume)]
@@ -312,7 +340,8 @@ def _unpooled_size(input, window, stride, padding, output_size):
     size = tuple(output_size)[-n:] if len(output_size) == n + 2 else tuple(output_size)
     if len(size) != n:
         raise ValueError(
-            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of '{len(output_size)}'"
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
+            f"'{len(output_size)}'"
         )
     for i in range(n):
         least, most = default[i] - stride[i], default[i] + stride[i]
@@ -355,7 +384,8 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
     )
 
 
-# ---------------------------------------------------------------------------------------------- windows at random places
+# ---------------------------------------------------------------------------------------------- windows at random
+# places
 
 
 def _fractional_starts(sample, n, out, k):
@@ -367,7 +397,10 @@ def _fractional_starts(sample, n, out, k):
 
 
 def fractional_max_kernel(input, samples, /, window, size):
-    """(maxima of windows at random places, their flat places). Shape: (N, C, *), samples (N, C, n) -> (N, C, *) twice"""
+    """(maxima of windows at random places, their flat places).
+
+    Shape: (N, C, *), samples (N, C, n) -> (N, C, *) twice
+    """
     n = len(window)
     sizes = input.shape[-n:]
     x = input if input.ndim == n + 2 else input[None]
@@ -387,8 +420,8 @@ def _fractional_operator(name, node):
     operator = primitive(name=name, public=False, outputs=1, node=node)(fractional_max_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, window):
-        return scatter_places(g[0], out1, input_shape[len(input_shape) - len(window) :]), None
+    def _(g, out1, input, window):
+        return maxima_backward(g[0], input, out1, len(window)), None
 
     return operator
 
@@ -423,7 +456,10 @@ def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_i
 def fractional_max_pool2d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """The maxima of windows at random places (arXiv:1412.6071). Shape: (N, C, H, W) or (C, H, W) -> (N, C, output_size)"""
+    """The maxima of windows at random places (arXiv:1412.6071).
+
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, output_size)
+    """
     name = "fractional_max_pool2d"
     return _fractional(name, 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
 

@@ -100,7 +100,10 @@ def _(g, mat, alpha):
 
 @primitive(method=True, inplace=True, out=True)
 def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
-    """beta * input + alpha * (batch1 @ batch2). Shape: (b, n, m) or broadcast to it, (b, n, k), (b, k, m) -> (b, n, m)"""
+    """beta * input + alpha * (batch1 @ batch2).
+
+    Shape: (b, n, m) or broadcast to it, (b, n, k), (b, k, m) -> (b, n, m)
+    """
     check_batches(batch1, batch2)
     return _blend(input, product(batch1, batch2), beta, alpha)
 

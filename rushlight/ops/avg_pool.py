@@ -9,7 +9,9 @@ import numpy as np
 
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
+from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
+from .elements import zeros_of
 from .matmul import F32
 from .pool import check_windows, max_pool2d, max_pool3d, numbers, outputs, pad_for_windows, remembered, tap
 
@@ -92,9 +94,9 @@ def _type_word(d):
 
 
 @primitive(name="avg_pool.backward", public=False, node="AvgPool2DBackwardBackward0")
-def avg_pool_backward(g, /, shape, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    """Each element of g spread over its window, divided as the mean is. Shape: (*, n axes) -> shape"""
-    n, d = len(window), g.dtype
+def avg_pool_backward(g, input, /, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    """Each element of g spread over its window, divided as the mean is; of the input only the shape counts."""
+    n, d, shape = len(window), g.dtype, input.shape
     sizes, outs = shape[-n:], g.shape[-n:]
     divisor = _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override)
     g = (g.astype(F32) if d.itemsize == 2 else g) / np.asarray(divisor, F32 if d.itemsize == 2 else d)
@@ -108,7 +110,12 @@ def avg_pool_backward(g, /, shape, window, stride, padding, ceil_mode, count_inc
     return np.ascontiguousarray(out, d)
 
 
-@avg_pool_backward.vjp
+@avg_pool_backward.vjp("input")
+def _(input):
+    return zeros_of(input)
+
+
+@avg_pool_backward.vjp("g")
 def _(g, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
     operator = avg_pool_3d if len(window) == 3 else avg_pool_2d
     return operator(g, window, stride, padding, ceil_mode, count_include_pad, divisor_override)
@@ -118,10 +125,8 @@ def _avg_pool_operator(name, node):
     operator = primitive(name=name, public=False, node=node)(avg_pool_kernel)
 
     @operator.vjp
-    def _(g, input_shape, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
-        return avg_pool_backward(
-            g, input_shape, window, stride, padding, ceil_mode, count_include_pad, divisor_override
-        )
+    def _(g, input, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        return avg_pool_backward(g, input, window, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     return operator
 
@@ -174,7 +179,15 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
 
 @composite(functional=True)
 def avg_pool2d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
 ):
     """The mean of each window of an image.
 
@@ -182,19 +195,25 @@ def avg_pool2d(
         H' = floor((H + 2 padding - kernel_size) / stride) + 1; stride is kernel_size by default
     count_include_pad: whether the padding's zeros count as elements. divisor_override: divides the sums instead.
     """
-    return _avg_pool(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    r = _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return r if out is None else write_out("avg_pool2d", (input,), r, out)
 
 
 @composite(functional=True)
 def avg_pool3d(
-    input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None
+    input,
+    kernel_size,
+    stride=None,
+    padding=0,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+    *,
+    out=None,
 ):
     """The mean of each window of a volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
-    return _avg_pool(
-        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    r = _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return r if out is None else write_out("avg_pool3d", (input,), r, out)
 
 
 # ---------------------------------------------------------------------------------------------- powers

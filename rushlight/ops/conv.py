@@ -1,15 +1,15 @@
 """Convolutions in one, two and three dimensions, and their transposes.
 
-A convolution is linear in its input and in its weight, and its two gradients are again such sums: with x the input, w the
-weight and g of the result's shape,
+A convolution is linear in its input and in its weight, and its two gradients are again such sums: with x the input, w
+the weight and g of the result's shape,
 
     forward   y[n, k, o]     = sum over c, r of  w[k, c, r] x[n, c, o s + r d - p]
     input     x'[n, c, i]    = sum over k, r of  w[k, c, r] g[n, k, o]    where o s + r d - p = i
     weight    w'[k, c, r]    = sum over n, o of  g[n, k, o] x[n, c, o s + r d - p]
 
 Each of the three is an operator whose gradients are the other two, so that every order of derivative is there. The
-transposed convolution is the second. The kernels below are the reference: windows of the padded input as a strided view,
-and one matrix product; `backend/onednn` overrides them.
+transposed convolution is the second. The kernels below are the reference: windows of the padded input as a strided
+view, and one matrix product; `backend/onednn` overrides them.
 """
 
 from __future__ import annotations
@@ -177,10 +177,15 @@ def _(g, input, weight, input_shape, stride, padding, dilation, groups, needs):
     for_input, for_weight, for_bias = needs
     steps = (stride, padding, dilation, groups)
     gx = convolution(g, conjugate(weight), None, *steps) if for_input else None
-    if for_input and gx._array.shape != input_shape:  # output_padding >= stride: windows that no input element has
-        gx = part(gx, tuple([slice(n) for n in input_shape]))
+    if for_input:
+        gx = _cropped(gx, input_shape)
     gw = convolution_weight(conjugate(input), g, weight._array.shape, *steps) if for_weight else None
     return gx, gw, channel_sums(g) if for_bias else None
+
+
+def _cropped(y, shape):
+    """y without the windows that a transposed convolution's input lacks, where its output_padding >= its stride."""
+    return y if y._array.shape == shape else part(y, tuple([slice(n) for n in shape]))
 
 
 @primitive(name="convolution.weight", public=False, node="ConvolutionBackwardBackward0")
@@ -193,8 +198,8 @@ def convolution_weight(top, input, /, shape, stride, padding, dilation, groups):
 
 
 @convolution_weight.vjp("top")
-def _(g, input, stride, padding, dilation, groups):
-    return convolution(conjugate(input), g, None, stride, padding, dilation, groups)
+def _(g, input, top_shape, stride, padding, dilation, groups):
+    return _cropped(convolution(conjugate(input), g, None, stride, padding, dilation, groups), top_shape)
 
 
 @convolution_weight.vjp("input")
@@ -217,7 +222,9 @@ def _(g, top_shape, top, input, stride, padding, dilation, groups, needs):
     steps = (stride, padding, dilation, groups)
     gt = gx = None
     if needs[0]:
-        parts = [] if for_weight is None else [convolution(conjugate(input), for_weight, None, *steps)]
+        parts = []
+        if for_weight is not None:
+            parts.append(_cropped(convolution(conjugate(input), for_weight, None, *steps), top_shape))
         if for_bias is not None:
             parts.append(for_bias.view(-1, *(1,) * len(stride)).expand(top_shape))
         gt = parts[0] if len(parts) == 1 else parts[0] + parts[1]
@@ -281,7 +288,8 @@ def _per_axis(name, what, position, value, n):
         return values * n
     if len(values) != n:
         raise RuntimeError(
-            f"expected {what} to be a single integer value or a list of {n} values to match the convolution dimensions, "
+            f"expected {what} to be a single integer value or a list of {n} values to match the convolution "
+            "dimensions, "
             f"but got {what}={list(values)}"
         )
     return values
@@ -290,7 +298,8 @@ def _per_axis(name, what, position, value, n):
 def _check_dims(name, n, x):
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
-            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: {list(x.shape)}"
+            f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
+            f"{list(x.shape)}"
         )
 
 
@@ -310,7 +319,8 @@ def _check_steps(stride, padding, output_padding, dilation, groups):
 def _check_weight(n, w, groups):
     if w.ndim != n + 2:
         raise RuntimeError(
-            f"Expected {n + 2}-dimensional weight for a {n}-dimensional convolution, but got weight of size {list(w.shape)} "
+            f"Expected {n + 2}-dimensional weight for a {n}-dimensional convolution, but got weight of size "
+            f"{list(w.shape)} "
             "instead"
         )
     if w.shape[0] < groups:
@@ -320,7 +330,8 @@ def _check_weight(n, w, groups):
         )
     if w.shape[0] % groups:
         raise RuntimeError(
-            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size "
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of "
+            "size "
             f"[{list(w.shape)}] instead"
         )
     if not all(w.shape[2:]):
@@ -330,7 +341,8 @@ def _check_weight(n, w, groups):
 def _check_bias(w, b, channels):
     if b is not None and b.shape != (channels,):
         raise RuntimeError(
-            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {channels} elements, but got bias "
+            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with {channels} elements, but "
+            "got bias "
             f"of size {list(b.shape)} instead"
         )
 
@@ -372,7 +384,8 @@ def _named_padding(padding, kernel, stride, dilation):
     totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     if any(t % 2 for t in totals):
         warnings.warn(
-            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the input be "
+            "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
+            "input be "
             "created",
             stacklevel=5,
         )
@@ -432,7 +445,8 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
     )
     if any(s <= 0 for s in sizes):
         raise RuntimeError(
-            f"Given input size per channel: ({' x '.join(map(str, x.shape[-n:]))}). Calculated output size per channel: "
+            f"Given input size per channel: ({' x '.join(map(str, x.shape[-n:]))}). Calculated output size per "
+            "channel: "
             f"({' x '.join(map(str, sizes))}). Output size is too small"
         )
     batch = x.shape[0] if x.ndim == n + 2 else 1

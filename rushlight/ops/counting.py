@@ -162,6 +162,43 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
 
 publish("histogram", histogram, True, False, ())
 
+
+def _grid_edges(points, bins, limits):
+    """The edges of each dimension's bins, from edges, a number of bins, or one for each dimension."""
+    n = points.shape[1]
+    bins = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(bins) != n:
+        raise RuntimeError(
+            f"histogramdd(): Number of bins does not match dimensionality of input: {len(bins)} bins for {n} dimensions"
+        )
+    if isinstance(bins[0], Tensor):
+        return [b._array for b in bins]
+    limits = [(0, 0)] * n if limits is None else list(zip(limits[::2], limits[1::2], strict=True))
+    edges = []
+    for d, count in enumerate(bins):
+        low, high = _range(points[:, d], *limits[d], 0.5)
+        edges.append(np.linspace(low, high, count + 1).astype(points.dtype))
+    return edges
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
+    """How many points fall into each cell of a grid.
+
+    Shape: (*, D) -> hist (bins of dimension 0, ..., bins of dimension D - 1), and the D edges
+    """
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    points = input._array.reshape(-1, input.shape[-1])
+    edges = _grid_edges(points, bins, range)
+    weights = None if weight is None else weight._array.reshape(-1)
+    hist = np.histogramdd(points, edges, weights=weights, density=density)[0]
+    result = _HistogramDD(wrap(hist.astype(points.dtype)), tuple(wrap(e) for e in edges))
+    return result if out is None else write_out("histogramdd", (input,), result, out)
+
+
+_HistogramDD = named("histogramdd", "hist", "bin_edges")
+publish("histogramdd", histogramdd, False, False, ())
+
 # ---------------------------------------------------------------------------------------------- places in sorted values
 
 

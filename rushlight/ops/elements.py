@@ -90,6 +90,47 @@ def in_chunks(step, arrays, *rest):
         step(*[a[i : i + CHUNK] for a in flat], *rest)
 
 
+def pieced(kernel):
+    """A kernel of several NumPy calls on arrays of one shape that takes large arrays in pieces that fit the cache."""
+
+    def run(a, *rest):
+        if a.size <= 4 * CHUNK or not a.flags.c_contiguous:
+            return kernel(a, *rest)
+        arrays = [a, *[b for b in rest if type(b) is np.ndarray]]
+        if not all(b.shape == a.shape and b.dtype is a.dtype and b.flags.c_contiguous for b in arrays):
+            return kernel(a, *rest)
+        flat, metadata = [b.reshape(-1) for b in arrays], rest[len(arrays) - 1 :]
+        r = np.empty(a.shape, a.dtype)
+        to = r.reshape(-1)
+        for i in range(0, a.size, CHUNK):
+            to[i : i + CHUNK] = kernel(*[b[i : i + CHUNK] for b in flat], *metadata)
+        return r
+
+    run.__name__, run.__doc__, run.__module__ = kernel.__name__, kernel.__doc__, kernel.__module__
+    return run
+
+
+def by_rows(kernel):
+    """A kernel `f(*arrays, dim)` on arrays of one shape that treats each slice along `dim` by itself, in blocks of rows."""
+
+    def run(a, *rest):
+        *others, dim = rest
+        if a.size <= 4 * CHUNK or dim not in (-1, a.ndim - 1) or not a.flags.c_contiguous:
+            return kernel(a, *rest)
+        if not all(b.shape == a.shape and b.flags.c_contiguous for b in others):
+            return kernel(a, *rest)
+        n = a.shape[-1]
+        rows, step = [b.reshape(-1, n) for b in (a, *others)], max(1, CHUNK // n)
+        r = np.empty(a.shape, a.dtype)
+        to = r.reshape(-1, n)
+        for i in range(0, len(to), step):
+            to[i : i + step] = kernel(*[b[i : i + step] for b in rows], -1)
+        return r
+
+    run.__name__, run.__doc__, run.__module__ = kernel.__name__, kernel.__doc__, kernel.__module__
+    return run
+
+
 # ---------------------------------------------------------------------------------------------- checks
 
 

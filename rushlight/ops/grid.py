@@ -1,7 +1,7 @@
 """Images sampled at the places of a grid, and grids made by affine maps.
 
-A grid gives places in (-1, 1) along each axis, the last axis of the image first. Along each axis a sample is a weighted sum
-of a few elements (`_axis_taps`): one for 'nearest', two for 'bilinear', four for 'bicubic'.
+A grid gives places in (-1, 1) along each axis, the last axis of the image first. Along each axis a sample is a
+weighted sum of a few elements (`_axis_taps`): one for 'nearest', two for 'bilinear', four for 'bicubic'.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ import numpy as np
 
 from ..core.dtype import from_numpy
 from ..core.errors import argument_type
+from ..core.mode import thread
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word, wrap
+from .adaptive_pool import scatter_places, take_places
 from .interpolate import cubic_weights
+from .join import stack
 from .matmul import bmm
 
 # ---------------------------------------------------------------------------------------------- along one axis
@@ -87,7 +90,9 @@ def _element(at, n):
 
 
 def _combined(taps, sizes):
-    """For each combination of one tap per axis: (flat index, inside, weights, slopes), the last two with an entry per axis."""
+    """For each combination of one tap per axis: (flat index, inside, weights, slopes), the last two with an entry per
+    axis.
+    """
     for chosen in places(*taps):
         flat = sum(index * prod(sizes[i + 1 :]) for i, (index, *_) in enumerate(chosen))
         inside = np.logical_and.reduce([t[1] for t in chosen])
@@ -140,9 +145,9 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     return out.reshape(n, c, *grid.shape[1:-1])
 
 
-@primitive(name="grid_sampler.backward", public=False, outputs=2, node="NotImplemented")
+@primitive(name="grid_sampler.backward", public=False, outputs=2, node="GridSampler2DBackwardBackward0")
 def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners):
-    """The gradients of input and grid. As in torch, they have no gradients of their own."""
+    """The gradients of input and grid."""
     n, c, *sizes = input.shape
     x, g = input.reshape(n, c, -1), g.reshape(n, c, -1)
     gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype)
@@ -157,12 +162,62 @@ def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners)
     return gx.reshape(input.shape), gg.reshape(grid.shape)
 
 
+def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
+    """As `_grid_sampler_backward`, in the tensor language, for gradients of gradients.
+
+    Which elements count is a fact of the grid's values; the weights are polynomials in the places between them.
+    """
+    n, c, *sizes = input._array.shape
+    axes, out = len(sizes), grid._array.shape[1:-1]
+    x, g = input.reshape(n, c, prod(sizes)), g.reshape(n, c, prod(out))
+    flat_grid = grid.reshape(n, prod(out), axes)
+    numbers = _taps_of(grid._array, sizes, mode, padding_mode, align_corners)
+    recorded = [
+        _recorded_taps(flat_grid.select(2, axes - 1 - i), numbers[i], sizes[i], mode, align_corners)
+        for i in range(axes)
+    ]
+    gx, gg = None, [None] * axes
+    for at in places(*(range(len(t)) for t in numbers)):
+        chosen = [numbers[i][t] for i, t in enumerate(at)]
+        flat = sum(tap[0] * prod(sizes[i + 1 :]) for i, tap in enumerate(chosen))
+        inside = wrap(np.logical_and.reduce([tap[1] for tap in chosen]).astype(x._array.dtype))
+        weights, slopes = zip(*(recorded[i][t] for i, t in enumerate(at)), strict=True)
+        index = wrap(np.ascontiguousarray(np.broadcast_to(flat[:, None], (n, c, flat.shape[1]))))
+        part = scatter_places(g * (prod(weights) * inside).unsqueeze(1), index, (prod(sizes),))
+        gx = part if gx is None else gx + part
+        value = (g * take_places(x, index, 1)).sum(1) * inside
+        for i, slope in enumerate(slopes):
+            term = value * slope * prod(w for j, w in enumerate(weights) if j != i)
+            gg[axes - 1 - i] = term if gg[axes - 1 - i] is None else gg[axes - 1 - i] + term
+    return gx.reshape(input._array.shape), stack(gg, 2).reshape(grid._array.shape)
+
+
+def _recorded_taps(c, taps, n, mode, align_corners):
+    """[(weight, its slope by c)] of the taps along one axis as tensors that depend on c.
+
+    Between two elements a place is linear in c, so its slope is a constant there, and the place follows from the
+    weights.
+    """
+    kind = c._array.dtype
+    if mode == "nearest":
+        return [(wrap(taps[0][2].astype(kind)), wrap(taps[0][3].astype(kind)))]
+    if mode == "bilinear":
+        slope = wrap(taps[1][3].astype(kind))
+        part = wrap(taps[1][2].astype(kind)) + (c - c.detach()) * slope
+        return [(1 - part, -slope), (part, slope)]
+    scale = (n - 1) / 2 if align_corners else n / 2
+    at = (c._array + 1) * scale if align_corners else ((c._array + 1) * n - 1) / 2
+    part = wrap((at - np.floor(at)).astype(kind)) + (c - c.detach()) * scale
+    return [(w, s * scale) for w, s in zip(cubic_weights(part), _cubic_slopes(part), strict=True)]
+
+
 def _grid_operator(n):
     operator = primitive(name=f"grid_sampler_{n}d", public=False, node=f"GridSampler{n}DBackward0")(_grid_sampler)
 
     @operator.vjp
     def _(g, input, grid, mode, padding_mode, align_corners):
-        return _grid_sampler_backward(g, input, grid, mode, padding_mode, align_corners)
+        backward = _recorded_backward if thread.state.grad else _grid_sampler_backward
+        return backward(g, input, grid, mode, padding_mode, align_corners)
 
     return operator
 
@@ -199,6 +254,21 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return sampler(input, grid, mode, padding_mode, bool(align_corners))
 
 
+def _numbered(sampler, name):
+    """The operator by torch's own name, which takes numbers for the modes."""
+
+    def f(input, grid, interpolation_mode, padding_mode, align_corners):
+        mode = ("bilinear", "nearest", "bicubic")[interpolation_mode]
+        return sampler(input, grid, mode, ("zeros", "border", "reflection")[padding_mode], align_corners)
+
+    f.__name__, f.__doc__ = name, "`grid_sample` with the modes as numbers, in the order of its documentation."
+    return composite()(f)
+
+
+grid_sampler_2d = _numbered(_grid_sampler_2d, "grid_sampler_2d")
+grid_sampler_3d = _numbered(_grid_sampler_3d, "grid_sampler_3d")
+
+
 @composite(functional=True)
 def affine_grid(theta, size, align_corners=None):
     """The grid that samples an image of `size` under the affine maps theta.
@@ -223,7 +293,8 @@ def affine_grid(theta, size, align_corners=None):
         )
     if align_corners and min(size[2:]) == 1:
         warnings.warn(
-            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This is not "
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not "
             "an intended use case of affine_grid. See the documentation of affine_grid for details.",
             stacklevel=2,
         )

@@ -242,9 +242,8 @@ def _index_error(input: np.ndarray, indices: tuple) -> Exception:
 
 
 @_index.vjp
-def _(g, tensors, needs):
-    x, *indices = tensors
-    return (_index_backward(g, *indices, shape=x._array.shape), *(None,) * len(indices))
+def _(g, tensors_rest, tensors_shape):
+    return (_index_backward(g, *tensors_rest, shape=tensors_shape[0]), *(None,) * len(tensors_rest))
 
 
 @primitive(name="_index_backward", public=False)
@@ -256,8 +255,8 @@ def _index_backward(*tensors, shape):
 
 
 @_index_backward.vjp
-def _(g, tensors):
-    return (_index(g, *tensors[1:]), *(None,) * (len(tensors) - 1))
+def _(g, tensors_rest):
+    return (_index(g, *tensors_rest), *(None,) * len(tensors_rest))
 
 
 def add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
@@ -342,7 +341,7 @@ def _put(target: Tensor, advanced: list, value: Any) -> None:
     write(_index_put.record, target, (value, *advanced), (False,))
 
 
-@primitive(name="index_put", public=False)
+@primitive(name="index_put", public=False, rest=2)
 def _index_put(*tensors, accumulate):
     input, value, *indices = tensors
     out = input.copy()
@@ -368,8 +367,8 @@ def add_at_values(out: np.ndarray, where: tuple, value: np.ndarray) -> None:
 
 
 @_index_put.vjp
-def _(g, tensors, accumulate, needs):
-    indices = tensors[2:]
+def _(g, tensors_rest, accumulate, needs):
+    indices = tensors_rest
     gx = None
     if needs[0]:
         gx = g if accumulate else _index_put(g, g.new_zeros(()), *indices, accumulate=False)

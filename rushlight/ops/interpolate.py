@@ -1,7 +1,8 @@
 """Images resampled to another size.
 
-Along each axis an element of the result is a weighted sum of a few of the input's: `_taps` lists for each place in the result
-which ones, and their weights. The transpose of that list makes the gradient, so both directions are the same loop over taps.
+Along each axis an element of the result is a weighted sum of a few of the input's: `_taps` lists for each place in the
+result which ones, and their weights. The transpose of that list makes the gradient, so both directions are the same
+loop over taps.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from ..core.tensor import Tensor, type_word
 from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 from .matmul import F32
 
-# ---------------------------------------------------------------------------------------------- which elements, how much
+# ---------------------------------------------------------------------------------------------- which elements, how
+# much
 
 
 def _ratio(n, out, scale, align_corners):
@@ -111,8 +113,9 @@ def _wide_taps(n, out, scale, align_corners, mode):
 def _taps(n, out, scale, mode, align_corners, antialias, whole=True):
     """(where, weights) along one axis from n to `out` elements. Shape: (out, taps) twice
 
-    whole: the nearest element where the size stays or doubles follows from the sizes alone. torch does so for images, and for
-    the gradients of sequences and volumes but not for their values, so that those differ for uneven scale factors.
+    whole: the nearest element where the size stays or doubles follows from the sizes alone. torch does so for images,
+    and for the gradients of sequences and volumes but not for their values, so that those differ for uneven scale
+    factors.
     """
     if mode.startswith("nearest"):
         return _nearest_taps(n, out, scale, mode == "nearest-exact", whole)
@@ -223,8 +226,10 @@ def _sizes_and_scales(shape, size, scale_factor):
         if isinstance(size, (list, tuple)):
             if len(size) != n:
                 raise ValueError(
-                    "Input and output must have the same number of spatial dimensions, but got input with spatial dimensions "
-                    f"of {sizes} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                    "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                    "dimensions "
+                    f"of {sizes} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                    "format and "
                     "output size in (o1, o2, ...,oK) format."
                 )
         else:
@@ -236,7 +241,8 @@ def _sizes_and_scales(shape, size, scale_factor):
         if len(scale_factor) != n:
             raise ValueError(
                 "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
-                f"dimensions of {sizes} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, C, d1, "
+                f"dimensions of {sizes} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, "
+                "C, d1, "
                 "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
             )
         return None, tuple(map(float, scale_factor))
@@ -248,7 +254,8 @@ def _check_modes(rank, mode, align_corners, antialias):
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError(
-                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+                "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | "
+                "trilinear"
             )
     if antialias and not (mode in _FILTERS and rank == 4):
         raise ValueError(
@@ -264,7 +271,8 @@ def _check_modes(rank, mode, align_corners, antialias):
         raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {needed}D input")
     if rank not in _LINEAR or mode != "area" and (mode, rank - 2, antialias) not in _OPERATORS:
         raise NotImplementedError(
-            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the modes: nearest | linear | bilinear "
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the modes: nearest | linear | "
+            "bilinear "
             f"| bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
         )
     return bool(align_corners)
@@ -294,8 +302,8 @@ def interpolate(
     """The sequence, image or volume resampled to `size`, or to its size times `scale_factor`.
 
     Shape: (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> (N, C, *size)
-    mode: nearest, nearest-exact, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D), area, lanczos (antialias only).
-    align_corners: the centres of the corner elements stay where they are, instead of the elements' outer edges.
+    mode: nearest, nearest-exact, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D), area, lanczos (antialias
+    only). align_corners: the centres of the corner elements stay where they are, instead of the elements' outer edges.
     """
     if not isinstance(input, Tensor):
         raise argument_type("interpolate", "input", 1, input)

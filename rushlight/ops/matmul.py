@@ -21,7 +21,8 @@ _dot = np.ndarray.dot  # 490 ns for small matrices; np.matmul takes 700
 # ---------------------------------------------------------------------------------------------- on raw arrays
 
 _C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned char",
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned "
+    "char",
     "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
     "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
@@ -67,7 +68,7 @@ def folded(x, y):
     if x.ndim == 2 and (x.dtype is F32 or x.dtype is F64):
         return _dot(x, y)
     lead, k, n = x.shape[:-1], x.shape[-1], y.shape[1]
-    if not x.size or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
+    if not x.size or not n or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
         return product(x, y)
     out = np.empty((*lead, n), x.dtype)
     _dot(x.reshape(-1, k), y, out.reshape(-1, n))
@@ -146,7 +147,8 @@ def _check_vectors(x, y):
         raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {word(x)} and {word(y)}")
     if x.shape != y.shape:
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{len(x)}] and src [{len(y)}] to have the same number of elements, "
+            f"inconsistent tensor size, expected tensor [{len(x)}] and src [{len(y)}] to have the same number of "
+            "elements, "
             f"but got {len(x)} and {len(y)} elements respectively"
         )
     refuse_bool(x, "dot")
@@ -346,8 +348,8 @@ def _(g, input, other_shape):
 def matmul(input, other, *, out=None):
     """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast.
 
-    Shape: (n,), (n,) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m); a vector counts as a row on the
-    left and as a column on the right, and its dimension is left out of the result.
+    Shape: (n,), (n,) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m); a vector counts as a row on
+    the left and as a column on the right, and its dimension is left out of the result.
     >>> matmul(ones(5, 1, 2, 3), ones(4, 3, 2)).shape
     torch.Size([5, 4, 2, 2])
     """
@@ -463,14 +465,16 @@ def refuse_expansion(shape, a):
     """Raise torch's error if `a` cannot be expanded to `shape`."""
     if a.ndim > len(shape):
         raise RuntimeError(
-            f"expand({list(a.shape)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be greater or "
+            f"expand({list(a.shape)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
+            "greater or "
             f"equal to the number of dimensions in the tensor ({a.ndim})"
         )
     for i in range(1, a.ndim + 1):
         if a.shape[-i] not in (1, shape[-i]):
             raise RuntimeError(
                 f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({a.shape[-i]}) at "
-                f"non-singleton dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: {list(a.shape)}"
+                f"non-singleton dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: "
+                f"{list(a.shape)}"
             )
 
 
@@ -501,11 +505,13 @@ _linear_nd_plain = _affine_operator("linear.nd_plain", "UnsafeViewBackward0")
 
 
 @composite(functional=True)
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """x w^T + b: each output is a weighted sum of the inputs.
 
     Shape: input (*, in), weight (out, in), bias (out,) -> (*, out); weight (in,) -> (*)
     """
+    if out is not None:
+        return write_out("linear", (input, weight), linear(input, weight, bias), out)
     try:
         n, m = input._array.ndim, weight._array.ndim
     except AttributeError:

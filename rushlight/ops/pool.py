@@ -20,7 +20,7 @@ from ..core.mode import thread
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, wrap
 from .conv import windows
-from .elements import zero_where
+from .elements import zero_where, zeros_of
 from .matmul import F32
 
 _MANY_TAPS = 32  # from here on one argmax over copied windows beats a step for each place in the window
@@ -171,8 +171,12 @@ _kept = zero_where.record.reference  # np.where costs 8 ns an element here, that
 
 
 @primitive(name="max_pool.backward", public=False, node="MaxPool2DWithIndicesBackwardBackward0")
-def max_pool_backward(g, place, /, shape, window, stride, padding, dilation, ceil_mode):
-    """Each element of g added where its window has its maximum. Shape: (*, n axes) twice -> shape"""
+def max_pool_backward(g, input, place, /, window, stride, padding, dilation, ceil_mode):
+    """Each element of g added where its window has its maximum; of the input only the shape counts.
+
+    Shape: g and place (*, n axes) -> that of the input
+    """
+    shape = input.shape
     n, outs = len(window), g.shape[g.ndim - len(window) :]
     reach = [
         max(size + p, (o - 1) * s + d * (k - 1) + 1)
@@ -197,7 +201,7 @@ def max_pool_backward(g, place, /, shape, window, stride, padding, dilation, cei
 
 
 @max_pool_backward.vjp("g")
-def _(g, place, shape, window, stride, padding, dilation, ceil_mode):
+def _(g, place, window, stride, padding, dilation, ceil_mode):
     return max_pool_take(g, place, window, stride, padding, dilation, ceil_mode)
 
 
@@ -213,17 +217,22 @@ def max_pool_take(input, place, /, window, stride, padding, dilation, ceil_mode)
     return out
 
 
+@max_pool_backward.vjp("input")
+def _(input):
+    return zeros_of(input)
+
+
 @max_pool_take.vjp("input")
-def _(g, place, input_shape, window, stride, padding, dilation, ceil_mode):
-    return max_pool_backward(g, place, input_shape, window, stride, padding, dilation, ceil_mode)
+def _(g, input, place, window, stride, padding, dilation, ceil_mode):
+    return max_pool_backward(g, input, place, window, stride, padding, dilation, ceil_mode)
 
 
 def _max_pool_operator(name, node):
     operator = primitive(name=name, public=False, outputs=1, node=node)(max_pool_kernel)
 
     @operator.vjp
-    def _(g, out1, input_shape, window, stride, padding, dilation, ceil_mode):
-        return max_pool_backward(g[0], out1, input_shape, window, stride, padding, dilation, ceil_mode)
+    def _(g, out1, input, window, stride, padding, dilation, ceil_mode):
+        return max_pool_backward(g[0], input, out1, window, stride, padding, dilation, ceil_mode)
 
     return operator
 
@@ -303,14 +312,16 @@ def check_windows(name, n, shape, window, stride, padding, dilation, ceil_mode):
         raise RuntimeError(f"dilation should be greater than zero, but got {_letters('dilation', dilation)}")
     if len(shape) not in (n + 1, n + 2) or not all(shape[len(shape) - n - 1 :]):
         raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(shape)}"
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(shape)}"
         )
     for p, k, d in zip(padding, window, dilation, strict=True):
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > ((k - 1) * d + 1) // 2:
             raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
     if any(p > k // 2 for p, k in zip(padding, window, strict=True)):
         raise RuntimeError(
@@ -371,9 +382,10 @@ def _check_max1d(input, kernel_size, stride, padding, dilation, ceil_mode):
     if not isinstance(input, Tensor):
         raise argument_type(name, "input", 1, input)
     x = input._array
-    if x.ndim not in (2, 3):
+    if x.ndim not in (2, 3) or not all(x.shape[-2:]):
         raise RuntimeError(
-            f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but got:{list(x.shape)}"
+            f"{name}: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{list(x.shape)}"
         )
     (k,) = numbers(name, "kernel_size", 2, kernel_size, 1)
     (s,) = (k,) if stride is None or stride in ((), []) else numbers(name, "stride", 3, stride, 1)

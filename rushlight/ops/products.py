@@ -46,7 +46,8 @@ def tensordot(a, b, dims=2, out=None):
             a = a.sum(i, keepdim=True)
         elif n != m:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in dim {j}"
+                f"contracted dimensions need to match, but first has size {n} in dim {i} and second has size {m} in "
+                f"dim {j}"
             )
     r = _contract_pairs(a, b, dims_a, dims_b)
     if out is None:
@@ -118,7 +119,8 @@ def multi_dot(tensors):
         a, b = tensors[i]._array, tensors[i + 1]._array
         if a.shape[1] != b.shape[0]:
             raise RuntimeError(
-                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be multiplied"
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a.shape)} and {list(b.shape)} cannot be "
+                "multiplied"
             )
     r = _chain(tensors)
     rows, columns = r._array.shape
@@ -152,7 +154,8 @@ def matrix_power(input, n):
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
     if a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
-            f"linalg.matrix_power: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
+            "matrices"
         )
     if n == 0:
         from .create import eye
@@ -226,12 +229,14 @@ def _check_operand(i, subscripts, ndim):
     n = len(subscripts) - subscripts.count(".")
     if "." not in subscripts and n != ndim:
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({n}) does not match the number of dimensions ({ndim}) for "
+            f"einsum(): the number of subscripts in the equation ({n}) does not match the number of dimensions "
+            f"({ndim}) for "
             f"operand {i} and no ellipsis was given"
         )
     if n > ndim:
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({n}) is more than the number of dimensions ({ndim}) for "
+            f"einsum(): the number of subscripts in the equation ({n}) is more than the number of dimensions ({ndim}) "
+            "for "
             f"operand {i}"
         )
 
@@ -366,7 +371,8 @@ def einsum(*args):
     """
     if len(args) < 2:
         raise ValueError(
-            "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
+            "einsum(): must specify the equation string and at least one operand, or at least one operand and its "
+            "subscripts "
             "list"
         )
     if isinstance(args[0], Tensor):
@@ -398,8 +404,10 @@ def cross(input, other, dim=None):
     """The cross product along a dimension of size 3 (the first such one by default)."""
     if dim is None:
         warnings.warn(
-            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply "
-            "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future "
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
+            "or simply "
+            "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
+            "future "
             "release.",
             stacklevel=3,
         )
@@ -407,10 +415,11 @@ def cross(input, other, dim=None):
         dim = next((i for i, n in enumerate(shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
-    return _cross(input, other, dim)
+    return cross_along(input, other, dim)
 
 
-def _cross(input, other, dim=-1):
+def cross_along(input, other, dim=-1):
+    """torch.linalg.cross: the cross product along a dimension of size 3, the last by default."""
     n, m = input._array.ndim, other._array.ndim
     if n != m:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
@@ -438,6 +447,11 @@ def _(g, other, dim):
 @linalg_cross.vjp("other")
 def _(g, input, dim):
     return linalg_cross(g, conjugate(input), dim)
+
+
+def vecdot(x, y, *, dim=-1):
+    """torch.linalg.vecdot: the sums of conj(x) y along one dimension."""
+    return (conjugate(x) * y).sum(dim)
 
 
 # ---------------------------------------------------------------------------------------------- distances

@@ -11,6 +11,7 @@ from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor
 from .conv import pad_spatial, scatter_windows, windows
+from .elements import zeros_of
 from .pool import numbers
 
 # ---------------------------------------------------------------------------------------------- one constant around
@@ -47,7 +48,9 @@ def _(g, pad):
 
 @composite()
 def constant_pad_nd(input, pad, value=0):
-    """The input with `value` around it: `pad` has (before, after) for the last dimension, then the one before it, ..."""
+    """The input with `value` around it: `pad` has (before, after) for the last dimension, then the one before it,
+    ...
+    """
     return _constant_pad(input, tuple(pad), value)
 
 
@@ -75,12 +78,12 @@ def _gathered(input, /, pad, mode):
 
 
 @primitive(name="pad.backward", public=False, node="ReflectionPad2DBackwardBackward0")
-def _pad_backward(g, /, shape, pad, mode):
-    """Each element of g added to where it came from. Shape: (*, n axes) -> shape"""
+def _pad_backward(g, input, /, pad, mode):
+    """Each element of g added to where it came from; of the input only the shape counts."""
     for i in range(len(pad) // 2):
         axis = g.ndim - 1 - i
-        where = _positions(shape[axis], pad[2 * i], pad[2 * i + 1], mode)
-        g = _add_along(g, where, axis, shape[axis])
+        n = input.shape[axis]
+        g = _add_along(g, _positions(n, pad[2 * i], pad[2 * i + 1], mode), axis, n)
     return g
 
 
@@ -93,7 +96,12 @@ def _add_along(g, where, axis, n):
     return out
 
 
-@_pad_backward.vjp
+@_pad_backward.vjp("input")
+def _(input):
+    return zeros_of(input)
+
+
+@_pad_backward.vjp("g")
 def _(g, pad, mode):
     return _pad_operator(mode, len(pad) // 2)(g, pad, mode)
 
@@ -107,8 +115,8 @@ def _pad_operator(mode, n):
     operator = primitive(name=name, public=False, node=_NODES[mode].format(n))(_gathered)
 
     @operator.vjp
-    def _(g, input_shape, pad, mode):
-        return _pad_backward(g, input_shape, pad, mode)
+    def _(g, input, pad, mode):
+        return _pad_backward(g, input, pad, mode)
 
     return operator
 
@@ -121,12 +129,14 @@ def _check_pad(shape, pad, mode):
     if not 1 <= n <= 3 or len(shape) not in (n + 1, n + 2):
         raise NotImplementedError(
             f"Padding size {len(pad)} is not supported for {len(shape)}D input tensor.\nSupported combinations for "
-            "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: padding "
+            "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: "
+            "padding "
             "size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
         )
     if not all(shape[1:]) or (len(shape) == n + 1 and not shape[0]):
         raise RuntimeError(
-            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            "dimensions for "
             f"input, but got: {list(shape)}"
         )
     for i in range(n):
@@ -134,7 +144,8 @@ def _check_pad(shape, pad, mode):
         a, b, size = pad[2 * i], pad[2 * i + 1], shape[d]
         if mode == "reflect" and (a >= size or b >= size):
             raise RuntimeError(
-                f"Argument #{2 * (i + 1) + 2}: Padding size should be less than the corresponding input dimension, but got: "
+                f"Argument #{2 * (i + 1) + 2}: Padding size should be less than the corresponding input dimension, "
+                "but got: "
                 f"padding ({a}, {b}) at dimension {d} of input {list(shape)}"
             )
         if mode == "circular" and (a > size or b > size):
@@ -150,8 +161,8 @@ def _check_pad(shape, pad, mode):
 def pad(input, pad, mode="constant", value=None):
     """The input with something around it: `pad` has (before, after) for the last dimension, then the one before it, ...
 
-    mode: 'constant' (`value`, 0 by default), 'reflect' (mirrored at the edge element), 'replicate' (the edge element) or
-    'circular' (the other end). Negative numbers cut off.
+    mode: 'constant' (`value`, 0 by default), 'reflect' (mirrored at the edge element), 'replicate' (the edge element)
+    or 'circular' (the other end). Negative numbers cut off.
     >>> pad(ones(2, 3), (1, 2)).shape
     torch.Size([2, 6])
     """
@@ -190,11 +201,12 @@ def pixel_shuffle(input, /, upscale_factor):
     *lead, c, h, w = input.shape
     if c % (r * r):
         raise RuntimeError(
-            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, but "
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            "but "
             f"input.size(-3)={c} is not divisible by {r * r}"
         )
     x = input.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return np.ascontiguousarray(x).reshape(*lead, c // (r * r), h * r, w * r)
+    return np.array(x, order="C").reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @pixel_shuffle.vjp
@@ -216,11 +228,12 @@ def pixel_unshuffle(input, /, downscale_factor):
     for side, name, dim in ((h, "height", -2), (w, "width", -1)):
         if side % r:
             raise RuntimeError(
-                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={side} is not "
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={side} is "
+                "not "
                 f"divisible by {r}"
             )
     x = input.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
-    return np.ascontiguousarray(x).reshape(*lead, c * r * r, h // r, w // r)
+    return np.array(x, order="C").reshape(*lead, c * r * r, h // r, w // r)
 
 
 @pixel_unshuffle.vjp
@@ -239,7 +252,7 @@ def channel_shuffle(input, /, groups):
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     x = input.reshape(n, groups, c // groups, prod(sides)).swapaxes(1, 2)
-    return np.ascontiguousarray(x).reshape(input.shape)
+    return np.array(x, order="C").reshape(input.shape)
 
 
 @channel_shuffle.vjp
@@ -253,11 +266,11 @@ def _(g, input_shape, groups):
 @primitive(name="im2col", public=False, node="Im2ColBackward0")
 def _im2col(input, /, window, dilation, padding, stride):
     """The windows of an image as columns. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
-    if input.dtype.kind in "iub":
+    if input.dtype.kind in "iu":
         raise NotImplementedError(f'"im2col_out_cpu" not implemented for {input.dtype}')
     x = input if input.ndim == 4 else input[None]
     view = windows(pad_spatial(x, padding), window, stride, dilation)
-    columns = view.reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
+    columns = np.array(view, order="C").reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
     return columns if input.ndim == 4 else columns[0]
 
 
@@ -327,13 +340,15 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
         )
     if len(shape) > 4 or not all(shape[1:]) or (len(shape) == 3 and not shape[0]):
         raise RuntimeError(
-            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, but "
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            "input, but "
             f"got: {list(shape)}"
         )
     blocks = _blocks(shape[-2:], window, dilation, padding, stride)
     if min(blocks) < 1:
         raise RuntimeError(
-            f"Given input with spatial size {shape[-2:]}, kernel_size={window}, dilation={dilation}, padding={padding}, "
+            f"Given input with spatial size {shape[-2:]}, kernel_size={window}, dilation={dilation}, "
+            f"padding={padding}, "
             f"calculated shape of the array of sliding blocks as {blocks}, but its components must be at least one."
         )
     return _im2col(input, window, dilation, padding, stride)
@@ -341,7 +356,10 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
 @composite(functional=True)
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
-    """Columns added up to an image: the transpose of `unfold`. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *output_size)"""
+    """Columns added up to an image: the transpose of `unfold`.
+
+    Shape: (N, C R S, L) or (C R S, L) -> (N, C, *output_size)
+    """
     if not isinstance(input, Tensor):
         raise argument_type("fold", "input", 1, input)
     if isinstance(output_size, (tuple, list)) and len(output_size) not in (1, 2):
@@ -351,19 +369,23 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     shape = input._array.shape
     if len(shape) not in (2, 3) or not all(shape[-2:]):
         raise RuntimeError(
-            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for input, "
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            "input, "
             f"but got: {list(shape)}"
         )
     if shape[-2] % prod(window):
         raise RuntimeError(
-            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got input.size(1)="
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            "input.size(1)="
             f"{shape[-2]} and kernel_size={window}."
         )
     blocks = _blocks(sizes, window, dilation, padding, stride)
     if min(blocks) < 1 or shape[-1] != prod(blocks):
         raise RuntimeError(
-            f"Given output_size={sizes}, kernel_size={window}, dilation={dilation}, padding={padding}, stride={stride}, "
-            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * {blocks[1]} "
+            f"Given output_size={sizes}, kernel_size={window}, dilation={dilation}, padding={padding}, "
+            f"stride={stride}, "
+            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * "
+            f"{blocks[1]} "
             f"= {prod(blocks)}, but got input.size(2)={shape[-1]}."
         )
     return _col2im(input, sizes, window, dilation, padding, stride)

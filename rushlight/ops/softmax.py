@@ -9,7 +9,7 @@ from ..core.random import default_generator, exponential
 from ..core.record import OPS, primitive, publish
 from ..core.slow import write_out
 from ..core.tensor import Tensor, wrap
-from .elements import F32, F64, not_implemented, widened
+from .elements import F32, F64, by_rows, not_implemented, widened
 from .reduction import vector_norm
 
 # ---------------------------------------------------------------------------------------------- softmax
@@ -23,6 +23,7 @@ def _check_softmax(x, dim, word):
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
 
 
+@by_rows
 def _softmax_of(x, dim):
     r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
     np.exp(r, r)
@@ -56,6 +57,7 @@ def _softmax_backward(grad, output, /, dim):
 
 
 @widened
+@by_rows
 def _softmax_slope(g, y, dim):
     r = g * y
     r -= y * np.add.reduce(r, dim, None, None, True)
@@ -71,6 +73,7 @@ def _(g, grad, output, dim, needs):
     return first, g * (grad - (grad * output).sum(dim, keepdim=True)) - inner * grad
 
 
+@by_rows
 def _log_softmax_of(x, dim):
     r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
     r -= np.log(np.add.reduce(np.exp(r), dim, None, None, True))
@@ -103,6 +106,7 @@ def _log_softmax_backward(grad, output, /, dim):
 
 
 @widened
+@by_rows
 def _log_softmax_slope(g, y, dim):
     r = np.exp(y)
     r *= np.add.reduce(g, dim, None, None, True)

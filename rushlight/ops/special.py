@@ -19,7 +19,7 @@ from ..core.tensor import Tensor
 from . import special_tables as tables
 from .comparison import where
 from .elementary import exp2, expm1, log1p, round
-from .elements import F32, F64, ONE32, ONE64, conjugate, in_chunks, widened, zero_where
+from .elements import F32, F64, ONE32, ONE64, conjugate, in_chunks, pieced, widened, zero_where
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -65,6 +65,7 @@ def chebyshev(t, coefficients):
 # ---------------------------------------------------------------------------------------------- sigmoid
 
 
+@pieced
 def sigmoid_of(x):
     """1 / (1 + exp(-x)) of an array."""
     d = x.dtype
@@ -81,6 +82,7 @@ def _sigmoid_of_any(x):
     return 1 / (1 + np.exp(-x))
 
 
+@pieced
 def _sigmoid_slope(g, y):
     r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
     r *= y

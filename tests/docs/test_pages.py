@@ -90,15 +90,17 @@ FIND = """
 import sys, torch, torchvision
 for name in sys.argv[1:]:
     try:
-        eval(name)
-        print(name)
-    except AttributeError:
+        eval(name)()
+    except (AttributeError, NotImplementedError):
+        continue
+    except Exception:
         pass
+    print(name)
 """
 
 
 def test_what_does_not_work_yet():
-    """README's list of what is missing stays true: a name that has come into being must leave it."""
+    """README's list of what is missing stays true: a name that leads somewhere by now must leave it."""
     names = re.findall(r"`((?:torch|torchvision)\.[\w.]+)`", _section("What does not work yet"))
     assert names
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "rushlight/compat/path"), str(ROOT)])}

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 import cifar_archive
 import pytest
-from runs import ROOT
+from program_runs import ROOT
 
 OBSERVE = ROOT / "tests" / "examples" / "observe.py"
 

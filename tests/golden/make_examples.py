@@ -1,4 +1,4 @@
-"""Record what the programs of tests/examples/runs.py print and compute under torch, as examples/<run>.json.
+"""Record what the programs of tests/examples/program_runs.py print and compute under torch, as examples/<run>.json.
 
 Run with torch installed: python tests/golden/make_examples.py [run ...]
 
@@ -17,7 +17,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "examples"))
 
 import cifar_archive  # noqa: E402
-from runs import CIFAR, GOLDEN, PROGRAMS_BY_RUN  # noqa: E402
+from program_runs import CIFAR, GOLDEN, PROGRAMS_BY_RUN  # noqa: E402
 
 OBSERVE = HERE.parent / "examples" / "observe.py"
 

@@ -31,6 +31,7 @@ TABLE = [
     ("silu", {}, lambda x: x * sigmoid(x)),
     ("mish", {}, lambda x: x * np.tanh(softplus(x))),
     ("softplus", {"beta": 2.0, "threshold": 50.0}, lambda x: softplus(2 * x) / 2),
+    ("softplus", {"beta": 2.0, "threshold": 1.0}, lambda x: np.where(2 * x > 1, x, softplus(2 * x) / 2)),
     ("softsign", {}, lambda x: x / (1 + np.abs(x))),
     ("tanhshrink", {}, lambda x: x - np.tanh(x)),
     ("hardtanh", {"min_val": -0.5, "max_val": 2.0}, lambda x: np.clip(x, -0.5, 2)),
@@ -42,7 +43,7 @@ TABLE = [
     ("sigmoid", {}, sigmoid),
     ("tanh", {}, np.tanh),
 ]
-NAMES = [f"{name}-{'-'.join(options)}" for name, options, _ in TABLE]
+NAMES = [f"{name}-{'-'.join(map(str, options.values()))}" for name, options, _ in TABLE]
 
 
 @pytest.mark.parametrize(("name", "options", "oracle"), TABLE, ids=NAMES)
@@ -173,3 +174,27 @@ def test_errors(call, error, words):
 def test_implicit_dim_warns():
     with pytest.warns(UserWarning, match="Implicit dimension choice for softmax"):
         ops.softmax(rl.ones(2, 3))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_large_arrays_are_worked_on_in_pieces(dim):
+    x = np.random.default_rng(5).normal(size=(401, 307)).astype("f")
+    weights = np.random.default_rng(6).normal(size=x.shape).astype("f")
+    e = np.exp(x.astype("d") - x.max(dim, keepdims=True))
+    y = e / e.sum(dim, keepdims=True)
+    leaf = rl.tensor(x, requires_grad=True)
+    out = leaf.softmax(dim)
+    (out * rl.tensor(weights)).sum().backward()
+    np.testing.assert_allclose(out.detach().numpy(), y, rtol=1e-5)
+    np.testing.assert_allclose(
+        leaf.grad.numpy(), y * (weights - (weights * y).sum(dim, keepdims=True)), rtol=1e-4, atol=1e-8
+    )
+    np.testing.assert_allclose(rl.tensor(x).log_softmax(dim).numpy(), np.log(y), rtol=1e-5)
+    for name in ("gelu", "silu", "mish", "elu", "softplus", "sigmoid", "relu", "logsigmoid"):
+        f = getattr(ops, name)
+        whole = f(rl.tensor(x)).numpy()
+        np.testing.assert_array_equal(whole[200], f(rl.tensor(x[200])).numpy())
+        leaf, row = rl.tensor(x, requires_grad=True), rl.tensor(x[200], requires_grad=True)
+        f(leaf).backward(rl.tensor(weights))
+        f(row).backward(rl.tensor(weights[200]))
+        np.testing.assert_allclose(leaf.grad[200].numpy(), row.grad.numpy(), rtol=1e-6, atol=1e-7)

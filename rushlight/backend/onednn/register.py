@@ -5,6 +5,7 @@ from typing import Any
 
 from .convolution import conv_backward_input, conv_backward_weight, conv_forward
 from .matmul import WORTHWHILE_ELEMENTS, matmul
+from .pooling import max_pool_backward, max_pool_forward
 
 __all__ = ["install", "prefer"]
 
@@ -41,11 +42,16 @@ def install() -> None:
     """Override the operators' kernels. This loads no library: the first call of a kernel does."""
     from ...ops.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
     from ...ops.matmul import _linear, _linear_nd, _linear_nd_plain, gram, linear_plain, mm
+    from ...ops.pool import max_pool_2d, max_pool_3d
+    from ...ops.pool import max_pool_backward as max_pool_gradient
 
     prefer(convolution, conv_forward)
     prefer(convolution_input, _conv_input)
     prefer(convolution_weight, _conv_weight)
     prefer(convolution_weight_and_bias, _conv_weight_and_bias)
+    for operator in (max_pool_2d, max_pool_3d):
+        prefer(operator, _max_pool)
+    prefer(max_pool_gradient, _max_pool_backward)
     _prefer_if_large(mm, matmul)
     _prefer_if_large(gram, _gram)
     for operator in (_linear, linear_plain, _linear_nd, _linear_nd_plain):
@@ -67,6 +73,19 @@ def _conv_weight(g, x, shape, stride, padding, dilation, groups):
 
 def _conv_weight_and_bias(g, x, shape, stride, padding, dilation, groups):
     return conv_backward_weight(g, x, shape, stride, padding, dilation, groups, True)
+
+
+def _max_pool(x, window, stride, padding, dilation, ceil_mode):
+    """(maxima, places). The maxima alone are left to NumPy: 15 us against 21 for 4 x 6 x 28 x 28."""
+    if x.ndim != len(window) + 2:
+        return NotImplemented
+    return max_pool_forward(x, window, stride, padding, dilation, ceil_mode)
+
+
+def _max_pool_backward(g, x, place, window, stride, padding, dilation, ceil_mode):
+    if g.ndim != len(window) + 2:
+        return NotImplemented
+    return max_pool_backward(g, place, x.shape, window, stride, padding, dilation, ceil_mode)
 
 
 def _gram(x, y):

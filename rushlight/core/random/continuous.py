@@ -20,6 +20,7 @@ from .mersenne import Generator, resolve
 
 F32 = np.dtype(np.float32)
 _STRIP = 1 << 15  # words and temporaries of this many values stay in the second-level cache
+_MODEST = 1e30  # bounds below it are far from what float32 can hold
 _LOW_24, _UNIT = np.uint32(0xFFFFFF), np.float32(2.0**-24)
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 
@@ -71,6 +72,8 @@ def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, hig
         gen = resolve(gen)
         with gen.lock:
             return canonical32(gen, prod(shape)).reshape(shape)
+    if dtype is F32 and -_MODEST < low <= high < _MODEST:
+        return _uniform32(resolve(gen), shape, low, high)
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if dtype.kind == "c":
         return _as_complex(uniform(gen, (*shape, 2), _part(dtype), low, high), dtype)
@@ -93,6 +96,17 @@ def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, hig
     values = values.astype(dtype, copy=False)
     first, last = cast(np.array([low, high], np.float64), dtype)
     values[values == last] = first  # the rounding can reach the excluded bound
+    return values.reshape(shape)
+
+
+def _uniform32(gen: Generator, shape: Any, low: float, high: float) -> np.ndarray:
+    """`uniform` for float32 and bounds that need no checks: what parameters are initialised with."""
+    with gen.lock:
+        values = canonical32(gen, prod(shape))
+    first, last = np.float32(low), np.float32(high)
+    values = boxmuller.scale(values, low, last - first)
+    if values.size and np.maximum.reduce(values) >= last:
+        values[values == last] = first  # the rounding can reach the excluded bound
     return values.reshape(shape)
 
 

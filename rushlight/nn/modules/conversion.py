@@ -32,9 +32,9 @@ class Convertible:
             if param is None:
                 continue
             with no_grad():
-                param.data = fn(param)
+                _replace_memory(param, fn)
                 if param.grad is not None:
-                    param.grad.data = fn(param.grad)
+                    _replace_memory(param.grad, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -93,6 +93,12 @@ class Convertible:
     def share_memory(self) -> Any:
         """Move every tensor into memory that child processes share."""
         return self._apply(lambda tensor: tensor.share_memory_())
+
+
+def _replace_memory(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> None:
+    converted = fn(tensor)
+    if converted is not tensor:
+        tensor.data = converted
 
 
 def _check_module_dtype(dtype: DType) -> None:

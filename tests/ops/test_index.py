@@ -1,0 +1,186 @@
+"""x[...] and x[...] = y in every form: against NumPy where it means the same, gradients by differences."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.autograd import gradcheck, gradgradcheck
+
+X = np.arange(24.0).reshape(2, 3, 4)
+I, J = np.array([1, 0, 1]), np.array([2, 0, 1])
+MASK = X % 3 == 0
+ROWS = np.array([True, False])
+COLUMNS = np.array([False, True, True])
+
+# an index (ndarrays stand for tensors) and whether the result is a view
+INDICES = [
+    (1, True), (-1, True), ((0, 2), True), ((1, 2, 3), True), (slice(1, None), True), ((slice(None), slice(0, 3, 2)), True),
+    (Ellipsis, True), ((Ellipsis, 1), True), ((0, Ellipsis), True), ((None,), True), ((None, 1, None, Ellipsis, None), True),
+    ((slice(None), 1), True), ((slice(5, 9),), True), (I, False), ([1, 0], False), ((I, J), False), ((slice(None), J), False),
+    ((Ellipsis, J), False), ((I[:, None], J[None]), False), ((I, slice(None), J), False), ((0, J), False),
+    ((slice(None), [0, 2], 1), False), (MASK, False), (ROWS, False), ((slice(None), COLUMNS), False), ((0, COLUMNS), False),
+    ((None, I), False), ((slice(0, 1), I * 0), False), ((J, Ellipsis, 0) if False else (I, Ellipsis, 0), False), (np.array([], int), False),
+    (np.array(1), True), (range(2), False), ((slice(None), np.array(1), slice(1, 3)), True),
+]  # fmt: skip
+
+
+def _ours(index):
+    if isinstance(index, tuple):
+        return tuple(_ours(i) for i in index)
+    return torch.from_numpy(index) if isinstance(index, np.ndarray) else index
+
+
+def _oracle(index):
+    """NumPy's index of the same meaning: torch applies ints before index arrays, NumPy among them."""
+    if isinstance(index, tuple) and any(isinstance(i, (np.ndarray, list)) and np.ndim(i) for i in index):
+        return None
+    return index
+
+
+def _expected(index):
+    plain = _oracle(index)
+    if plain is not None:
+        return X[list(plain) if isinstance(plain, range) else plain]
+    basic = tuple(i if not (isinstance(i, (np.ndarray, list)) and np.ndim(i)) else slice(None) for i in index)
+    part = X[basic]
+    advanced, taken = [], 0
+    for i in index:
+        if i is Ellipsis:
+            advanced.append(Ellipsis)
+        elif isinstance(i, (np.ndarray, list)) and np.ndim(i):
+            advanced.append(np.asarray(i))
+        elif not isinstance(i, (int, np.ndarray)):
+            advanced.append(slice(None))
+            taken += 1
+    return part[tuple(advanced)]
+
+
+@pytest.mark.parametrize(("index", "is_view"), INDICES, ids=[str(i) for i, _ in INDICES])
+def test_reading(index, is_view):
+    x = torch.tensor(X, requires_grad=True)
+    y = x[_ours(index)]
+    np.testing.assert_array_equal(y.detach().numpy(), _expected(index))
+    assert y._is_view() == is_view
+    x = torch.tensor(X / 9, requires_grad=True)
+    assert gradcheck(lambda t: t[_ours(index)], (x,)) and gradgradcheck(lambda t: t[_ours(index)], (x,))
+
+
+@pytest.mark.parametrize("index", [i for i, _ in INDICES], ids=[str(i) for i, _ in INDICES])
+def test_writing_values_and_gradients(index):
+    places = np.arange(24).reshape(2, 3, 4)
+    global X
+    keep, X = X, places
+    try:
+        touched = np.unique(_expected(index))
+    finally:
+        X = keep
+    x, v = torch.tensor(X, requires_grad=True), torch.tensor(2.5, dtype=torch.float64, requires_grad=True)
+    y = x * 1
+    y[_ours(index)] = v
+    expected = X.copy().reshape(-1)
+    expected[touched] = 2.5
+    np.testing.assert_array_equal(y.detach().numpy().reshape(-1), expected)
+    y.sum().backward()
+    slope = np.ones(24)
+    slope[touched] = 0
+    np.testing.assert_array_equal(x.grad.numpy().reshape(-1), slope)
+    y = torch.tensor(X)
+    y[_ours(index)] = 2.5
+    np.testing.assert_array_equal(y.numpy().reshape(-1), expected)
+
+
+def test_values_broadcast_and_repeat():
+    x = torch.zeros(3, 4)
+    x[:, 1] = torch.tensor([1.0, 2, 3])
+    x[[0, 2]] = torch.arange(4.0)
+    x[x > 2] = -1
+    assert x.tolist() == [[0, 1, 2, -1], [0, 2, 0, 0], [0, 1, 2, -1]]
+    x[0] = torch.ones(1, 4)  # leading dimensions of size 1 are dropped
+    x[1, 1:3] = np.array([7.0, 8.0])
+    assert x[:2].tolist() == [[1, 1, 1, 1], [0, 7, 8, 0]]
+    x.index_put_((torch.tensor([0, 0]), torch.tensor([1, 1])), torch.tensor(1.0), accumulate=True)
+    assert x[0, 1].item() == 3
+
+
+ERRORS = [
+    (lambda t: t[2], IndexError, "index 2 is out of bounds for dimension 0 with size 2"),
+    (lambda t: t[0, 0, 0, 0], IndexError, "too many indices for tensor of dimension 3"),
+    (lambda t: t[torch.tensor([5])], IndexError, "index 5 is out of bounds for dimension 0 with size 2"),
+    (lambda t: t[:, torch.tensor([0, -4])], IndexError, "index -4 is out of bounds for dimension 1 with size 3"),
+    (lambda t: t[::-1], ValueError, "step must be greater than zero"),
+    (lambda t: t[1.5], (IndexError, TypeError), "only integers, slices"),
+    (lambda t: t["a"], (IndexError, TypeError), "only integers, slices"),
+    (lambda t: t[torch.tensor([0.5])], IndexError, "tensors used as indices must be long"),
+    (lambda t: t[torch.tensor([True, False, True])], IndexError, "does not match the shape of the indexed tensor"),
+    (lambda t: t[torch.tensor([0, 1]), torch.tensor([0, 1, 2])], IndexError, "could not be broadcast together"),
+    (lambda t: t.__setitem__(0, torch.ones(2)), RuntimeError, "shape|expanded size"),
+    (lambda t: t.__setitem__(0, "a"), TypeError, "can't assign a str"),
+    (lambda t: t.gather(0, torch.tensor([[[5]]])), RuntimeError, "index 5 is out of bounds for dimension 0 with size 2"),
+    (lambda t: t.index_select(1, torch.tensor([3])), IndexError, "out of range"),
+    (lambda t: t.take(torch.tensor([24])), IndexError, "out of range"),
+    (lambda t: torch.tensor(1.0)[0], IndexError, "0-dim|too many indices"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "words"), ERRORS)
+def test_errors(call, error, words):
+    with pytest.raises(error, match=words):
+        call(torch.tensor(X))
+
+
+def _loop(kind, x, dim, index, src):
+    """What gather and the scatters mean, element by element."""
+    out = np.zeros(index.shape) if kind == "gather" else x.copy()
+    for place in np.ndindex(index.shape):
+        there = list(place)
+        there[dim] = index[place]
+        if kind == "gather":
+            out[place] = x[tuple(there)]
+        elif kind == "scatter":
+            out[tuple(there)] = src[place]
+        else:
+            out[tuple(there)] += src[place]
+    return out
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+@pytest.mark.parametrize("kind", ["gather", "scatter", "scatter_add"])
+def test_gather_and_scatter(kind, dim):
+    rng = np.random.RandomState(dim + 2)
+    shape = (2, 2, 3)
+    index = np.stack([rng.permutation(X.shape[dim])[: shape[dim]] for _ in range(12 // shape[dim])], 1)
+    index = np.moveaxis(index.reshape(shape[dim], *(n for d, n in enumerate(shape) if d != dim % 3)), 0, dim).copy()
+    src = rng.rand(*shape)
+    t, i, s = torch.tensor(X / 9, requires_grad=True), torch.from_numpy(index), torch.tensor(src, requires_grad=True)
+    call = (lambda a, b: a.gather(dim, i)) if kind == "gather" else lambda a, b: getattr(a, kind)(dim, i, b)
+    np.testing.assert_allclose(call(t, s).detach().numpy(), _loop(kind, X / 9, dim % 3, index, src))
+    assert gradcheck(call, (t, s)) and gradgradcheck(call, (t, s))
+
+
+MASKED = [
+    ("masked_fill", lambda x, m, s: x.masked_fill(m, -1.0), lambda x, m, s: np.where(m, -1.0, x)),
+    ("masked_select", lambda x, m, s: x.masked_select(m), lambda x, m, s: x[m]),
+    ("masked_scatter", lambda x, m, s: x.masked_scatter(m, s), lambda x, m, s: _filled(x, m, s)),
+    ("where", lambda x, m, s: torch.where(m, x, s), lambda x, m, s: np.where(m, x, s)),
+]
+
+
+def _filled(x, m, s):
+    out = x.copy()
+    out[m] = s.reshape(-1)[: m.sum()]
+    return out
+
+
+@pytest.mark.parametrize(("name", "call", "oracle"), MASKED, ids=[m[0] for m in MASKED])
+def test_masks(name, call, oracle):
+    m, s = torch.from_numpy(MASK), torch.tensor(X[::-1].copy() / 5, requires_grad=True)
+    x = torch.tensor(X / 9, requires_grad=True)
+    np.testing.assert_allclose(call(x, m, s).detach().numpy(), oracle(X / 9, MASK, X[::-1] / 5))
+    assert gradcheck(lambda a, b: call(a, m, b), (x, s))
+
+
+def test_nonzero_forms():
+    x = torch.tensor([[0, 2], [3, 0]])
+    assert x.nonzero().tolist() == [[0, 1], [1, 0]]
+    assert [i.tolist() for i in x.nonzero(as_tuple=True)] == [[0, 1], [1, 0]]
+    assert torch.tensor(5).nonzero().shape == (1, 0)

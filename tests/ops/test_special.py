@@ -1,0 +1,126 @@
+"""Special functions against integrals, identities and NumPy's polynomials."""
+
+import math
+
+import numpy as np
+import pytest
+from numpy import polynomial as poly
+
+import rushlight as rl
+from rushlight.ops import bessel, special_polynomials  # noqa: F401  (registers the names under "special.")
+from rushlight.ops.special import OPS
+
+from .central_difference import check_gradients
+
+X = np.linspace(0.05, 30, 200)
+THETA = (np.arange(400) + 0.5) * math.pi / 400  # the midpoint rule is exact to double precision for periodic functions
+
+
+def call(name, *args):
+    return OPS["special." + name](*map(rl.tensor, args)).numpy()
+
+
+def j(order, x):
+    return np.cos(order * THETA - x[:, None] * np.sin(THETA)).mean(1)
+
+
+def i(order, x):
+    return (np.exp(x[:, None] * (np.cos(THETA) - 1)) * np.cos(order * THETA)).mean(1)
+
+
+class TestBessel:
+    def test_first_kind(self):
+        for order in (0, 1):
+            np.testing.assert_allclose(call(f"bessel_j{order}", X), j(order, X), atol=1e-14)
+            np.testing.assert_allclose(call(f"i{order}e", X), i(order, X), rtol=1e-13)
+        np.testing.assert_allclose(call("bessel_j1", -X), -j(1, X), atol=1e-14)
+
+    def test_second_kind_by_wronskians(self):
+        j0, j1, y0, y1 = (call("bessel_" + n, X) for n in ("j0", "j1", "y0", "y1"))
+        np.testing.assert_allclose((j1 * y0 - j0 * y1) * X, 2 / math.pi, rtol=1e-13)
+        k0, k1 = call("scaled_modified_bessel_k0", X), call("scaled_modified_bessel_k1", X)
+        np.testing.assert_allclose((i(0, X) * k1 + i(1, X) * k0) * X, 1, rtol=1e-13)
+        np.testing.assert_allclose(call("modified_bessel_k0", X), k0 * np.exp(-X), rtol=1e-13)
+
+    def test_limits(self):
+        zero = np.zeros(1)
+        assert call("bessel_y0", zero)[0] == -np.inf and call("modified_bessel_k1", zero)[0] == np.inf
+        assert call("spherical_bessel_j0", zero)[0] == 1 and np.isnan(call("bessel_y1", zero - 1)[0])
+
+    def test_gradients(self):
+        for f in (rl.i0, OPS["special.i0e"], OPS["special.i1"], OPS["special.i1e"]):
+            check_gradients(f, np.array([-3.0, -0.4, 0.2, 9.0]))
+
+
+CLASSES = {
+    "chebyshev_polynomial_t": poly.Chebyshev, "hermite_polynomial_h": poly.Hermite, "hermite_polynomial_he": poly.HermiteE,
+    "laguerre_polynomial_l": poly.Laguerre, "legendre_polynomial_p": poly.Legendre,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_polynomials(name):
+    x, n = np.linspace(-1.5, 1.5, 9), np.arange(9.0)
+    expected = [CLASSES[name].basis(int(k))(v) for v, k in zip(x, n, strict=True)]
+    np.testing.assert_allclose(call(name, x, n), expected, rtol=1e-12)
+    assert call(name, x, np.array([-1.0])).tolist() == [0.0] * 9
+
+
+def test_chebyshev_polynomials_of_the_other_kinds():
+    t = np.linspace(0.2, 2.9, 7)
+    n = np.arange(7.0)
+    expected = {
+        "u": np.sin((n + 1) * t) / np.sin(t),
+        "v": np.cos((n + 0.5) * t) / np.cos(t / 2),
+        "w": np.sin((n + 0.5) * t) / np.sin(t / 2),
+    }
+    for kind, values in expected.items():
+        np.testing.assert_allclose(call("chebyshev_polynomial_" + kind, np.cos(t), n), values, rtol=1e-11)
+        moved = call("shifted_chebyshev_polynomial_" + kind, (np.cos(t) + 1) / 2, n)
+        np.testing.assert_allclose(moved, values, rtol=1e-11)
+
+
+class TestGammaFamily:
+    def test_incomplete(self):
+        ones, halves = np.ones_like(X), np.full_like(X, 0.5)
+        np.testing.assert_allclose(call("gammainc", ones, X), -np.expm1(-X), rtol=1e-13)
+        np.testing.assert_allclose(call("gammaincc", halves, X), np.vectorize(math.erfc)(np.sqrt(X)), rtol=1e-12)
+        np.testing.assert_allclose(call("gammainc", X, X) + call("gammaincc", X, X), 1, rtol=1e-13)
+        shape = rl.tensor([0.7, 3.0], dtype=rl.float64)
+        check_gradients(lambda x: special_polynomials.igamma(shape, x), np.array([0.3, 4.0]))
+
+    def test_derivatives_of_the_logarithm(self):
+        np.testing.assert_allclose(call("digamma", X + 1) - call("digamma", X), 1 / X, rtol=1e-11)
+        np.testing.assert_allclose(
+            call("digamma", -X + 0.013) - call("digamma", X + 0.987), np.pi / np.tan(np.pi * (X + 0.987)), rtol=1e-8
+        )
+        for n in (1, 2, 3):
+            low, high = (rl.polygamma(n, rl.tensor(v)).numpy() for v in (X, X + 1))
+            np.testing.assert_allclose(high - low, (-1) ** n * math.factorial(n) / X ** (n + 1), rtol=1e-7, atol=1e-12)
+
+    def test_zeta(self):
+        np.testing.assert_allclose(
+            call("zeta", np.array([2.0, 4.0]), np.ones(2)), [np.pi**2 / 6, np.pi**4 / 90], rtol=1e-14
+        )
+
+
+class TestNormalDistribution:
+    def test_inverse(self):
+        p = np.array([1e-300, 1e-20, 1e-3, 0.3, 0.5, 0.9, 1 - 1e-9])
+        np.testing.assert_allclose(call("ndtr", call("ndtri", p)), p, rtol=1e-9)
+
+    def test_logarithm_in_the_tail(self):
+        x = np.array([-40.0, -5.0, 0.0, 3.0])
+        expected = [
+            -804.6084420137538,
+            math.log(0.5 * math.erfc(5 / math.sqrt(2))),
+            math.log(0.5),
+            math.log1p(-0.5 * math.erfc(3 / math.sqrt(2))),
+        ]
+        np.testing.assert_allclose(call("log_ndtr", x), expected, rtol=1e-12)
+
+    def test_gradients(self):
+        for name in ("ndtr", "log_ndtr", "erfcx"):
+            check_gradients(OPS["special." + name], np.array([-2.0, -0.3, 0.8]))
+        check_gradients(OPS["special.ndtri"], np.array([0.1, 0.4, 0.8]))
+        check_gradients(OPS["special.entr"], np.array([0.1, 0.4, 0.8]))
