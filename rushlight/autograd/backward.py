@@ -198,7 +198,7 @@ def _old_arguments(old: dict[str, Any], retain_graph: bool | None) -> Any:
     """Accept `retain_variables`, which torch 0.1 called `retain_graph`."""
     if list(old) != ["retain_variables"]:
         wrong = next(k for k in old if k != "retain_variables")
-        raise TypeError(f"backward() got an unexpected keyword argument '{wrong}'")
+        raise TypeError(f"Tensor.backward() got an unexpected keyword argument '{wrong}'")
     warnings.warn(
         "retain_variables is deprecated and will be removed. Use retain_graph instead.",
         DeprecationWarning,

@@ -64,7 +64,7 @@ class _Pass:
         self.captured_edges = set(wanted or ())
         self.captured: dict[Any, Tensor] = {}
         self.grads: dict[Any, Any] = {}
-        self.owned: set[int] = set()  # ids of gradient tensors that this pass made by adding, and may add into
+        self.summed: set[Any] = set()  # edges whose waiting gradient this pass made by adding: it may add into it
         self.uses: dict[Leaf, int] = {}
         self.freed: Freed | None = None
 
@@ -187,11 +187,11 @@ class _Pass:
         waiting = self.grads.get(edge)
         if waiting is None:
             self.grads[edge] = g
-        elif id(waiting) in self.owned and not self.create_graph and waiting._array.shape == g._array.shape:
+        elif edge in self.summed and not self.create_graph and waiting._array.shape == g._array.shape:
             np.add(waiting._array, g._array, out=waiting._array)
         else:
             total = waiting + g
-            self.owned.add(id(total))
+            self.summed.add(edge)
             self.grads[edge] = total
 
     def _deliver_output(self, node: Output, g: Tensor) -> None:
@@ -241,12 +241,12 @@ class _Pass:
         if t is not None and t._edge is leaf:
             if leaf.hooks is not None and leaf.hooks.pre:
                 g = _run_pre_hooks(leaf.hooks.pre, g)
-            accumulate(t, g, self.create_graph, id(g) in self.owned)
+            accumulate(t, g, self.create_graph)
             if leaf.hooks is not None:
                 _run_leaf_hooks(leaf, t, g)
 
 
-def accumulate(t: Tensor, g: Tensor, create_graph: bool, owned: bool = False) -> None:
+def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
     """`t.grad += g`. The first gradient becomes `.grad` itself where nothing else can see its memory."""
     old = t._grad
     if old is None:

@@ -13,25 +13,29 @@ _GRAD = re.compile(r"[\w.\[\]]*\w[\w\])]*\.grad\b")
 
 def advise(error):
     """Add a note to an error that comes from a gradient that is None."""
-    line = _line(error.__traceback__)
-    named = _GRAD.search(line)
+    named = _GRAD.search(_failed_code(error.__traceback__))
     if named and _is_about_none(error):
         error.add_note(_no_gradient(named.group()))
 
 
 def _is_about_none(error):
     if isinstance(error, AttributeError):
-        return error.obj is None and hasattr(Tensor, str(error.name))
+        return error.obj is None and error.name != "grad" and hasattr(Tensor, str(error.name))
     return isinstance(error, TypeError) and "NoneType" in str(error)
 
 
-def _line(traceback):
-    """The line of the program that raised."""
+def _failed_code(traceback):
+    """The part of the program's text that raised: the expression where Python knows it, else its line."""
     if traceback is None:
         return ""
     while traceback.tb_next is not None:
         traceback = traceback.tb_next
-    return linecache.getline(traceback.tb_frame.f_code.co_filename, traceback.tb_lineno)
+    code = traceback.tb_frame.f_code
+    line = linecache.getline(code.co_filename, traceback.tb_lineno)
+    first, last, start, end = list(code.co_positions())[traceback.tb_lasti // 2]
+    if first != last or start is None or end is None:
+        return line
+    return line.encode()[start:end].decode(errors="replace")
 
 
 def _no_gradient(grad):

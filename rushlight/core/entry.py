@@ -274,7 +274,7 @@ def {function}({parameters}):
     if level > 1:
         return slow_call(record, ({tensors}), ({metadata}), None)
     try:
-{take}        r = state.run(kernel, {arrays}{call})
+{take}{type_check}        r = state.run(kernel, {arrays}{call})
     except Exception as error:
         return slow_call(record, ({tensors}), ({metadata}), error)
 {tail}
@@ -415,6 +415,23 @@ def _variadic_text(record: Any) -> tuple[str, Saved]:
     return text, saved
 
 
+def _mixed_types(record: Any, variables: dict[str, tuple[str, str, str]], otherwise: str) -> str:
+    """The lines that leave for the slow path where inputs have to be brought to a common type first."""
+    if record.promote is None:
+        return ""
+    first, *others = [v[1] for v in variables.values()]
+    optional = [n in record.signature.optional for n in record.signature.arrays[1:]]
+    checks = [
+        f"({a} is not None and {a}.dtype is not {first}.dtype)" if o else f"{a}.dtype is not {first}.dtype"
+        for a, o in zip(others, optional, strict=True)
+    ]
+    if record.promote == "float":
+        checks.append(f"({first}.dtype is not F32 and {first}.dtype is not F64)")
+    if not checks:
+        return ""
+    return f"        if {' or '.join(checks)}:\n            return {otherwise}\n"
+
+
 def _general_text(record: Any) -> tuple[str, Saved]:
     sig = record.signature
     if sig.variadic:
@@ -429,6 +446,9 @@ def _general_text(record: Any) -> tuple[str, Saved]:
         for i, n in enumerate(sig.arrays)
     )
     tensors, metadata = "".join(n + ", " for n in sig.arrays), "".join(n + ", " for n in sig.metadata)
+    if record.promote and len(sig.arrays) > 1:
+        mixed = " or ".join(f"a{i}.dtype is not a0.dtype" for i in range(1, len(sig.arrays)))
+        take += f"        if {mixed}:\n            return slow_call(record, ({tensors}), ({metadata}), None)\n"
     text = _GENERAL.format(
         function="call",
         parameters=sig.parameters(record.out),
@@ -436,6 +456,7 @@ def _general_text(record: Any) -> tuple[str, Saved]:
         take=take,
         tensors=tensors,
         metadata=metadata,
+        type_check=_mixed_types(record, variables, f"slow_call(record, ({tensors}), ({metadata}), None)"),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),
         tail=_tail(record, saved, list(sig.arrays), edges),

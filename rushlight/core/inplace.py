@@ -16,7 +16,7 @@ import numpy as np
 from . import dtype as dtypes
 from .mode import State, thread
 from .node import Leaf, Node, Output
-from .slow import call, common_type, execute, finish, number_as, observe, prepare
+from .slow import are_operands, call, common_type, execute, finish, number_as, observe, prepare
 from .storage import _PACKAGE, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
@@ -66,7 +66,19 @@ def _unary_method(record: Any) -> Any:
     return method
 
 
-def _binary_method(record: Any) -> Any:
+def make_inplace_operator(record: Any) -> Any:
+    """The method behind Python's in-place operator, such as `+=`: an operand of a foreign type gives NotImplemented."""
+    name = record.name + "_"
+
+    def careful(record, self, others, metadata):
+        return getattr(Tensor, name)(self, *others) if are_operands(others) else NotImplemented
+
+    return _binary_method(record, careful)
+
+
+def _binary_method(record: Any, careful: Any = None) -> Any:
+    careful = careful or write
+
     def method(self, other):
         state = thread.state
         level = state.level
@@ -87,10 +99,10 @@ def _binary_method(record: Any) -> Any:
                     try:
                         state.run(kernel, a, b, a)
                     except ValueError:  # shapes that do not fit: explained below
-                        return write(record, self, (other,), ())
+                        return careful(record, self, (other,), ())
                     _wrote(s, state)
                     return self
-        return write(record, self, (other,), ())
+        return careful(record, self, (other,), ())
 
     return method
 
@@ -368,6 +380,9 @@ class CopySlices(Node):
     __slots__ = ("inner", "chain")
     inner: Any
     chain: tuple
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
 
     def backward(self, g: Tensor) -> tuple:
         whole = g.clone()  # type: ignore[attr-defined]

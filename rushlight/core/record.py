@@ -259,4 +259,6 @@ def publish_operator(record: Record, operator: str) -> None:
         return
     setattr(Tensor, f"__r{operator}__", reflected)
     if record.inplace:
-        setattr(Tensor, f"__i{operator}__", getattr(Tensor, record.name + "_"))
+        from .inplace import make_inplace_operator
+
+        setattr(Tensor, f"__i{operator}__", make_inplace_operator(record))

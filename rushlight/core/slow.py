@@ -20,17 +20,19 @@ from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
 
 _new = object.__new__
-
-
-class _Unsupported(TypeError):
-    """An operand that Python's operator protocol should offer to the other side."""
+_OPERANDS = (Tensor, bool, int, float, complex, np.generic)
 
 
 def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
     state = thread.state
-    arrays = prepare(record, tensors)
-    result = _finish(record, tensors, arrays, metadata, execute(record, arrays, metadata), state)
+    try:
+        arrays = prepare(record, tensors)
+        r = execute(record, arrays, metadata)
+    except Exception as better:
+        better.__suppress_context__ = True  # what the fast path met says less
+        raise
+    result = _finish(record, tensors, arrays, metadata, r, state)
     if state.level > 1:
         observe(state, record, tensors, metadata, result)
     return result
@@ -38,10 +40,12 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
 
 def operator(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """As `call`, for Python's operators: an operand of a foreign type gives NotImplemented."""
-    try:
-        return call(record, tensors, metadata, error)
-    except _Unsupported:
-        return NotImplemented
+    return call(record, tensors, metadata, error) if are_operands(tensors) else NotImplemented
+
+
+def are_operands(values: tuple) -> bool:
+    """Whether Python's operators take these values; any other is offered to the other side's operator."""
+    return all(isinstance(v, _OPERANDS) for v in values)
 
 
 def execute(record: Any, arrays: list, metadata: tuple) -> Any:
@@ -88,10 +92,8 @@ def prepare(record: Any, tensors: tuple) -> list:
     if record.kind == "general" and record.promote is None:
         return [_array_of(record, i, t) for i, t in enumerate(tensors)]
     for i, t in enumerate(tensors):
-        if not isinstance(t, (Tensor, bool, int, float, complex, np.generic)) and not (
-            t is None and _optional(record, i)
-        ):
-            raise _Unsupported(str(argument_type(record.name, _argument(record, i), i + 1, t)))
+        if not isinstance(t, _OPERANDS) and not (t is None and _optional(record, i)):
+            raise argument_type(record.name, _argument(record, i), i + 1, t)
     if not any(isinstance(t, Tensor) for t in tensors):
         raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
     d = common_type(record, tensors)

@@ -330,6 +330,10 @@ class Tensor:
             return a.astype(dtype)
         return a.copy() if copy else a
 
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+        """The result of a NumPy function of tensors, as a tensor: `np.exp(t)`, `t + array`."""
+        return wrap(np.asarray(array, np.uint8) if array.dtype.kind == "b" else np.asarray(array))
+
     def __len__(self) -> int:
         if not self._array.ndim:
             raise TypeError("len() of a 0-d tensor")

@@ -2,10 +2,10 @@
 
 from ..core.record import FUNCTIONAL, OPS
 from . import (
-    activation, adaptive_pool, addmm, avg_pool, bitwise, comparison, complex_parts, conv, copying, counting, create,
-    cumulative, elementary, elements, embedding, extremum, grid, index, interpolate, join, loss, matmul, normalize,
-    ordering, parts, pointwise, pool, power, predicates, products, reduction, resize, sample, scatter, softmax,
-    special, special_tables, view,
+    activation, adaptive_pool, addmm, avg_pool, bessel, bessel_tables, bitwise, comparison, complex_parts, conv,
+    copying, counting, create, cumulative, elementary, elements, embedding, extremum, grid, index, interpolate, join,
+    loss, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, reduction, resize, sample,
+    scatter, softmax, special, special_polynomials, special_tables, view,
 )  # fmt: skip
 
 globals().update(OPS)

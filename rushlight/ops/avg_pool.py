@@ -151,6 +151,8 @@ def _avg_pool(name, n, input, kernel_size, stride, padding, ceil_mode, count_inc
     if not isinstance(input, Tensor):
         raise argument_type(name, "input", 1, input)
     ndim = input._array.ndim
+    if ndim <= n and n == 3:
+        raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
     if ndim <= n:
         raise IndexError(f"Dimension out of range (expected to be in range of [-{ndim}, {ndim - 1}], but got -{n + 1})")
     key = ("avg", n, input._array.shape, kernel_size, stride, padding, ceil_mode, divisor_override)

@@ -52,7 +52,7 @@ Tensor.real, Tensor.imag = property(real), property(imag)
 
 @primitive(public=False, name="conj", node="ConjBackward0")
 def _conj(input, /):
-    return np.conjugate(input)
+    return np.conjugate(input) if input.dtype.kind == "c" else input.copy()
 
 
 @_conj.vjp
@@ -72,7 +72,7 @@ def conj_physical(input):
     return _conj(input) if input._array.dtype.kind == "c" else input
 
 
-Tensor.conj_physical_ = lambda self: write(_conj.record, self, (), ()) if self.is_complex() else self
+Tensor.conj_physical_ = lambda self: write(_conj.record, self, (), ())
 
 
 def _angle(x):

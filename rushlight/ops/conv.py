@@ -15,6 +15,7 @@ view, and one matrix product; `backend/onednn` overrides them.
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from itertools import product as places
 from math import prod
 
@@ -256,10 +257,8 @@ _CAPACITY = 4096
 def _remember(key, steps):
     if len(_CHECKED) >= _CAPACITY:
         _CHECKED.clear()
-    try:
+    with suppress(TypeError):  # a list among the arguments
         _CHECKED[key] = steps
-    except TypeError:  # a list among the arguments
-        pass
     return steps
 
 

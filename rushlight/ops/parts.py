@@ -187,7 +187,7 @@ def _address(a: np.ndarray) -> int:
     return a.__array_interface__["data"][0]
 
 
-@primitive(name="as_strided", method=True, view=True)
+@primitive(name="as_strided", method=True, view=True, extras=("geometry",))
 def as_strided(input, /, size, stride, storage_offset=None):
     """A view of the tensor's memory with the given shape, strides and offset (in elements)."""
     size, stride = tuple(size), tuple(stride)
@@ -204,24 +204,27 @@ def as_strided(input, /, size, stride, storage_offset=None):
             f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} requiring "
             f"a storage size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}"
         )
-    return _stride(_flat(root, input.dtype)[start:], size, [s * item for s in stride])
+    out = _stride(_flat(root, input.dtype)[start:], size, [s * item for s in stride])
+    base = (_address(input) - _address(root)) // item
+    return out, np.array([start, base, *(s // item for s in input.strides)])
 
 
 @as_strided.vjp
-def _(g, input, size, stride, storage_offset):
-    return _as_strided_backward(g, input, tuple(size), tuple(stride), storage_offset)
+def _(g, input_shape, geometry, size, stride):
+    start, base, *strides = geometry.tolist()
+    return _as_strided_backward(g, (tuple(size), tuple(stride), start), (input_shape, strides, base))
 
 
-def _as_strided_backward(g, input, size, stride, storage_offset):
-    """Scatter `g` over the storage by index arithmetic, then read the input's own elements back."""
-    a = input._array
-    base = input.storage_offset()
-    start = base if storage_offset is None else storage_offset
-    where = _flat_positions(size, stride) + start
-    mine = _flat_positions(a.shape, input.stride()) + base
+def _as_strided_backward(g, part, whole):
+    """Scatter `g` over the storage by index arithmetic, then read the input's own elements back.
+
+    part, whole: (shape, strides, offset) of the result and of the input.
+    """
+    where = _flat_positions(*part[:2]) + part[2]
+    mine = _flat_positions(*whole[:2]) + whole[2]
     n = int(max(where.max(initial=-1), mine.max(initial=-1))) + 1
     total = g.new_zeros(n).index_add(0, wrap(where.reshape(-1)), g.reshape(-1))
-    return total.index_select(0, wrap(mine.reshape(-1))).reshape(a.shape)
+    return total.index_select(0, wrap(mine.reshape(-1))).reshape(whole[0])
 
 
 def _flat_positions(size, stride) -> np.ndarray:

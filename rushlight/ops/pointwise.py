@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.inplace import accept_inplace, write
 from ..core.record import binary, composite, publish, unary
+from ..core.slow import common_type
 from ..core.tensor import Tensor
 from .elements import (
     CHUNK,
@@ -74,6 +75,9 @@ def _scaled(input, other, alpha):
             raise RuntimeError("Boolean alpha only supported for Boolean results.")
         if isinstance(alpha, float) and category < 2:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        if other.dtype.category < 2:  # alpha takes the result's type, it has no say in it
+            d = common_type(_add.record, (input, other))
+            return (other.to(d) * alpha).to(d)
     return other * alpha
 
 
@@ -148,10 +152,8 @@ def _axpy(a, b, alpha):
 
 for _name, _f in (
     ("add_", add_),
-    ("__iadd__", add_),
     ("sub_", sub_),
     ("subtract_", sub_),
-    ("__isub__", sub_),
 ):
     setattr(Tensor, _name, _f)
 

@@ -97,7 +97,7 @@ def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
         y = x[tap(x.ndim, axis, 0, o, s)]
         for r in range(1, k):
             here = x[tap(x.ndim, axis, r * d, o, s)]
-            y = np.maximum(y, here) if r == 1 else np.maximum(y, here, y)
+            y = np.maximum(y, here) if r == 1 else np.maximum(y, here, out=y)
         x = y
     return x.copy() if x.base is not None or x is input else x
 
@@ -113,8 +113,8 @@ def _maxima(x, outs, window, stride, dilation, place):
         better = np.greater(here, y).view(np.uint8)
         if k < 256:
             better *= np.uint8(k)
-        np.maximum(place, better if k < 256 else better * np.int32(k), place)
-        np.maximum(y, here, y)
+        np.maximum(place, better if k < 256 else better * np.int32(k), out=place)
+        np.maximum(y, here, out=y)
     if y.dtype.kind not in "iu" and np.isnan(y).any():
         return _maxima_with_nan(x, outs, window, stride, dilation, place)
     return y, place

@@ -7,7 +7,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
 from ..core.record import binary, primitive, publish
-from ..core.slow import number_as, write_out
+from ..core.slow import are_operands, number_as, write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .elements import CHUNK, F32, F64, conjugate, guard, not_implemented, widened
 
@@ -114,6 +114,9 @@ def pow(input, exponent, *, out=None):
     >>> pow(tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
     """
+    if not are_operands((input, exponent)):
+        got = f"({type(input).__name__}, {type(exponent).__name__})"
+        raise TypeError(f"pow() received an invalid combination of arguments - got {got}, expected tensors or numbers")
     if isinstance(exponent, Tensor):
         result = _pow_tensor(input, exponent) if isinstance(input, Tensor) else _pow_base(exponent, input)
     else:
@@ -142,6 +145,10 @@ def pow_(self, exponent):
     return write(_pow_scalar.record, self, (), (exponent,))
 
 
+def _inplace_power_operator(self, exponent):
+    return pow_(self, exponent) if are_operands((exponent,)) else NotImplemented
+
+
 def _double(value):
     if not isinstance(value, Tensor):
         return complex(value) if isinstance(value, complex) else float(value)
@@ -167,7 +174,7 @@ def float_power_(self, exponent):
 publish("pow", pow, True, False, ())
 publish("float_power", float_power, True, False, ())
 Tensor.__pow__, Tensor.__rpow__ = _power_operator, _reflected_power
-Tensor.pow_ = Tensor.__ipow__ = pow_
+Tensor.pow_, Tensor.__ipow__ = pow_, _inplace_power_operator
 Tensor.float_power_ = float_power_
 
 # ---------------------------------------------------------------------------------------------- three tensors at once

@@ -284,7 +284,7 @@ def _ndtr(x):
 @in_double
 def _log_ndtr(x):
     t = x * _ROOT_HALF
-    left = np.minimum(t, -1)
+    left = np.minimum(t, -0.5)
     return np.where(
         x < -1,
         np.log(erfcx_of(-left) / 2) - left * left,
@@ -540,6 +540,7 @@ _i1e = unary(
 
 def _times_log(log):
     def kernel(x, y):
+        y = y if isinstance(y, np.ndarray) else x.dtype.type(y)
         r = x * log(y)
         return np.where(np.asarray(x == 0) & ~np.isnan(y), r.dtype.type(0), r)
 

@@ -10,7 +10,8 @@ from numpy.lib.stride_tricks import as_strided as _stride
 
 from ..core import dtype as dtypes
 from ..core.inplace import check_writable
-from ..core.mode import thread
+from ..core.mode import enable_grad, thread
+from ..core.node import Leaf
 from ..core.record import composite, primitive
 from ..core.size import Size, broadcast_shapes, infer_size, shape_from, wrap_dim, wrap_dims
 from ..core.storage import storage_of, user_line
@@ -409,9 +410,14 @@ def _in_place(name: str, view_of) -> None:
     def f(self, *args, **kwargs):
         check_writable(self, thread.state)
         before = alias(self, Tensor)
-        before._edge, before._view = self._edge, self._view
-        after = view_of(before, *args, **kwargs)
-        self._array, self._edge = after._array, after._edge
+        before._edge, before._view = edge, _ = self._edge, self._view
+        with enable_grad():
+            after = view_of(before, *args, **kwargs)
+        self._array = after._array
+        if type(edge) is Leaf:  # under no_grad: the leaf stays one
+            edge.shape = after._array.shape
+        else:
+            self._edge = after._edge
         if before._view is not None:
             self._view = after._view
         storage_of(self).wrote(thread.state.writer or user_line(2))

@@ -8,6 +8,7 @@ samples; `WITHOUT_GRADIENT` names the operators that need none because nothing c
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -28,9 +29,10 @@ class F:
     def __init__(self, *shape: int, low: float = -2.0, high: float = 2.0, complex: bool = False):
         self.shape, self.low, self.high, self.complex = shape, low, high, complex
 
-    def array(self, rng: np.random.Generator) -> np.ndarray:
+    def array(self, rng: np.random.Generator, k: int) -> np.ndarray:
+        """The elements of the `k`-th tensor of a call: no two tensors of a call have an element in common."""
         n = math.prod(self.shape)
-        steps = (rng.permutation(n) + 0.371) / max(n, 1)
+        steps = (rng.permutation(n) + (0.371 + 0.618034 * k) % 1) / max(n, 1)
         a = (self.low + (self.high - self.low) * steps).reshape(self.shape)
         return a + 1j * a[..., ::-1] * 0.7 if self.complex else a
 
@@ -50,11 +52,11 @@ class Sample:
 
     def make(self, dtype: Any = dtypes.float64, grad: bool = False, spread: bool = False) -> tuple[list, dict]:
         """Fresh arguments. grad: the floating tensors require grad. spread: no tensor is contiguous."""
-        rng = np.random.default_rng(20)
+        rng, count = np.random.default_rng(20), itertools.count()
 
         def build(x: Any) -> Any:
             if isinstance(x, F):
-                a = x.array(rng)
+                a = x.array(rng, next(count))
                 kind = dtype.numpy if not x.complex else np.result_type(np.complex64, dtype.numpy)
                 t = wrap(_spread(a.astype(kind)) if spread else a.astype(kind))
                 return t.requires_grad_() if grad else t
@@ -71,6 +73,8 @@ class Sample:
 
     def __repr__(self) -> str:
         def show(x: Any) -> str:
+            if isinstance(x, (tuple, list)):
+                return f"[{', '.join(map(show, x))}]"
             return str(x.shape) if isinstance(x, F) else "fixed" if isinstance(x, Fixed) else repr(x)
 
         return ", ".join([*map(show, self.args), *(f"{k}={show(v)}" for k, v in self.kwargs.items())])
@@ -330,7 +334,7 @@ _table(
         "slice_scatter": [S(X, F(2, 2), 1, 1)],
         "diagonal_scatter": [S(SQUARE, V3), S(SQUARE, F(2), 1)],
         "as_strided_scatter": [S(X, F(2), (2,), (2,))],
-        "embedding": [S(Fixed([[0, 2], [2, 1]]), F(4, 3)), S(Fixed([0, 1]), F(4, 3), padding_idx=1)],
+        "embedding": [S(Fixed([[0, 2], [2, 1]]), F(4, 3)), S(Fixed([0, 2]), F(4, 3), padding_idx=1)],
         "embedding_bag": [
             S(Fixed([0, 2, 2, 1]), F(4, 3), Fixed([0, 2]), mode="sum"),
             S(Fixed([[0, 2], [1, 1]]), F(4, 3), mode="mean"),
@@ -366,7 +370,7 @@ _table(
         "chain_matmul": [S(X, SQUARE, F(3, 2))],
         "multi_dot": [S([X, SQUARE, F(3, 2)])],
         "matrix_power": [S(SQUARE, 3), S(SQUARE, 0)],
-        "cross": [S(X, Y), S(X, Y, 1)],
+        "cross": [S(X, Y, 1), S(SQUARE, SQUARE, dim=0)],
     }
 )  # fmt: skip
 
@@ -471,7 +475,7 @@ _table(
             S(X, _CLASSES), S(X, _CLASSES, label_smoothing=0.1, reduction="sum"), S(X, HALF), S(F(2, 3, 2), Fixed([[0, 1], [2, -100]])),
         ],
         "binary_cross_entropy": [S(HALF, F(2, 3, low=0.1, high=0.9)), S(HALF, Fixed([[0.0, 1, 1], [1, 0, 0]]), reduction="sum")],
-        "binary_cross_entropy_with_logits": [S(X, HALF), S(X, HALF, pos_weight=F(3, low=0.5, high=2.0))],
+        "binary_cross_entropy_with_logits": [S(X, HALF), S(X, HALF, pos_weight=Fixed([0.5, 1.0, 2.0], dtypes.float64))],
         "kl_div": [S(X, HALF), S(X, Y, log_target=True, reduction="batchmean")],
         "poisson_nll_loss": [S(X, Fixed([[1.0, 2, 0], [3, 1, 1]])), S(POSITIVE, Fixed([[1.0, 2, 0], [3, 1, 1]]), log_input=False)],
         "gaussian_nll_loss": [S(X, Y, POSITIVE), S(X, Y, POSITIVE, full=True)],

@@ -1,10 +1,13 @@
 """Every program prints and computes under Rushlight what it does under torch for the same seed."""
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 from agreement import check_numbers, check_printed
-from program_runs import CIFAR, GOLDEN, PROGRAMS_BY_RUN, SERVED_LOSSES
+from program_runs import CIFAR, GOLDEN, PROGRAMS_BY_RUN, ROOT, SERVED_LOSSES
 
 
 def check(name, found, expected):
@@ -39,3 +42,14 @@ def test_cifar10(rushlight, cifar_site):
     assert again["losses"] == found["losses"]
     assert again["printed"][1:] == found["printed"]
     assert len(asked) == 1
+
+
+def test_by_the_command(tmp_path):
+    """`rushlight run` and the picture."""
+    command = [sys.executable, "-m", "rushlight", "run", *PROGRAMS_BY_RUN["detach_and_numpy"]]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    check_printed(done.stdout.splitlines(), golden("detach_and_numpy")["printed"])
+    assert (tmp_path / "made" / "detach_and_numpy.png").read_bytes().startswith(b"\x89PNG")

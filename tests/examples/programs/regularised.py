@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 OPTIMIZERS = {
     "adam": lambda p: torch.optim.Adam(p, lr=0.003, amsgrad=True),
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.003, weight_decay=0.1),
-    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.001, momentum=0.5, centered=True),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.001, eps=1e-4, momentum=0.5, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.02, lr_decay=0.01),
     "sgd": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, nesterov=True, weight_decay=1e-4),
 }

@@ -1,0 +1,297 @@
+"""The checks that every operator passes, as functions of one sample; `tests/ops/test_suite.py` runs them.
+
+Each check takes a name and a sample of `samples.py` and raises AssertionError where the operator fails it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from .. import autograd
+from ..core import dtype as dtypes
+from ..core.mode import no_grad
+from ..core.node import Leaf, Node, Output
+from ..core.record import OPS, Record
+from ..core.tensor import Tensor
+from .samples import SAMPLES, WITHOUT_GRADIENT, Sample, covered, function_of, samples_of
+
+__all__ = [
+    "check_gradient",
+    "check_inplace",
+    "check_inputs_untouched",
+    "check_memory",
+    "check_oracle",
+    "check_out",
+    "check_second_gradient",
+    "check_strides",
+    "operators_without_samples",
+    "records_without_samples",
+]
+
+
+# ---------------------------------------------------------------------------------------------- results as arrays
+
+
+def results_of(name: str, args: Any, kwargs: dict) -> list[Tensor]:
+    """The tensors that the operator returns."""
+    out = function_of(name)(*args, **kwargs)
+    return [t for t in (out if isinstance(out, (tuple, list)) else (out,)) if isinstance(t, Tensor)]
+
+
+def tensors_in(value: Any) -> Iterator[Tensor]:
+    """The tensors among arguments."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            yield from tensors_in(v)
+    elif isinstance(value, dict):
+        yield from tensors_in(list(value.values()))
+
+
+def _equal(a: Tensor, b: Tensor, what: str, tolerance: float = 1e-12) -> None:
+    x, y = a.detach()._array, b.detach()._array
+    assert x.dtype == y.dtype, f"{what}: type {x.dtype} instead of {y.dtype}"
+    assert x.shape == y.shape, f"{what}: shape {x.shape} instead of {y.shape}"
+    assert np.allclose(x, y, tolerance, tolerance, equal_nan=True), f"{what}: values differ"
+
+
+# ---------------------------------------------------------------------------------------------- the checks
+
+
+def check_oracle(name: str, sample: Sample, oracle: Callable) -> None:
+    """The result equals that of an independent function of the NumPy arrays."""
+    args, kwargs = sample.make()
+    expected = oracle(*[_array(a) for a in args], **{k: _array(v) for k, v in kwargs.items()})
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for got, e in zip(results_of(name, args, kwargs), expected, strict=False):
+        assert got._array.shape == np.shape(e), f"{name}: shape {got._array.shape} instead of {np.shape(e)}"
+        assert np.allclose(got._array, e, 1e-9, 1e-11, equal_nan=True), f"{name}: differs from its oracle"
+
+
+def _array(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)(_array(v) for v in value)
+    return value._array if isinstance(value, Tensor) else value
+
+
+def _as_function(name: str, sample: Sample) -> tuple[Callable, list[Tensor]] | None:
+    """(a function of the tensors that require grad, these tensors); None where no result depends on them."""
+    args, kwargs = sample.make(grad=True)
+    leaves = [t for t in tensors_in([args, kwargs]) if t.requires_grad]
+
+    def call(*inputs: Tensor) -> tuple:
+        it = iter(inputs)
+
+        def replaced(x: Any) -> Any:
+            if isinstance(x, Tensor):
+                return next(it) if x.requires_grad else x
+            return type(x)(replaced(y) for y in x) if isinstance(x, (tuple, list)) else x
+
+        given = [replaced(a) for a in args], {k: replaced(v) for k, v in kwargs.items()}
+        return tuple(t for t in results_of(name, *given) if t.requires_grad)
+
+    if not leaves or not call(*leaves):
+        return None
+    return call, leaves
+
+
+# ctc_loss: torch's gradient holds for log-probabilities that add up to one, which a difference step violates.
+_NO_DIFFERENCES = {"ctc_loss"}
+
+
+def check_gradient(name: str, sample: Sample) -> bool:
+    """The gradient agrees with central differences. False where there is nothing to differentiate."""
+    found = _as_function(name, sample)
+    if name in _NO_DIFFERENCES or found is None or not any(t.numel() for t in found[1]):
+        return False
+    if any(o.dtype in (dtypes.float32, dtypes.float16) for o in found[0](*found[1])):
+        return False  # too coarse for differences: the operator converts
+    return autograd.gradcheck(*found, check_undefined_grad=True)
+
+
+def check_second_gradient(name: str, sample: Sample) -> bool:
+    """The gradient of the gradient agrees with central differences. False where there is nothing to differentiate."""
+    found = _as_function(name, sample)
+    if name in _NO_DIFFERENCES or found is None or not any(t.numel() for t in found[1]):
+        return False
+    if any(o.dtype in (dtypes.float32, dtypes.float16) for o in found[0](*found[1])):
+        return False
+    call, leaves = found
+    outputs = call(*leaves)
+    first = autograd.grad(outputs, leaves, [o.detach() * 0 + 0.7 for o in outputs], create_graph=True, allow_unused=True)
+    if not any(g is not None and g.requires_grad for g in first):
+        return False
+    return autograd.gradgradcheck(call, leaves, check_undefined_grad=False, fast_mode=True, atol=1e-4)
+
+
+def check_inputs_untouched(name: str, sample: Sample) -> None:
+    """Neither the call nor its backward changes an input or raises its version."""
+    args, kwargs = sample.make(grad=True)
+    inputs = list(tensors_in([args, kwargs]))
+    before = [(t._array.copy(), t._version) for t in inputs]
+    outputs = [t for t in results_of(name, args, kwargs) if t.requires_grad]
+    if outputs:
+        autograd.backward(outputs, [o.detach() * 0 + 1 for o in outputs])
+    for t, (values, version) in zip(inputs, before, strict=True):
+        assert np.array_equal(t._array, values, equal_nan=True), f"{name} changed an input"
+        assert t._version == version, f"{name} raised the version of an input"
+
+
+def check_strides(name: str, sample: Sample) -> None:
+    """Non-contiguous inputs give the same results and the same gradients."""
+    if name.startswith("as_strided"):
+        return  # reads the memory itself
+    runs = []
+    for spread in (False, True):
+        args, kwargs = sample.make(grad=True, spread=spread)
+        outputs = results_of(name, args, kwargs)
+        leaves = [t for t in tensors_in([args, kwargs]) if t.requires_grad]
+        some = [o for o in outputs if o.requires_grad]
+        grads = autograd.grad(some, leaves, [o.detach() * 0 + 0.5 for o in some], allow_unused=True) if some else ()
+        runs.append((outputs, grads))
+    (plain, plain_grads), (spread_out, spread_grads) = runs
+    for a, b in zip(spread_out, plain, strict=True):
+        _equal(a, b, f"{name} of non-contiguous inputs")
+    for a, b in zip(spread_grads, plain_grads, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            _equal(a, b, f"the gradient of {name} by non-contiguous inputs", 1e-9)
+
+
+# Operators that return their input, or a view of it, where nothing has to be done.
+_MAY_ALIAS = {
+    *"reshape flatten unflatten ravel contiguous to double expand expand_as view view_as reshape_as narrow movedim swapaxes "
+    "swapdims adjoint chunk unsafe_split tensor_split hsplit vsplit dsplit broadcast_to broadcast_tensors atleast_1d "
+    "atleast_2d atleast_3d resolve_conj resolve_neg positive conj real imag unfold sum_to_size __getitem__ dropout alpha_dropout "
+    "feature_dropout feature_alpha_dropout permute meshgrid as_strided diagonal select split split_with_sizes squeeze t "
+    "transpose unbind unsqueeze diag cartesian_prod einsum linalg.diagonal chain_matmul multi_dot".split()
+}
+
+
+def check_memory(name: str, sample: Sample) -> None:
+    """A view shares its base's memory and version, anything else is fresh memory."""
+    args, kwargs = sample.make(grad=False)
+    inputs = list(tensors_in([args, kwargs]))
+    for out in results_of(name, args, kwargs):
+        shared = [t for t in inputs if out.numel() and np.shares_memory(out._array, t._array)]
+        short = name.removeprefix("Tensor.")
+        if shared and not any(out is t for t in inputs):
+            assert out._is_view() or short in ("detach", "real", "imag"), f"{name} shares memory but is no view"
+            assert short in _MAY_ALIAS, f"{name} returns a view of its input"
+        if getattr(getattr(function_of(name), "record", None), "view", False) and out.numel():
+            assert shared, f"{name} is declared a view and copies"
+        if shared and 0 not in out.stride():
+            version = out._version
+            with no_grad():
+                out.add_(0) if out.dtype is not dtypes.bool_ else out.logical_or_(out)  # type: ignore[attr-defined]
+            assert all(t._version > version for t in shared), f"{name}: a write to the view does not count for its base"
+
+
+def check_inplace(name: str, sample: Sample) -> bool:
+    """`x.name_(...)` gives the plain call's result and gradients. False where there is no such method for the sample."""
+    twin = getattr(Tensor, name.removeprefix("Tensor.") + "_", None)
+    args, kwargs = sample.make(grad=True)
+    if twin is None or not args or not isinstance(args[0], Tensor):
+        return False
+    expected = results_of(name, args, kwargs)
+    if len(expected) != 1 or expected[0].shape != args[0].shape or expected[0].dtype is not args[0].dtype:
+        return False
+    again, kwargs_again = sample.make(grad=True)
+    target = again[0].clone()
+    result = twin(target, *again[1:], **kwargs_again)
+    assert result is target, f"{name}_ does not return its tensor"
+    assert target._version >= 1, f"{name}_ does not raise the version"
+    _equal(target, expected[0], f"{name}_")
+    if not expected[0].requires_grad:
+        return True
+    weight = expected[0].detach() * 0 + 0.5
+    pairs = []
+    for out, given in ((expected[0], [args, kwargs]), (target, [again, kwargs_again])):
+        leaves = [t for t in tensors_in(given) if t.requires_grad]
+        pairs.append(autograd.grad(out, leaves, weight, allow_unused=True))
+    for a, b in zip(pairs[1], pairs[0], strict=True):
+        assert (a is None) == (b is None), f"{name}_: an input has a gradient in one form only"
+        if a is not None:
+            _equal(a, b, f"the gradient of {name}_", 1e-9)
+    return True
+
+
+def check_out(name: str, sample: Sample) -> bool:
+    """`out=` receives the plain call's result. False where the operator takes no `out`."""
+    f = function_of(name)
+    args, kwargs = sample.make()
+    result = f(*args, **kwargs)
+    if "out" not in (getattr(f, "__kwdefaults__", None) or {}):
+        return False
+    many = isinstance(result, (tuple, list))
+    targets = [t.new_zeros(t.shape) for t in result] if many else result.new_zeros(result.shape)
+    returned = f(*args, **kwargs, out=tuple(targets) if many else targets)
+    for target, got, expected in zip(
+        targets if many else [targets], returned if many else [returned], result if many else [result], strict=True
+    ):
+        assert got is target, f"{name}: out= is not returned"
+        _equal(target, expected, f"{name} with out=")
+    return True
+
+
+# ---------------------------------------------------------------------------------------------- nothing forgotten
+
+
+def operators_without_samples() -> list[str]:
+    """Public operators that could have a gradient and have no samples under any of their names."""
+    known = {id(function_of(n)) for n in SAMPLES if function_of(n) is not None}
+    exempt = {id(OPS[n]) for n in WITHOUT_GRADIENT if n in OPS}
+    missing = []
+    for name, f in OPS.items():
+        twin = name.endswith("_") and name[:-1] in OPS
+        if id(f) not in known and id(f) not in exempt and not twin and not samples_of(name) and not name.endswith("_copy"):
+            missing.append(name)
+    return missing
+
+
+def records_without_samples() -> list[str]:
+    """Operators with a gradient rule that no sample's graph (of its gradient, or of that gradient's) contains."""
+    seen: set[Record] = set()
+    for name, sample in covered():
+        found = _as_function(name, sample)
+        if found is None:
+            continue
+        outputs = found[0](*found[1])
+        _collect(outputs, seen)
+        try:
+            first = autograd.grad(
+                outputs, found[1], [(o.detach() * 0 + 1).requires_grad_() for o in outputs], create_graph=True, allow_unused=True
+            )
+        except NotImplementedError:
+            continue
+        _collect([g for g in first if g is not None], seen)
+    names = {r.name for r in seen}
+    return sorted({r.name for r in every_record() if r.rules and r.name not in names})
+
+
+def _collect(tensors: Any, seen: set[Record]) -> None:
+    """Add the operators of the graphs of `tensors`."""
+    stack = [t._edge for t in tensors]
+    visited = set()
+    while stack:
+        node = stack.pop()
+        if node is None or type(node) is Leaf or node in visited:
+            continue
+        visited.add(node)
+        if type(node) is not Output and node.op is not None:
+            seen.add(node.op)
+        stack.extend(node.edges)
+
+
+def every_record() -> Iterator[Record]:
+    """Every operator's record: each has a node class of its own."""
+    stack = list(Node.__subclasses__())
+    while stack:
+        cls = stack.pop()
+        stack.extend(cls.__subclasses__())
+        if cls.op is not None:
+            yield cls.op
