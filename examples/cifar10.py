@@ -52,7 +52,7 @@ def train(net, trainloader, args):
 
             running_loss += loss.item()
             if i % args.print_every == args.print_every - 1:
-                print("[%d, %5d] loss: %.3f" % (epoch + 1, i + 1, running_loss / args.print_every))
+                print(f"[{epoch + 1}, {i + 1:5d}] loss: {running_loss / args.print_every:.3f}")
                 running_loss = 0.0
     print("Finished Training")
 
@@ -68,10 +68,10 @@ def test(net, testloader):
             for label, c in zip(labels, correct):
                 class_correct[label] += c.item()
                 class_total[label] += 1
-    print("Accuracy of the network on the %d test images: %d %%" % (
-        sum(class_total), 100 * sum(class_correct) / sum(class_total)))  # fmt: skip
+    total = sum(class_total)
+    print(f"Accuracy of the network on the {total} test images: {100 * sum(class_correct) // total} %")
     for i in range(10):
-        print("Accuracy of %5s : %2d %%" % (classes[i], 100 * class_correct[i] / class_total[i]))
+        print(f"Accuracy of {classes[i]:>5} : {100 * class_correct[i] // class_total[i]:2d} %")
 
 
 def main():

@@ -74,7 +74,8 @@ def small_batches_and_the_large_one(data, args):
     F.cross_entropy(model(inputs), labels).backward()
     for (name, p), gradient in zip(model.named_parameters(), accumulated):
         same = torch.allclose(gradient, p.grad, rtol=1e-5, atol=1e-7)
-        print(f"{name:10} norm of the gradient: accumulated {gradient.norm():.4f}  large batch {p.grad.norm():.4f}  same {same}")
+        norms = f"accumulated {gradient.norm():.4f}  large batch {p.grad.norm():.4f}"
+        print(f"{name:10} norm of the gradient: {norms}  same {same}")
 
 
 def main():

@@ -62,7 +62,7 @@ def zeroing_through_data(x, y, args):
         W.grad.zero_()
     except AttributeError as error:
         print("AttributeError:", error)
-    for epoch in range(args.epochs):
+    for _ in range(args.epochs):
         loss = ((y - (W * x + b)) ** 2).mean()
         loss.backward()
         W.data -= args.lr * W.grad.data
@@ -75,7 +75,7 @@ def zeroing_through_data(x, y, args):
 def sub_through_data(x, y, args):
     w = torch.randn(2, requires_grad=True)
     features = torch.stack([x, torch.ones_like(x)], dim=1)
-    for epoch in range(args.epochs):
+    for _ in range(args.epochs):
         loss = ((y - features @ w) ** 2).mean()
         loss.backward()
         w.data.sub_(args.lr * w.grad.data)
@@ -93,7 +93,7 @@ def under_no_grad(x, y, args):
     except RuntimeError as error:
         print("RuntimeError:", error)
     w.grad.zero_()
-    for epoch in range(args.epochs):
+    for _ in range(args.epochs):
         loss = ((y - features @ w) ** 2).mean()
         loss.backward()
         with torch.no_grad():

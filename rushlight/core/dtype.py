@@ -133,6 +133,10 @@ _FLOAT_ORDER = (float32, float64)
 
 def promote_types(a: dtype, b: dtype) -> dtype:
     """The smallest type that holds both, by torch's table."""
+    if not isinstance(a, dtype) or not isinstance(b, dtype):
+        wrong, name, place = (b, "type2", 2) if isinstance(a, dtype) else (a, "type1", 1)
+        words = f"argument '{name}' (position {place}) must be torch.dtype, not {type(wrong).__name__}"
+        raise TypeError(f"promote_types(): {words}")
     if a is b:
         return a
     if a.category != b.category:
@@ -200,6 +204,10 @@ def _combine(high: dtype | None, low: dtype | None) -> dtype:
 
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether torch lets an in-place result of type `from_` be stored into `to`."""
+    if not isinstance(from_, dtype) or not isinstance(to, dtype):
+        wrong, name, place = (to, "to", 2) if isinstance(from_, dtype) else (from_, "from_", 1)
+        words = f"argument '{name}' (position {place}) must be torch.dtype, not {type(wrong).__name__}"
+        raise TypeError(f"can_cast(): {words}")
     if from_.category == 3 and to.category < 3:
         return False
     if from_.category == 2 and to.category < 2:

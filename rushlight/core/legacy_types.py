@@ -73,7 +73,9 @@ _BY_NAME = {_full_name(t): t for t in (*CPU_TYPES, *CUDA_TYPES)}
 # ---------------------------------------------------------------------------------------------- construction
 
 
-def construct(kind: dtypes.dtype, args: tuple, *, size: Any = None, device: Any = None, convert: bool = False) -> Tensor:
+def construct(
+    kind: dtypes.dtype, args: tuple[Any, ...], *, size: Any = None, device: Any = None, convert: bool = False
+) -> Tensor:
     """What the old constructors make of their arguments, for element type `kind`.
 
     `(2, 3)` and `(Size([2, 3]))` give that shape, of undefined values; `([2, 3])` gives those values; `(tensor)` an
@@ -125,7 +127,7 @@ def _c_name(kind: dtypes.dtype) -> str:
     return names.get(kind.name, kind.name)
 
 
-def _of_shape(shape: tuple, kind: dtypes.dtype) -> Tensor:
+def _of_shape(shape: tuple[Any, ...], kind: dtypes.dtype) -> Tensor:
     sizes = []
     for position, n in enumerate(shape, 1):
         if not hasattr(type(n), "__index__") or (isinstance(n, Tensor) and (n.ndim or n.is_floating_point())):
@@ -143,7 +145,8 @@ def _of_shape(shape: tuple, kind: dtypes.dtype) -> Tensor:
 def _of_values(data: Any, kind: dtypes.dtype) -> Tensor:
     if isinstance(data, (str, bytes)):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
-    if isinstance(data, np.generic) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or type(data) is dict:
+    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    if not is_sequence or isinstance(data, (np.generic, dict)):
         raise TypeError(f"new(): data must be a sequence (got {_qualified(type(data))})")
     return OPS["tensor"](data, dtype=kind)  # type: ignore[operator]
 

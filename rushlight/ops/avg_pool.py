@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from math import prod
 
@@ -48,6 +49,7 @@ def _spread(g, reach, window, stride):
     return g
 
 
+@functools.lru_cache(256)
 def _counts(sizes, outs, window, stride, padding, count_include_pad):
     """How many elements each window's mean is taken over: a number, or an array over the n axes of the result."""
     counts = []

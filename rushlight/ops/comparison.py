@@ -68,11 +68,25 @@ def _compare_exactly(op):
         op.record.scope[name] = guarded(op.record.scope[name])
 
 
+def _equal_to_array(op):
+    """`tensor == ndarray` compares with the array's values, as torch does; the other comparisons refuse."""
+    careful = op.record.scope["slow_operator"]
+
+    def call(record, tensors, metadata, error):
+        x, y = tensors
+        if isinstance(y, np.ndarray) and y.dtype.kind in "biufc":
+            return careful(record, (x, wrap(y)), metadata, None)
+        return careful(record, tensors, metadata, error)
+
+    op.record.scope["slow_operator"] = call
+
+
 for _op in (lt, le, gt, ge):
     _order_is_real(_op)
 for _op in (eq, ne, lt, le, gt, ge):
     _compare_exactly(_op)
     tensors_only(_op, 0)
+_equal_to_array(eq)
 
 
 @composite(method=True)

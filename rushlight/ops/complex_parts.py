@@ -50,6 +50,49 @@ publish("imag", imag, False, False, ())
 Tensor.real, Tensor.imag = property(real), property(imag)
 
 
+@primitive(public=False, name="view_as_real", view=True, node="ViewAsRealBackward0")
+def _view_as_real(input, /):
+    return np.lib.stride_tricks.as_strided(input.real, (*input.shape, 2), (*input.strides, input.itemsize // 2))
+
+
+@_view_as_real.vjp
+def _(g):
+    return view_as_complex(g.contiguous())
+
+
+@primitive(public=False, name="view_as_complex", view=True, node="ViewAsComplexBackward0")
+def _view_as_complex(input, /):
+    kinds = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
+    if input.dtype not in kinds:
+        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got {input.dtype}")
+    if not input.ndim or input.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.strides[-1] != input.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    return input.view(kinds[input.dtype])[..., 0]
+
+
+@_view_as_complex.vjp
+def _(g):
+    return view_as_real(g)
+
+
+def view_as_real(input):
+    """The real and imaginary parts as a last dimension of size 2: a view of a complex tensor."""
+    if input._array.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return _view_as_real(input)
+
+
+def view_as_complex(input):
+    """Pairs in the last dimension, of size 2, as complex numbers: a view."""
+    return _view_as_complex(input)
+
+
+publish("view_as_real", view_as_real, False, False, ())
+publish("view_as_complex", view_as_complex, False, False, ())
+
+
 @primitive(public=False, name="conj", node="ConjBackward0")
 def _conj(input, /):
     return np.conjugate(input) if input.dtype.kind == "c" else input.copy()

@@ -115,14 +115,18 @@ def _from_numbers(values: Any, dtype: Any) -> np.ndarray:
     if a.dtype.kind in "US":
         raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")
     target = numpy_type(dtype, _inferred(a, values))
-    if target.kind in "iu" and a.size and a.dtype.kind in "iu":
-        info = np.iinfo(target)
-        if a.max() > info.max or a.min() < info.min:
-            raise RuntimeError(
-                f"value cannot be converted to type {target.name}_t without overflow".replace("int64_t", "int64_t")
-            )
+    if target.kind in "iu" and a.size and a.dtype.kind in "iuf":
+        _check_fits(a, target)
     with np.errstate(all="ignore"):
         return a.astype(target) if a.dtype != target else a
+
+
+def _check_fits(a: np.ndarray, target: np.dtype) -> None:
+    """Raise where an integer type cannot hold a number. Negative integers wrap around in unsigned types, as in torch."""
+    info = np.iinfo(target)
+    low = -info.max if target.kind == "u" and a.dtype.kind == "i" else info.min
+    if not (a.min() >= low and a.max() <= info.max):  # nan compares false
+        raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
 
 
 def _inferred(a: np.ndarray, values: Any) -> dtypes.dtype:

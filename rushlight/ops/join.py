@@ -91,7 +91,7 @@ def _stack(*tensors, dim):
 
 
 @_stack.vjp
-def _(g, tensors, dim):
+def _(g, dim):
     return g.unbind(dim)
 
 

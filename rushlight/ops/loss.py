@@ -13,6 +13,7 @@ from ..core import dtype as dtypes
 from ..core.record import composite, primitive
 from ..core.size import broadcast_shapes
 from ..core.tensor import Tensor, type_word, wrap
+from .elements import not_implemented
 
 
 def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
@@ -34,25 +35,42 @@ def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
     return g / t._array.size if reduction == "mean" and t._array.size else g
 
 
+def _float_only(a: np.ndarray, word: str) -> None:
+    if a.dtype.kind in "biu":
+        raise not_implemented(word, a.dtype)
+
+
+def _same_type(input: np.ndarray, target: np.ndarray) -> None:
+    if input.dtype != target.dtype:
+        found, expected = (type_word(dtypes.from_numpy(a.dtype)) for a in (target, input))
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
+
+
+def _difference(x: Tensor, y: Tensor) -> Tensor:
+    """x - y, for bools too."""
+    return (x.to(y.dtype) if x.dtype is dtypes.bool_ else x) - (y.to(x.dtype) if y.dtype is dtypes.bool_ else y)
+
+
 # ---------------------------------------------------------------------------------------------- regression
 
 
 @primitive(promote="same")
 def mse_loss(input, target, /, reduction="mean"):
     """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
+    _float_only(input, "mse_cpu")
     d = input - target
     return _reduced(d * d, reduction)
 
 
 @mse_loss.vjp("input")
 def _(g, input, target, reduction):
-    d = input - target
+    d = _difference(input, target)
     return d * (_share(g, d, reduction) * 2.0)
 
 
 @mse_loss.vjp("target")
 def _(g, input, target, reduction):
-    d = target - input
+    d = _difference(target, input)
     return d * (_share(g, d, reduction) * 2.0)
 
 
@@ -69,6 +87,9 @@ def _smooth_slope(d: Tensor, beta: float) -> Tensor:
 @primitive(promote="same", node="SmoothL1LossBackward0")
 def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    _float_only(input, "smooth_l1_cpu")
     d = np.abs(input - target)
     if beta:
         d = np.where(d < beta, d * d * d.dtype.type(0.5 / beta), d - d.dtype.type(0.5 * beta))
@@ -77,21 +98,28 @@ def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
 
 @smooth_l1_loss.vjp("input")
 def _(g, input, target, reduction, beta):
-    d = input - target
+    d = _difference(input, target)
     return _smooth_slope(d, beta) * _share(g, d, reduction)
 
 
 @smooth_l1_loss.vjp("target")
 def _(g, input, target, reduction, beta):
-    d = target - input
+    d = _difference(target, input)
     return _smooth_slope(d, beta) * _share(g, d, reduction)
 
 
-@primitive(promote="same")
+@primitive()
 def huber_loss(input, target, /, reduction="mean", delta=1.0):
-    """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target."""
+    """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if target.dtype is not input.dtype:
+        own, other = dtypes.from_numpy(input.dtype), dtypes.from_numpy(target.dtype)
+        if not dtypes.can_cast(other, own):
+            words = f"result type {type_word(other)} can't be cast to the desired output type {type_word(own)}"
+            raise RuntimeError(words)
+        target = target.astype(input.dtype)
+    _float_only(input, "huber_cpu")
     d = np.abs(input - target)
     kind = d.dtype.type
     return _reduced(np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction)
@@ -99,13 +127,15 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
 
 @huber_loss.vjp("input")
 def _(g, input, target, reduction, delta):
-    d = input - target
+    _same_type(input._array, target._array)
+    d = _difference(input, target)
     return d.clamp(-delta, delta) * _share(g, d, reduction)
 
 
 @huber_loss.vjp("target")
 def _(g, input, target, reduction, delta):
-    d = target - input
+    _same_type(input._array, target._array)
+    d = _difference(target, input)
     return d.clamp(-delta, delta) * _share(g, d, reduction)
 
 
@@ -172,6 +202,9 @@ def _weights(target: np.ndarray, valid: Any, weight: Any, c: int, kind: np.dtype
         )
     if weight is None:
         return None if valid is None else valid.astype(kind)
+    if weight.dtype != kind:
+        words = [type_word(dtypes.from_numpy(d)) for d in (kind, weight.dtype)]
+        raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
     w = weight[np.where(valid, target, 0) if valid is not None else target]
     return w if valid is None else np.where(valid, w, 0)
 
@@ -313,6 +346,8 @@ def _smooth(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduct
 @composite()
 def kl_div(input, target, reduction="mean", log_target=False):
     """target (log target - input), for log-probabilities `input`; with log_target, exp(target) (target - input)."""
+    if input.dtype.category < 2 or target.dtype.category < 2:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return _reduce(target.exp() * (target - input), reduction)
     from ..core.record import OPS
@@ -325,8 +360,12 @@ def kl_div(input, target, reduction="mean", log_target=False):
 
 @primitive(public=False, name="binary_cross_entropy")
 def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
+    _same_type(input, target)
+    _float_only(input, "binary_cross_entropy")
     if input.size and not (input.min() >= 0 and input.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
+    if target.size and not (target.min() >= 0 and target.max() <= 1):
+        raise RuntimeError("all elements of target should be between 0 and 1")
     kind = input.dtype.type
     floor = kind(-100)
     loss = (target - kind(1)) * np.maximum(np.log1p(-input), floor) - target * np.maximum(np.log(input), floor)
@@ -385,6 +424,16 @@ def _(g, input, target, weight, pos_weight, reduction):
 @composite()
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
     """`binary_cross_entropy` of sigmoid(input), computed stably; pos_weight multiplies the target's term."""
+    if target.dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead: binary_cross_entropy_with_logits needs a floating-point target, such as target.float()."
+        )
+    if target.dtype.category < input.dtype.category:
+        raise RuntimeError(
+            f"result type {type_word(input.dtype)} can't be cast to the desired output type {type_word(target.dtype)}: "
+            "binary_cross_entropy_with_logits needs a floating-point target, such as target.float()"
+        )
     return _bce_logits(input, target, weight, pos_weight, reduction)
 
 

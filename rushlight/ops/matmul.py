@@ -58,6 +58,8 @@ def refuse_bool(x, name):
 def product(x, y):
     """x @ y by NumPy's rules for ranks; 16-bit floats are multiplied and summed in float32."""
     d = x.dtype
+    if d is F32 or d is F64:
+        return _dot(x, y) if x.ndim < 3 and y.ndim < 3 else np.matmul(x, y)
     if d.itemsize == 2 and d.kind not in "iu":
         return np.asarray(np.matmul(x.astype(F32), y.astype(F32))).astype(d)
     return np.asarray(np.matmul(x, y))

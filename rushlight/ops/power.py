@@ -180,14 +180,6 @@ Tensor.float_power_ = float_power_
 # ---------------------------------------------------------------------------------------------- three tensors at once
 
 
-def _one_type(*arrays) -> None:
-    """Raise TypeError for arrays of different types: the careful path then brings them to one."""
-    d = arrays[0].dtype
-    for a in arrays[1:]:
-        if a.dtype is not d and a.dtype != d:
-            raise TypeError("arrays of different types")
-
-
 def _lerp(a, b, weight):
     d = np.subtract(b, a)
     if weight < 0.5:
@@ -310,7 +302,6 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
     >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
     tensor([61.])
     """
-    _one_type(input, tensor1, tensor2)
     _check_value(input.dtype, value)
     return input + (tensor1 * tensor2 if value == 1 else _by(value, tensor1) * tensor2)
 
@@ -335,15 +326,6 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     >>> addcdiv(tensor([1.0]), tensor([3.0]), tensor([4.0]), value=2)
     tensor([2.5000])
     """
-    _one_type(input, tensor1, tensor2)
-    if tensor1.dtype.kind in "iub" and tensor2.dtype.kind in "iub":
-        raise RuntimeError(
-            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
-            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
-            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
-            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
-            "tensor1 / tensor2), for all dtypes."
-        )
     return input + (tensor1 / tensor2 if value == 1 else _by(value, tensor1) / tensor2)
 
 
@@ -371,6 +353,20 @@ def _no_numbers(op):
 
 for _op in (addcmul, addcdiv):
     _no_numbers(_op)
+
+
+def _no_whole_quotient(tensors):
+    if tensors[1].dtype.category < 2 and tensors[2].dtype.category < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+            "tensor1 / tensor2), for all dtypes."
+        )
+
+
+guard(addcdiv, _no_whole_quotient, operators=False)
 
 
 def _addcmul_into(a, b, c, value):

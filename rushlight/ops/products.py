@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from math import prod
@@ -200,7 +201,7 @@ def _(g, input_shape):
 # ---------------------------------------------------------------------------------------------- einsum
 
 
-def _parse(equation, operands):
+def _parse(equation, ranks):
     """(the subscripts of each operand, those of the result or None), an ellipsis as '.'."""
     text = equation.replace(" ", "")
     if "." in text.replace("...", ""):
@@ -214,12 +215,12 @@ def _parse(equation, operands):
                 f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]"
             )
     inputs = left.split(",")
-    if len(inputs) > len(operands):
+    if len(inputs) > len(ranks):
         raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
-    if len(inputs) < len(operands):
+    if len(inputs) < len(ranks):
         raise RuntimeError("einsum(): more operands were provided than specified in the equation")
-    for i, (subscripts, t) in enumerate(zip(inputs, operands, strict=True)):
-        _check_operand(i, subscripts, t._array.ndim)
+    for i, (subscripts, n) in enumerate(zip(inputs, ranks, strict=True)):
+        _check_operand(i, subscripts, n)
     return inputs, right if arrow else None
 
 
@@ -256,10 +257,10 @@ def _check_result(right, inputs):
 class _Labels:
     """The equation with every dimension, those of the ellipsis too, under a number of its own."""
 
-    def __init__(self, equation, operands):
-        inputs, right = _parse(equation, operands)
+    def __init__(self, equation, shapes):
+        inputs, right = _parse(equation, [len(s) for s in shapes])
         letters = sorted({c for s in inputs for c in s if c != "."})
-        extra = [t._array.ndim - len(s) + 1 if "." in s else 0 for s, t in zip(inputs, operands, strict=True)]
+        extra = [len(shape) - len(s) + 1 if "." in s else 0 for s, shape in zip(inputs, shapes, strict=True)]
         self.width = max(extra)
         ellipsis = list(range(self.width))
         number = {c: self.width + i for i, c in enumerate(letters)}
@@ -274,17 +275,16 @@ class _Labels:
             _check_result(right, inputs)
             self.result = [n for c in right for n in (ellipsis if c == "." else [number[c]])]
         self.letter = {n: c for c, n in number.items()}
-        self.sizes = self._sizes(operands)
+        self._check_sizes(shapes)
 
-    def _sizes(self, operands):
+    def _check_sizes(self, shapes):
         sizes: dict[int, int] = {}
-        for i, (labels, t) in enumerate(zip(self.inputs, operands, strict=True)):
-            for axis, (label, n) in enumerate(zip(labels, t._array.shape, strict=True)):
+        for i, (labels, shape) in enumerate(zip(self.inputs, shapes, strict=True)):
+            for axis, (label, n) in enumerate(zip(labels, shape, strict=True)):
                 known = sizes.get(label, 1)
                 if known != n and known != 1 and n != 1:
                     self._refuse(label, axis, i, n, known)
                 sizes[label] = n if known == 1 else known
-        return sizes
 
     def _refuse(self, label, axis, i, n, known):
         if label in self.letter:
@@ -298,8 +298,13 @@ class _Labels:
         )
 
 
+_labels = functools.lru_cache(1024)(_Labels)
+
+
 def _diagonals(t, labels):
     """The operand with repeated labels read along their diagonal."""
+    if len(set(labels)) == len(labels):
+        return t, labels
     labels = list(labels)
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
@@ -332,8 +337,10 @@ def _multiply(a, left, b, right, keep):
     if not sums:
         order = [*batch, *free_a, *free_b]
         return _aligned(a, left, order) * _aligned(b, right, order), order
-    a = a.permute([left.index(x) for x in (*batch, *free_a, *sums)])
-    b = b.permute([right.index(x) for x in (*batch, *sums, *free_b)])
+    a = _ordered(a, [left.index(x) for x in (*batch, *free_a, *sums)])
+    b = _ordered(b, [right.index(x) for x in (*batch, *sums, *free_b)])
+    if not batch and len(free_a) == len(sums) == len(free_b) == 1:
+        return mm(a, b).view(a._array.shape[0], b._array.shape[1]), [*free_a, *free_b]
     shape_a, shape_b = a._array.shape, b._array.shape
     lead, shared = len(batch), len(sums)
     k = prod(shape_b[lead : lead + shared])
@@ -344,9 +351,13 @@ def _multiply(a, left, b, right, keep):
     return bmm(a, b).view((*outs, *rows, *columns)), [*batch, *free_a, *free_b]
 
 
+def _ordered(t, order):
+    return t if order == [*range(len(order))] else t.permute(order)
+
+
 def _aligned(t, labels, order):
     """The operand's dimensions in the given order, with size 1 for those that it lacks."""
-    t = t.permute([labels.index(x) for x in order if x in labels])
+    t = _ordered(t, [labels.index(x) for x in order if x in labels])
     shape = iter(t._array.shape)
     return t.reshape([next(shape) if x in labels else 1 for x in order])
 
@@ -384,16 +395,17 @@ def einsum(*args):
     for i, t in enumerate(operands):
         if not isinstance(t, Tensor):
             raise argument_type("einsum", "tensors", i + 2, t)
-    labels = _Labels(equation, operands)
+    labels = _labels(equation, tuple([t._array.shape for t in operands]))
     t, here = _diagonals(operands[0], labels.inputs[0])
     for i in range(1, len(operands)):
         later = [x for rest in labels.inputs[i + 1 :] for x in rest]
         t, here = _reduce(t, here, [*labels.result, *later, *labels.inputs[i]])
         other, there = _diagonals(operands[i], labels.inputs[i])
         t, here = _multiply(t, here, other, there, [*labels.result, *later])
+    summed = len(here) > len(labels.result)
     t, here = _reduce(t, here, labels.result)
     order = [here.index(x) for x in labels.result]
-    return t if order == list(range(len(order))) and t is not operands[0] else t.permute(order)
+    return t if order == [*range(len(order))] and (summed or len(operands) > 1) else t.permute(order)
 
 
 # ---------------------------------------------------------------------------------------------- vectors in space

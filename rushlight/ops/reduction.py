@@ -584,7 +584,7 @@ def logsumexp(input, /, dim, keepdim=False):
     """log(sum(exp(input))) over `dim`, without overflow.
 
     >>> logsumexp(tensor([1000.0, 1000.0]), dim=0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
     if input.dtype.kind in "biu":
         input = input.astype(dtypes.get_default_dtype().numpy)

@@ -14,6 +14,7 @@ from ..core.mode import enable_grad, thread
 from ..core.node import Leaf
 from ..core.record import composite, primitive
 from ..core.size import Size, broadcast_shapes, infer_size, shape_from, wrap_dim, wrap_dims
+from ..core.slow import watch_view
 from ..core.storage import storage_of, user_line
 from ..core.tensor import Tensor, alias
 
@@ -420,6 +421,8 @@ def _in_place(name: str, view_of) -> None:
             self._edge = after._edge
         if before._view is not None:
             self._view = after._view
+            for t in (before, self):  # in the order in which a write to the base gives them new histories
+                watch_view(self._storage, t)
         storage_of(self).wrote(thread.state.writer or user_line(2))
         return self
 

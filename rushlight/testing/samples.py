@@ -168,6 +168,8 @@ _table(
         "fill": [S(X, 2.0), S(X, ONE)],
         "clone": [S(X), S(F(0, 3))],
         "nextafter": [S(X, Y)],
+        "igamma": [S(Fixed([[1.5], [2.5]], dtypes.float64), POSITIVE)],
+        "igammac": [S(Fixed([[1.5], [2.5]], dtypes.float64), POSITIVE)],
     }
 )
 
@@ -220,7 +222,7 @@ _VIEWS: dict[str, list[Sample]] = {
     "slice": [],
     "split": [S(X, 2, 1), S(X, 1)],
     "split_with_sizes": [S(X, [1, 2], 1)],
-    "squeeze": [S(F(2, 1, 3)), S(COLUMN, 1), S(X, 0)],
+    "squeeze": [S(F(1, 2, 1), (0, 2)), S(F(2, 1, 3)), S(COLUMN, 1), S(X, 0)],
     "t": [S(X), S(ROW)],
     "transpose": [S(X, 0, 1), S(BATCH, 0, -1)],
     "unbind": [S(X), S(X, 1)],
@@ -309,7 +311,7 @@ _INDEX = Fixed([[0, 1, 0]])
 _table(
     {
         "Tensor.__getitem__": [
-            S(X, 0), S(X, (slice(None), slice(0, 2))), S(X, (Ellipsis, None, 1)), S(X, I01), S(X, MASK), S(X, (I01, Fixed([2, 0]))),
+            S(X, Ellipsis), S(X, None), S(X, 0), S(X, (slice(None), slice(0, 2))), S(X, (Ellipsis, None, 1)), S(X, I01), S(X, MASK), S(X, (I01, Fixed([2, 0]))),
             S(X, ([0, 0], slice(1, None))), S(BATCH, (slice(None), I01, 1)),
         ],
         "gather": [S(X, 0, _INDEX), S(X, 1, Fixed([[0, 2], [1, 1]])), S(ONE, 0, Fixed(0))],
@@ -363,7 +365,7 @@ _table(
         "addr": [S(F(3, 2), V3, F(2))],
         "addbmm": [S(SQUARE, BATCH, BATCH)],
         "baddbmm": [S(BATCH, BATCH, BATCH), S(SQUARE, BATCH, BATCH, beta=0.5)],
-        "linear": [S(X, F(4, 3)), S(X, F(4, 3), V4), S(BATCH, F(4, 3), V4), S(V3, F(4, 3), V4), S(BATCH, F(4, 3))],
+        "linear": [S(V3, F(4, 3)), S(X, F(4, 3)), S(X, F(4, 3), V4), S(BATCH, F(4, 3), V4), S(V3, F(4, 3), V4), S(BATCH, F(4, 3))],
         "bilinear": [S(X, F(2, 4), F(2, 3, 4), F(2))],
         "einsum": [S("ij,jk->ik", X, F(3, 4)), S("bij,bjk", BATCH, BATCH), S("ii->i", SQUARE), S("i,j->ij", V3, V4)],
         "tensordot": [S(X, F(3, 4), 1), S(X, Y, 2)],
@@ -435,7 +437,10 @@ _table(
         "interpolate": [
             S(IMAGE, 3), S(IMAGE, scale_factor=2.0), S(IMAGE, 6, mode="bilinear", align_corners=False),
             S(IMAGE, 6, mode="bicubic", align_corners=True), S(LINE, 4, mode="linear"), S(IMAGE, 2, mode="area"),
-            S(MAP3, 2, mode="trilinear"),
+            S(MAP3, 2, mode="trilinear"), S(LINE, 4), S(MAP3, 2), S(LINE, 4, mode="nearest-exact"), S(IMAGE, 3, mode="nearest-exact"),
+            S(MAP3, 2, mode="nearest-exact"), S(IMAGE, 3, mode="bilinear", align_corners=False, antialias=True),
+            S(IMAGE, 3, mode="bicubic", align_corners=False, antialias=True),
+            S(IMAGE, 3, mode="lanczos", align_corners=False, antialias=True),
         ],
         "grid_sample": [
             S(IMAGE, F(2, 3, 3, 2, low=-0.93, high=0.93), align_corners=False),

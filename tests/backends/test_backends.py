@@ -50,7 +50,7 @@ def test_mkldnn_is_onednn():
     mkldnn.enabled = onednn.available()
     with mkldnn.flags(enabled=onednn.available()):
         pass
-    with pytest.raises(NotImplementedError, match="oneDNN|RUSHLIGHT_ONEDNN"):
+    with pytest.raises(NotImplementedError, match=r"oneDNN|RUSHLIGHT_ONEDNN"):
         mkldnn.enabled = not onednn.available()
 
 

@@ -31,9 +31,24 @@ def test_answers(call):
     assert eval(f"torch.cuda.{call}") == ANSWERS[call]
 
 
-NEED_A_DEVICE = """init current_device set_device get_device_name get_device_properties get_device_capability synchronize
-current_stream default_stream ipc_collect get_rng_state initial_seed mem_get_info memory_summary can_device_access_peer
-set_per_process_memory_fraction""".split()
+NEED_A_DEVICE = [
+    "init",
+    "current_device",
+    "set_device",
+    "get_device_name",
+    "get_device_properties",
+    "get_device_capability",
+    "synchronize",
+    "current_stream",
+    "default_stream",
+    "ipc_collect",
+    "get_rng_state",
+    "initial_seed",
+    "mem_get_info",
+    "memory_summary",
+    "can_device_access_peer",
+    "set_per_process_memory_fraction",
+]
 
 
 @pytest.mark.parametrize("name", NEED_A_DEVICE)

@@ -86,9 +86,7 @@ def main():
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         runpy.run_path(args.program, run_name="__main__")
-    record["final"] = [
-        [p.detach().double().sum().item(), norm(torch, [p])] for o in optimizers for p in parameters(o)
-    ]
+    record["final"] = [[p.detach().double().sum().item(), norm(torch, [p])] for o in optimizers for p in parameters(o)]
     record["printed"] = printed.getvalue().splitlines()
     with open(args.result, "w") as file:
         json.dump(record, file)

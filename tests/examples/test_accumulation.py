@@ -17,7 +17,15 @@ def data(dtype):
 
 def network(dtype):
     torch.manual_seed(1)
-    layers = nn.Conv2d(3, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 16), nn.LayerNorm(16), nn.Linear(16, 5)
+    layers = (
+        nn.Conv2d(3, 4, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(36, 16),
+        nn.LayerNorm(16),
+        nn.Linear(16, 5),
+    )
     return nn.Sequential(*layers).to(dtype)
 
 
@@ -41,7 +49,9 @@ def test_small_batches_give_the_gradient_of_the_large_one(k, dtype, rounding):
         assert difference == 0
 
 
-@pytest.mark.parametrize("make", [torch.optim.SGD, torch.optim.AdamW, torch.optim.RMSprop], ids=lambda make: make.__name__)
+@pytest.mark.parametrize(
+    "make", [torch.optim.SGD, torch.optim.AdamW, torch.optim.RMSprop], ids=lambda make: make.__name__
+)
 def test_training_follows_the_large_batches(make):
     inputs, labels = data(torch.float64)
     ends = []

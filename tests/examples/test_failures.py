@@ -68,9 +68,7 @@ ADVICE = "if {0} is not None: {0}.zero_()"
 def test_advice_on_a_gradient_that_is_none(tmp_path, line, named):
     script = tmp_path / "script.py"
     script.write_text(f"import torch\nw = torch.ones(3, requires_grad=True)\n{line}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "rushlight", "run", script], cwd=ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "rushlight", "run", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert re.search("(Attribute|Type)Error: .*NoneType", done.stderr)
     assert done.stderr.endswith(f"{ADVICE.format(named)}\n")
@@ -80,8 +78,6 @@ def test_advice_on_a_gradient_that_is_none(tmp_path, line, named):
 def test_no_advice_on_other_errors(tmp_path, line):
     script = tmp_path / "script.py"
     script.write_text(f"import torch\nw = torch.ones(3, requires_grad=True)\nw.sum().backward()\n{line}\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "rushlight", "run", script], cwd=ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "rushlight", "run", script], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "is None: no backward()" not in done.stderr

@@ -27,7 +27,9 @@ text = torch.cat([torch.arange(1, 20).repeat(30), torch.randint(0, 20, (200,))])
 model = Model()
 decayed = [p for p in model.parameters() if p.dim() > 1]
 others = [p for p in model.parameters() if p.dim() == 1]
-optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}], lr=0.01)
+optimizer = torch.optim.AdamW(
+    [{"params": decayed, "weight_decay": 0.1}, {"params": others, "weight_decay": 0.0}], lr=0.01
+)
 for step in range(100):
     start = torch.randint(len(text) - 13, (8,))
     x = torch.stack([text[i : i + 12] for i in start])
