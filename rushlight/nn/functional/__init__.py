@@ -1,5 +1,8 @@
 """Functions of networks, under torch's names: those of `torch.nn.functional`."""
 
+from rushlight.core.record import FUNCTIONAL as _FUNCTIONAL
+from rushlight.core.record import OPS as _OPS
+
 from .activation import (
     celu,
     celu_,
@@ -238,3 +241,6 @@ __all__ = [
     "upsample_bilinear",
     "upsample_nearest",
 ]
+
+# an operator declared with functional=True needs no line here
+globals().update({name: _OPS[name] for name in _FUNCTIONAL if name not in globals()})
