@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.entry import is_result
 from ..core.inplace import CopySlices
 from ..core.mode import thread
 from ..core.node import Freed, Leaf, Node, Output, nobody
@@ -157,10 +158,14 @@ class _Pass:
             grads = _run_post_hooks(node, grads, g)
         if not self.keep_graph:
             self._free(node)
-        for edge, gi in zip(node.edges, grads, strict=False):
+        waiting = [*grads]
+        del grads
+        for i, edge in enumerate(node.edges):
             if edge is not None:
+                gi, waiting[i] = waiting[i], None
                 if gi is not None:
                     self._deliver(edge, gi)
+                    del gi  # the engine holds no reference of its own: see _is_private
                 if type(edge) is Leaf:
                     self._release_leaf(edge)
 
@@ -266,6 +271,25 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
             s.wrote("backward()")
 
 
+def _count_held() -> int:
+    """What getrefcount says in `_is_private` of a gradient that only `_release_leaf` holds (it differs among Pythons)."""
+
+    def is_private(g: object) -> int:
+        return sys.getrefcount(g)
+
+    def accumulates(g: object) -> int:
+        return is_private(g)
+
+    def release() -> int:
+        g = object()
+        return accumulates(g)
+
+    return release()
+
+
+_HELD = _count_held()
+
+
 def _is_private(g: Tensor, t: Tensor) -> bool:
     """Whether `.grad` may take over the memory of `g`: no alias, no other owner, laid out like the leaf."""
     a = g._array
@@ -273,7 +297,7 @@ def _is_private(g: Tensor, t: Tensor) -> bool:
         return False
     if a.strides != t._array.strides:
         return False
-    return sys.getrefcount(g) <= 5 and sys.getrefcount(a) <= 3
+    return sys.getrefcount(g) <= _HELD and sys.getrefcount(a) <= 3
 
 
 def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -322,7 +346,7 @@ def _keeps_tensors(cls: Any) -> bool:
         bool(cls.tensor_slots)
         or cls.op is None
         or bool(cls.op.extras)
-        or any(n == "out" or n[:3] == "out" and n[3:].isdigit() for n in cls.saved_names)
+        or any(is_result(n) for n in cls.saved_names)
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.entry import is_result
 from ..core.mode import State, no_grad, thread
 from ..core.node import Leaf, Node, Output, hooks_of
 from ..core.tensor import Tensor, alias, wrap
@@ -81,7 +82,7 @@ def pack_result(result: Any) -> None:
 def _pack_node(node: Any, hooks: tuple) -> None:
     names = type(node).saved_names
     slots = [i for i, v in enumerate(node.saved) if isinstance(v, Tensor)]
-    slots += [i for i, n in enumerate(names) if n[:3] == "out" and isinstance(node.saved[i], np.ndarray)]
+    slots += [i for i, n in enumerate(names) if is_result(n) and isinstance(node.saved[i], np.ndarray)]
     if slots:
         node.saved = tuple(Packed(v, hooks) if i in slots else v for i, v in enumerate(node.saved))
         node.storage = None  # the result belongs to the hooks now: keep no memory, check no version (as torch)

@@ -23,6 +23,9 @@ from .tensor import Tensor
 _POSITIONAL_ONLY_STAR = 0x04
 
 
+_RESERVED = frozenset(("kernel", "state", "level", "result", "node", "record", "r", "s", "new", "thread", "tick"))
+
+
 class Signature:
     """The parameters of a kernel: arrays before `/`, metadata after it; `star` names a final `*parameter`."""
 
@@ -41,6 +44,9 @@ class Signature:
         self.optional = {n for n in self.arrays if n in self.defaults}
         if not self.arrays and self.star and not self.positional:  # def kernel(*tensors, metadata)
             self.variadic, self.arrays, self.star = True, (self.star,), None
+        taken = _RESERVED.intersection((*self.arrays, *self.metadata))
+        if taken:
+            raise TypeError(f"{kernel.__name__}: a parameter may not be called {taken.pop()!r}, a name of the entry point's own")
         if not self.arrays:
             raise TypeError(f"the kernel of {kernel.__name__} names no arrays: put them before '/' in its signature")
 
@@ -139,6 +145,11 @@ _MANY = """\
 """
 
 
+def is_result(name: str) -> bool:
+    """Whether a rule's parameter stands for the result ('out') or one of several ('out0', 'out1', ...)."""
+    return name == "out" or (name[:3] == "out" and name[3:].isdigit())
+
+
 class Saved:
     """What the rules of an operator keep: (name, expression) in order, and the backward function's text."""
 
@@ -168,14 +179,14 @@ class Saved:
         stem = n.removesuffix("_shape").removesuffix("_dtype")
         if self.record.signature.variadic:
             stem = stem.removesuffix("_rest")
-        if n in self.arrays or stem in self.arrays or n in self.record.signature.metadata or n[:3] == "out":
+        if n in self.arrays or stem in self.arrays or n in self.record.signature.metadata or is_result(n):
             return
         if n in self.record.extras:
             return
         raise TypeError(f"the gradient rule of {self.record.name!r} asks for {n!r}, which is no parameter of it")
 
     def expression(self, n: str) -> str:
-        if n[:3] == "out" and n not in self.arrays:
+        if is_result(n) and n not in self.arrays and n not in self.record.signature.metadata:
             if self.record.outputs is None:
                 return "r"
             return f"r[{n[3:] or 0}]" if self.record.outputs == 1 or n != "out" else "r"
@@ -216,7 +227,7 @@ class Saved:
         for x in self.names:
             if x in self.record.extras:
                 lines.append(f"    s_{x} = wrap_extra(s_{x})")
-            elif x[:3] == "out" and x not in self.arrays:
+            elif is_result(x) and x not in self.arrays and x not in self.record.signature.metadata:
                 lines.append(f"    s_{x} = relink(node, s_{x}, {x!r})")
         if None in self.record.rules:
             args = self._arguments(None)

@@ -25,6 +25,9 @@ def explain(name: str, arrays: list[Any], error: Exception) -> Exception:
     if isinstance(error, TypeError) and "ufunc" in str(error):
         kinds = ", ".join(str(a.dtype) for a in arrays if isinstance(a, np.ndarray))
         return RuntimeError(f'"{name}" not implemented for {kinds}')
+    if isinstance(error, AttributeError) and "__index__" in str(error):
+        wrong = str(error).split("'")[1]
+        return TypeError(f"{name}(): argument 'dim' must be int or tuple of ints, not {wrong} (inputs: {facts})")
     kind = TypeError if isinstance(error, TypeError) else RuntimeError
     return kind(f"{name}(): {error} (inputs: {facts})")
 

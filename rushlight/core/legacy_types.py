@@ -92,13 +92,12 @@ def construct(
         return _of_shape(args[0], kind)
     if _is_size(args[0]):
         return _of_shape(args, kind)
-    if len(args) > 1:
-        raise TypeError(
-            "new() received an invalid combination of arguments - got "
-            f"({', '.join(type(a).__name__ for a in args)}), but expected sizes (ints), one sequence of values or one "
-            "tensor"
-        )
-    return _of_values(args[0], kind)
+    if len(args) == 1:
+        return _of_values(args[0], kind)
+    raise TypeError(
+        f"new() received an invalid combination of arguments - got ({', '.join(type(a).__name__ for a in args)}), but "
+        "expected sizes (ints), one sequence of values or one tensor"
+    )
 
 
 def _check_device(where: Any) -> None:

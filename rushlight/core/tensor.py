@@ -473,13 +473,14 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._array.dtype != t._array.dtype:
         raise RuntimeError(
-            f"assigned grad has data of a different type: expected {t.dtype}, got {value.dtype}. "
-            "Cast the gradient first, for example with grad.to(tensor.dtype)."
+            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype '{t.dtype}'. Please ensure "
+            "that the gradient and the tensor have the same dtype: cast the gradient first, for example with "
+            "grad.to(tensor.dtype)."
         )
     if value._array.shape != t._array.shape:
         raise RuntimeError(
-            "assigned grad has data of a different size: the tensor has shape "
-            f"{list(t.shape)}, the gradient {list(value.shape)}"
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. Please "
+            "ensure that the gradient and the tensor are the same size"
         )
 
 

@@ -14,6 +14,7 @@ from ..core.mode import thread
 from ..core.record import composite, primitive
 from ..core.storage import storage_of
 from ..core.tensor import Tensor
+from .elements import not_implemented
 
 _add_reduce = np.add.reduce
 
@@ -31,6 +32,18 @@ def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarr
     var = _add_reduce(d * d, axes, None, None, True)
     var /= n
     return d, mean, var
+
+
+def _check_types(input: np.ndarray, *parameters: np.ndarray | None) -> None:
+    """Raise where the parameters' type is not the input's, nor the float32 that goes with halves."""
+    d = input.dtype
+    if d.kind in "biu":
+        raise not_implemented("batch_norm", d)
+    for p in parameters:
+        if p is not None and p.dtype is not d and p.dtype != d and (d.itemsize > 2 or p.dtype != np.float32):
+            raise RuntimeError(
+                f"mixed dtype (CPU): all inputs must share same datatype. Got an input of {d} and a parameter of {p.dtype}."
+            )
 
 
 def _inverse_root(var: np.ndarray, eps: float) -> np.ndarray:
@@ -71,6 +84,8 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} and "
                 f"normalized_shape = {list(normalized_shape)}"
             )
+    if input.dtype.kind not in "biu":
+        _check_types(input, weight, bias)
     axes = tuple(range(input.ndim - k, input.ndim))
     d, mean, var = _moments(_wide(input), axes)
     rstd = _inverse_root(var, eps)
@@ -157,6 +172,7 @@ def _batch_norm(input, weight=None, bias=None, running_mean=None, running_var=No
     for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if p is not None and p.size != c:
             raise RuntimeError(f"{name} should contain {c} elements not {p.size}")
+    _check_types(input, running_mean, running_var, weight, bias)
     x = _wide(input)
     if training:
         d, mean, var = _moments(x, _channel_axes(x.ndim))

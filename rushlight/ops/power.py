@@ -326,6 +326,8 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     >>> addcdiv(tensor([1.0]), tensor([3.0]), tensor([4.0]), value=2)
     tensor([2.5000])
     """
+    if input.dtype.kind in "biu":
+        raise TypeError("integers")  # the careful path explains
     return input + (tensor1 / tensor2 if value == 1 else _by(value, tensor1) / tensor2)
 
 

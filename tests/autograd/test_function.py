@@ -1,0 +1,264 @@
+"""autograd.Function, written as users write it."""
+
+import pytest
+
+import rushlight as rl
+from rushlight.autograd import Function
+from rushlight.autograd.function import once_differentiable
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return g * 3 * x * x
+
+
+def leaf(*values):
+    return rl.tensor(values, requires_grad=True)
+
+
+def test_saved_inputs_and_higher_derivatives():
+    x = leaf(2.0)
+    y = Cube.apply(x)
+    assert y.grad_fn.name() == "CubeBackward"
+    (g,) = rl.autograd.grad(y, x, create_graph=True)
+    (g2,) = rl.autograd.grad(g, x)
+    assert (g.item(), g2.item()) == (12.0, 12.0)
+    y = Cube.apply(x)
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_a_saved_input_that_changed_raises():
+    x = leaf(2.0)
+    h = x * 1
+    y = Cube.apply(h)
+    h.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_saved_outputs():
+    class Exp(Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = x.exp()
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.saved_tensors[0]
+
+    x = rl.tensor(0.5, dtype=rl.float64, requires_grad=True)
+    assert rl.autograd.gradcheck(Exp.apply, (x,)) and rl.autograd.gradgradcheck(Exp.apply, (x,))
+
+
+def test_needs_input_grad_and_none_for_other_arguments():
+    seen = []
+
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, y, factor):
+            ctx.factor = factor
+            return x * factor + y
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(ctx.needs_input_grad)
+            return g * ctx.factor, None, None
+
+    x = leaf(2.0)
+    Scale.apply(x, rl.ones(1), 3.0).backward()
+    assert x.grad.item() == 3.0 and seen == [(True, False, False)]
+
+
+def test_wrong_number_of_gradients():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            return x + y
+
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    with pytest.raises(RuntimeError, match=r"returned an incorrect number of gradients \(expected 2, got 1\)"):
+        Wrong.apply(leaf(1.0), leaf(2.0)).backward()
+
+
+def test_wrong_shape_of_a_gradient():
+    class Wrong(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return rl.ones(3)
+
+    with pytest.raises(RuntimeError, match="returned an invalid gradient"):
+        Wrong.apply(leaf(1.0, 2.0)).sum().backward()
+
+
+def test_several_outputs_and_materialized_gradients():
+    seen = []
+
+    class Two(Function):
+        materialize = True
+
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(Two.materialize)
+            return x * 2, x * 3
+
+        @staticmethod
+        def backward(ctx, a, b):
+            seen.append(None if b is None else b.tolist())
+            return a * 2 if b is None else a * 2 + b * 3
+
+    x = leaf(1.0, 2.0)
+    a, b = Two.apply(x)
+    a.sum().backward()
+    Two.materialize = False
+    a, b = Two.apply(x)
+    a.sum().backward()
+    a, b = Two.apply(x)
+    (a + b).sum().backward()
+    assert seen == [[0.0, 0.0], None, [1.0, 1.0]]
+    assert x.grad.tolist() == [9.0, 9.0]
+
+
+def test_mark_non_differentiable():
+    class Sort(Function):
+        @staticmethod
+        def forward(ctx, x):
+            values, index = x.sort()
+            ctx.mark_non_differentiable(index)
+            ctx.index = index
+            return values, index
+
+        @staticmethod
+        def backward(ctx, g, _):
+            return rl.zeros_like(g).scatter(0, ctx.index, g)
+
+    x = leaf(3.0, 1.0)
+    values, index = Sort.apply(x)
+    assert values.requires_grad and not index.requires_grad
+    (values * rl.tensor([1.0, 10.0])).sum().backward()
+    assert x.grad.tolist() == [10.0, 1.0]
+
+
+def test_mark_dirty():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            x.mul_(2)
+            ctx.mark_dirty(x)
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    x = leaf(1.0, 2.0)
+    h = x * 1
+    y = Double.apply(h)
+    assert y is h and h._version == 1 and h.grad_fn.name() == "DoubleBackward"
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+    h = x * 1
+    Double.apply(h[:1])
+    assert rl.autograd.grad(h.sum(), x)[0].tolist() == [2.0, 1.0]
+
+
+def test_setup_context():
+    class Power(Function):
+        @staticmethod
+        def forward(x, n=2):
+            return x**n
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            x, ctx.n = inputs
+            ctx.save_for_backward(x)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.n * ctx.saved_tensors[0] ** (ctx.n - 1), None
+
+    x = leaf(3.0)
+    Power.apply(x, 3).backward()
+    assert x.grad.item() == 27.0
+
+
+def test_once_differentiable():
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, g):
+            return g * 2 * ctx.saved_tensors[0]
+
+    x = leaf(3.0)
+    (g,) = rl.autograd.grad(Once.apply(x), x, create_graph=True)
+    assert g.item() == 6.0
+    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+        g.backward()
+
+
+def test_forward_runs_without_recording():
+    seen = []
+
+    class Look(Function):
+        @staticmethod
+        def forward(ctx, x):
+            seen.append((rl.is_grad_enabled(), (x * 2).requires_grad))
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append(rl.is_grad_enabled())
+            return g
+
+    Look.apply(leaf(1.0)).backward()
+    assert seen == [(False, False), False]
+
+
+def test_returning_the_input_unchanged():
+    class Identity(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 10
+
+    x = leaf(2.0)
+    y = Identity.apply(x)
+    assert y is not x
+    y.backward()
+    assert x.grad.item() == 10.0
+
+
+def test_only_tensors_can_be_saved():
+    class Saves(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x, 3)
+            return x
+
+    with pytest.raises(TypeError, match="save_for_backward can only save variables"):
+        Saves.apply(leaf(1.0))

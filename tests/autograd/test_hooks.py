@@ -1,0 +1,131 @@
+"""Hooks on tensors, nodes and leaves: what they see, when they run, what they may change."""
+
+import pytest
+
+import rushlight as rl
+
+
+def test_a_tensor_hook_sees_and_changes_the_gradient():
+    x = rl.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 2
+    seen = []
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    handle = y.register_hook(lambda g: g * 10)
+    y.sum().backward(retain_graph=True)
+    assert seen == [[1.0, 1.0]] and x.grad.tolist() == [20.0, 20.0]
+    handle.remove()
+    y.sum().backward()
+    assert x.grad.tolist() == [22.0, 22.0]
+
+
+def test_hooks_run_in_the_order_of_registration_once_per_backward():
+    x = rl.tensor(1.0, requires_grad=True)
+    order = []
+    x.register_hook(lambda g: order.append("first"))
+    x.register_hook(lambda g: order.append("second"))
+    (x * 2 + x * 3).backward()
+    assert order == ["first", "second"]
+
+
+def test_a_leaf_hook_gets_the_whole_gradient():
+    x = rl.tensor(1.0, requires_grad=True)
+    seen = []
+    x.register_hook(lambda g: seen.append(g.item()))
+    (x * 2 + x * 3).backward()
+    assert seen == [5.0]
+
+
+def test_a_hook_must_keep_type_and_shape():
+    x = rl.tensor([1.0, 2.0], requires_grad=True)
+    for bad, error in [(lambda g: g[:1], RuntimeError), (lambda g: 3, TypeError)]:
+        y = x * 2
+        y.register_hook(bad)
+        with pytest.raises(error):
+            y.sum().backward()
+    with pytest.raises(RuntimeError, match="doesn't require gradient"):
+        rl.ones(1).register_hook(print)
+
+
+def test_node_hooks_before_and_after():
+    x = rl.tensor(3.0, requires_grad=True)
+    y = x * x
+    calls = []
+    y.grad_fn.register_prehook(lambda outs: calls.append(("pre", outs[0].item())))
+    y.grad_fn.register_hook(lambda ins, outs: calls.append(("post", [g.item() for g in ins], outs[0].item())))
+    y.register_hook(lambda g: calls.append(("tensor", g.item())))
+    y.backward()
+    assert sorted(c[0] for c in calls) == ["post", "pre", "tensor"]
+    assert calls[-1] == ("post", [3.0, 3.0], 1.0)
+
+
+def test_node_hooks_change_gradients():
+    x = rl.tensor(3.0, requires_grad=True)
+    y = x.sin() * 2
+    y.grad_fn.register_prehook(lambda outs: (outs[0] * 5,))
+    y.grad_fn.register_hook(lambda ins, outs: (ins[0] * 0 + 7, *ins[1:]))
+    y.backward()
+    assert x.grad.item() == pytest.approx(7 * x.detach().cos().item())
+
+
+def test_post_accumulate_hook_sees_the_tensor_with_its_gradient():
+    x = rl.tensor(3.0, requires_grad=True)
+    seen = []
+
+    def step(t):
+        seen.append((t is x, t.grad.item()))
+        t.grad = None
+
+    handle = x.register_post_accumulate_grad_hook(step)
+    (x * 2).backward()
+    assert seen == [(True, 2.0)] and x.grad is None
+    handle.remove()
+    (x * 2).backward()
+    assert x.grad.item() == 2.0
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        (x * 2).register_post_accumulate_grad_hook(step)
+
+
+def test_retain_grad_keeps_the_gradient_after_the_hooks():
+    x = rl.tensor(3.0, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    assert y.retains_grad
+    (y * y).backward()
+    assert y.grad.item() == 120.0 and x.grad.item() == 240.0
+    x.retain_grad()  # nothing happens on a leaf
+    assert not x.retains_grad
+    with pytest.raises(RuntimeError, match="can't retain_grad"):
+        rl.ones(1).retain_grad()
+
+
+def test_a_hook_on_the_gradient_of_a_gradient():
+    x = rl.tensor(2.0, requires_grad=True)
+    (g,) = rl.autograd.grad(x**3, x, create_graph=True)
+    g.register_hook(lambda h: h * 2)
+    (g2,) = rl.autograd.grad(g, x)
+    assert g2.item() == 24.0
+
+
+def test_hooks_run_for_grad_too():
+    x = rl.tensor(2.0, requires_grad=True)
+    y = x * 3
+    y.register_hook(lambda g: g * 2)
+    x.register_hook(lambda g: g + 1)
+    assert rl.autograd.grad(y, x)[0].item() == 7.0
+
+
+def test_an_exception_in_a_hook_leaves_the_engine_usable():
+    x = rl.tensor(2.0, requires_grad=True)
+    y = x * 3
+
+    def interrupt(g):
+        raise KeyboardInterrupt
+
+    handle = y.register_hook(interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        y.backward(retain_graph=True)
+    assert rl.is_grad_enabled()
+    handle.remove()
+    y.backward()
+    assert x.grad.item() == 3.0
