@@ -164,7 +164,10 @@ class _Pass:
             if edge is not None:
                 gi, waiting[i] = waiting[i], None
                 if gi is not None:
-                    self._deliver(edge, gi)
+                    try:
+                        self._deliver(edge, gi)
+                    except _Unfit as unfit:
+                        raise unfit.error(node, i) from None
                     del gi  # the engine holds no reference of its own: see _is_private
                 if type(edge) is Leaf:
                     self._release_leaf(edge)
@@ -307,17 +310,32 @@ def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
     return np.array(a, order="C")
 
 
+class _Unfit(Exception):
+    """A gradient whose shape cannot be that of the value it belongs to."""
+
+    def __init__(self, g: Tensor, edge: Any):
+        self.got, self.expected = g._array.shape, edge.shape
+
+    def error(self, node: Any, index: int) -> RuntimeError:
+        return RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index {index} - got {list(self.got)} but expected "
+            f"shape compatible with {list(self.expected)}"
+        )
+
+
+def _was_broadcast(shape: tuple[int, ...], to: tuple[int, ...]) -> bool:
+    """Whether a value of `shape` can have been broadcast to the shape `to`."""
+    skipped = len(to) - len(shape)
+    return skipped >= 0 and all(n in (1, m) for n, m in zip(shape, to[skipped:], strict=True))
+
+
 def fit(g: Tensor, edge: Any) -> Tensor:
     """The gradient summed and cast to the shape and type of the value that it belongs to."""
     shape = g._array.shape
     if shape != edge.shape:
-        if type(edge.shape) is tuple and len(shape) >= len(edge.shape):
-            g = sum_to(g, edge.shape)
-        if g._array.shape != edge.shape:
-            raise RuntimeError(
-                f"Function {edge.name()} returned an invalid gradient - got {list(shape)} but expected shape "
-                f"compatible with {list(edge.shape)}"
-            )
+        if type(edge.shape) is not tuple or not _was_broadcast(edge.shape, shape):
+            raise _Unfit(g, edge)
+        g = sum_to(g, edge.shape)
     if g._array.dtype != edge.dtype:
         if g._array.dtype.kind == "c" and edge.dtype.kind != "c":
             g = g.real  # type: ignore[attr-defined]

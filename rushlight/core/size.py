@@ -36,6 +36,8 @@ def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front. Raises IndexError outside the range; a 0-d tensor counts as 1-d."""
     n = ndim or 1
     if not -n <= dim < n:
+        if not hasattr(dim, "__index__"):
+            raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}")
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
     return dim + n if dim < 0 else dim
 

@@ -11,7 +11,6 @@ import numpy as np
 from ..core.record import composite, primitive
 from ..core.return_types import named
 from ..core.tensor import Tensor
-from .complex_parts import complex
 from .join import cat
 from .matrices import (
     LinAlgError, adjoint, check_floating, check_kernel, check_matrix, check_square, complex_type, first_failure, fresh,
@@ -137,7 +136,8 @@ def _not_positive(name, info):
     )
 
 
-def _cholesky_kernel(A, upper, check_errors, name):
+@primitive(name="linalg_cholesky_ex", public=False, outputs=1, returns=named("linalg_cholesky_ex", "L", "info"))
+def _cholesky(A, /, upper, check_errors, name):
     check_square(A, name)
     check_floating(A, name, low=True)
     check_kernel(A, "cholesky_cpu")
@@ -147,15 +147,7 @@ def _cholesky_kernel(A, upper, check_errors, name):
     return fresh(adjoint(low), A.dtype) if upper else low, info
 
 
-@primitive(
-    name="linalg_cholesky_ex", public=False, outputs=1, out=True, returns=named("linalg_cholesky_ex", "L", "info"),
-)  # fmt: skip
-def cholesky_ex(A, /, *, upper=False, check_errors=False, name="linalg.cholesky_ex"):
-    """A = L L^H, and info: the order of the first leading minor that is not positive, or 0. Shape: (*, n, n)"""
-    return _cholesky_kernel(A, upper, check_errors, name)
-
-
-@cholesky_ex.vjp
+@_cholesky.vjp
 def _(g, out0, upper):
     """L^-H sym(tril(L^H g)) L^-1, made symmetric."""
     low, g = (out0.mH, g[0].mH) if upper else (out0, g[0])
@@ -164,6 +156,12 @@ def _(g, out0, upper):
     inner = solve_triangular(low, phi, upper=False, left=False)
     inner = solve_triangular(low.mH, inner, upper=True)
     return ((inner + inner.mH) * 0.5,)
+
+
+@composite(name="linalg_cholesky_ex", function=False, out=True)
+def cholesky_ex(A, *, upper=False, check_errors=False):
+    """A = L L^H, and info: the order of the first leading minor that is not positive, or 0. Shape: (*, n, n)"""
+    return _cholesky(A, upper, check_errors, "linalg.cholesky_ex")
 
 
 @composite(name="linalg_cholesky", function=False, out=True)
@@ -176,13 +174,13 @@ def cholesky(A, *, upper=False):
     tensor([[2., 0.],
             [1., 2.]])
     """
-    return cholesky_ex(A, upper=upper, check_errors=True, name="linalg.cholesky")[0]
+    return _cholesky(A, upper, True, "linalg.cholesky")[0]
 
 
 @composite(name="cholesky", method=True, out=True)
 def legacy_cholesky(input, upper=False):
     """As `linalg.cholesky`."""
-    return cholesky_ex(input, upper=upper, check_errors=True, name="cholesky")[0]
+    return _cholesky(input, upper, True, "cholesky")[0]
 
 
 # ---------------------------------------------------------------------------------------------- singular values
@@ -454,7 +452,7 @@ def _(g, out0, out1, A_dtype):
         vhg = v.mH @ g_v
         d = vhg.diagonal(0, -2, -1)
         _check_phase(vhg, "linalg_eig_backward")
-        inner = vhg - (v.mH @ v) * complex(d.real, d.real * 0).unsqueeze(-2)
+        inner = vhg - (v.mH @ v) * d.real.to(v.dtype).unsqueeze(-2)
         gaps = _with_unit_diagonal((values.unsqueeze(-2) - values.unsqueeze(-1)).conj())
         inner = inner / gaps
         inner = inner - inner.diagonal(0, -2, -1).diag_embed()

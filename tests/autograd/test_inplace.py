@@ -12,7 +12,7 @@ def result():
 
 
 def grad_of(y, x):
-    return rl.autograd.grad(y, x)[0].tolist()
+    return rl.autograd.grad(y, x, retain_graph=True)[0].tolist()
 
 
 # ---------------------------------------------------------------------------------------------- versions
@@ -129,7 +129,7 @@ def test_chains_of_writes_to_nested_views():
     row = y[1]
     row[0] = 10.0
     row[1:].mul_(2)
-    y[:, 2] *= row[1]
+    y[:, 2] *= row[1].clone()
     assert y.tolist() == [[0.0, 1.0, 16.0], [10.0, 8.0, 80.0]]
     assert grad_of(y.sum(), x) == [[1.0, 1.0, 8.0], [0.0, 2 + 2 * (2 + 10), 16.0]]
 
