@@ -36,7 +36,7 @@ from .settings import *
 
 float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
 newaxis = None
-_LAZY_PACKAGES = ("backend", "backends", "compat", "cuda", "nn", "optim", "serialization", "special", "testing", "utils", "vision")
+_LAZY_PACKAGES = ("backend", "backends", "compat", "cuda", "linalg", "nn", "optim", "serialization", "special", "testing", "utils", "vision")
 _LAZY_NAMES = {"save": "serialization", "load": "serialization"}
 _register.install()
 

@@ -37,17 +37,17 @@ def backward(
             )
         grad_tensors = grad_variables
     roots = _roots(_sequence(tensors), grad_tensors)
-    wanted = None
+    wanted, leaves = None, ()
     if inputs is not None:
-        inputs = _sequence(inputs)
-        if not inputs:
+        leaves = _sequence(inputs)
+        if not leaves:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        wanted = _edges(inputs)
+        wanted = _edges(leaves)
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if wanted is None or all(type(e) is Leaf for e in wanted):
         engine.run(roots, keep, create_graph, wanted)
     else:
-        for t, g in zip(inputs, engine.run(roots, keep, create_graph, wanted, accumulate=False), strict=True):
+        for t, g in zip(leaves, engine.run(roots, keep, create_graph, wanted, accumulate=False), strict=True):
             if g is not None:
                 engine.accumulate(t, g, create_graph)
 
@@ -121,10 +121,11 @@ def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, ma
         )
         for i in range(n)
     ]
-    return tuple(None if column[0] is None else OPS["stack"](column) for column in zip(*rows, strict=True))  # type: ignore[operator]
+    return tuple(None if column[0] is None else OPS["stack"](column) for column in zip(*rows, strict=True))
 
 
-def _sequence(value: Any) -> Sequence[Any]:
+def _sequence(value: Any) -> Any:
+    """One tensor or several as a tuple; None stays None."""
     if isinstance(value, Tensor):
         return (value,)
     return value if value is None else tuple(value)

@@ -205,7 +205,7 @@ class _Pass:
     def _deliver_output(self, node: Output, g: Tensor) -> None:
         """Put the gradient of one result into its place among those of the node."""
         parent = node.edges[0]
-        waiting = self.grads.get(parent)
+        waiting: list[Any] | None = self.grads.get(parent)
         if waiting is None:
             waiting = self.grads[parent] = [None] * len(parent.shape)
         index = node.index
@@ -360,12 +360,7 @@ _KEEPS: dict[type, bool] = {}  # by node class: whether there is something to fr
 
 
 def _keeps_tensors(cls: Any) -> bool:
-    return (
-        bool(cls.tensor_slots)
-        or cls.op is None
-        or bool(cls.op.extras)
-        or any(is_result(n) for n in cls.saved_names)
-    )
+    return bool(cls.tensor_slots) or cls.op is None or bool(cls.op.extras) or any(is_result(n) for n in cls.saved_names)
 
 
 def _check_saved(node: Any) -> None:
@@ -418,7 +413,11 @@ def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
 
 
 def _where_from(node: Node, what: str) -> str:
-    return f"is output 0 of {node.name().removesuffix('Backward0')}" if what == "of its result" else f"{node.name()} kept {what}"
+    return (
+        f"is output 0 of {node.name().removesuffix('Backward0')}"
+        if what == "of its result"
+        else f"{node.name()} kept {what}"
+    )
 
 
 # ---------------------------------------------------------------------------------------------- hooks

@@ -226,7 +226,7 @@ def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: 
     if strategy == "forward-mode":
         if create_graph:
             raise NotImplementedError(
-                "torch.autograd.functional.jacobian: `create_graph=True` and `strategy=\"forward-mode\"` are not supported "
+                'torch.autograd.functional.jacobian: `create_graph=True` and `strategy="forward-mode"` are not supported '
                 'together (yet). Please either set `create_graph=False` or `strategy="reverse-mode"`.'
             )
         raise NotImplementedError(

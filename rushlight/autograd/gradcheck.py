@@ -183,7 +183,9 @@ def _check_inputs(inputs: tuple) -> None:
                 "likely fail if all the inputs are not of double precision floating point or complex. ",
                 stacklevel=4,
             )
-        if x._array.size and any(stride == 0 and n > 1 for stride, n in zip(x._array.strides, x._array.shape, strict=True)):
+        if x._array.size and any(
+            stride == 0 and n > 1 for stride, n in zip(x._array.strides, x._array.shape, strict=True)
+        ):
             raise RuntimeError(
                 f"The {i}th input has a dimension with stride 0. gradcheck only supports inputs that are non-overlapping to "
                 "be able to compute the numerical gradients correctly. You should call .contiguous on the input before "
@@ -263,7 +265,9 @@ def _directional(func: Callable, inputs: tuple, x: Tensor, u: np.ndarray, eps: f
     return [a + 1j * b for a, b in zip(along, across, strict=True)]
 
 
-def _central_difference(func: Callable, inputs: tuple, x: Tensor, step: Any, eps: float, where: str) -> list[np.ndarray]:
+def _central_difference(
+    func: Callable, inputs: tuple, x: Tensor, step: Any, eps: float, where: str
+) -> list[np.ndarray]:
     """(func(x + step) - func(x - step)) / 2 eps, with `x` changed in its own memory meanwhile."""
     original = x._array.copy()
     try:

@@ -153,7 +153,7 @@ def is_result(name: str) -> bool:
 class Saved:
     """What the rules of an operator keep: (name, expression) in order, and the backward function's text."""
 
-    def __init__(self, record: Any, variables: dict[str, str]):
+    def __init__(self, record: Any, variables: dict[str, tuple[str, str, str]]):
         self.record = record
         self.arrays = record.signature.arrays
         self.variables = variables  # array name -> (tensor variable, array variable, edge variable)

@@ -9,7 +9,7 @@ import numpy as np
 from .size import broadcast_shapes
 
 
-def explain(name: str, arrays: list[Any], error: Exception) -> Exception:
+def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()) -> Exception:
     """The exception that torch raises where NumPy raised `error` inside the kernel of operator `name`."""
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
     if isinstance(error, (RuntimeError, IndexError, NotImplementedError)) or _was_raised(error):
@@ -22,6 +22,8 @@ def explain(name: str, arrays: list[Any], error: Exception) -> Exception:
     if isinstance(error, MemoryError):
         return RuntimeError(f"[enforce fail] {name}: not enough memory: {error}")
     facts = ", ".join(f"{list(a.shape)} {a.dtype}" for a in arrays if isinstance(a, np.ndarray))
+    if isinstance(error, TypeError) and any(isinstance(m, str) for m in metadata):
+        return TypeError(f"{name}() received an invalid combination of arguments - got {metadata} (inputs: {facts})")
     if isinstance(error, TypeError) and "ufunc" in str(error):
         kinds = ", ".join(str(a.dtype) for a in arrays if isinstance(a, np.ndarray))
         return RuntimeError(f'"{name}" not implemented for {kinds}')

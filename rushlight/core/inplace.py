@@ -88,7 +88,12 @@ def _binary_method(record: Any, careful: Any = None) -> Any:
             kind = type(other)
             if kind is float or kind is int:
                 b = other if d is F32 or d is F64 else None
-            elif isinstance(other, Tensor) and (level == 0 or other._edge is None) and other._array.dtype is d and d.kind == "f":
+            elif (
+                isinstance(other, Tensor)
+                and (level == 0 or other._edge is None)
+                and other._array.dtype is d
+                and d.kind == "f"
+            ):
                 b = other._array
             else:
                 b = None
@@ -116,7 +121,13 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
     level = state.level
     a = self._array
     d = a.dtype
-    if level < 0 or level > 1 or (level and self._edge is not None) or (d is not F32 and d is not F64) or 0 in a.strides:
+    if (
+        level < 0
+        or level > 1
+        or (level and self._edge is not None)
+        or (d is not F32 and d is not F64)
+        or 0 in a.strides
+    ):
         return None
     try:
         if x is not None:
@@ -315,9 +326,7 @@ def _record_write(record: Any, self: Tensor, before: Tensor, others: tuple, arra
         return
     if record.outputs is None and "out" in node.saved_names:
         node.storage = self._storage
-        node.saved = tuple(
-            self._array if n == "out" else v for n, v in zip(node.saved_names, node.saved, strict=True)
-        )
+        node.saved = tuple(self._array if n == "out" else v for n, v in zip(node.saved_names, node.saved, strict=True))
     node.edges = (old, *node.edges[1:])
     s = self._storage
     if any(isinstance(t, Tensor) and t._storage is s for t in node.saved):  # x.mul_(x): a saved input was overwritten
@@ -398,4 +407,15 @@ class CopySlices(Node):
         return (whole, *grads[1:])
 
 
-__all__ = ["CopySlices", "call", "check_writable", "describe", "accept_inplace", "make_inplace", "number_as", "set_history", "write", "alias"]
+__all__ = [
+    "CopySlices",
+    "accept_inplace",
+    "alias",
+    "call",
+    "check_writable",
+    "describe",
+    "make_inplace",
+    "number_as",
+    "set_history",
+    "write",
+]

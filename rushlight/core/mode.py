@@ -174,8 +174,12 @@ class set_grad_enabled(_Context):
 
     def __init__(self, mode: bool):
         super().__init__()
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
         state = thread.state
-        self.mode, self.prev = bool(mode), state.grad
+        self.mode, self.prev = mode, state.grad
         self._before = (state.grad, state.inference)
         state.set(self.mode, state.inference)
 

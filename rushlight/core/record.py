@@ -27,7 +27,7 @@ from . import entry
 from .node import Node
 from .tensor import Tensor
 
-OPS: dict[str, Record] = {}  # every operator by its public name (aliases included)
+OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
 
 

@@ -55,11 +55,24 @@ def shape_from(args: Sequence[Any]) -> tuple[int, ...]:
     """The shape in a call such as `f(2, 3)`, `f((2, 3))` or `f(Size)`; entries may be 0-d integer tensors."""
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = args[0]
+        if not isinstance(args, (tuple, list)):
+            raise TypeError(f"argument 'size' must be tuple of ints, not {type(args).__name__}")
     try:
         return tuple([a if type(a) is int else a.__index__() for a in args])
     except (TypeError, AttributeError):
         bad = next(a for a in args if not hasattr(a, "__index__"))
-        raise TypeError(f"expected a shape of ints, but found element of type {type(bad).__name__}: {bad!r}") from None
+        raise TypeError(
+            f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}: {bad!r}"
+        ) from None
+
+
+def new_shape_from(args: Sequence[Any]) -> tuple[int, ...]:
+    """`shape_from` for a tensor to be made. Raises RuntimeError for a negative size."""
+    shape = shape_from(args)
+    if shape and min(shape) < 0:
+        bad = next(n for n in shape if n < 0)
+        raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(shape)}")
+    return shape
 
 
 def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:

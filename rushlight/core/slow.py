@@ -54,7 +54,7 @@ def execute(record: Any, arrays: list, metadata: tuple) -> Any:
         with np.errstate(all="ignore"):
             return record.invoke(record.kernel, arrays, metadata)
     except Exception as error:
-        better = explain(record.name, arrays, error)
+        better = explain(record.name, arrays, error, metadata)
         if better is error:
             raise
         raise better from None
@@ -91,6 +91,10 @@ def prepare(record: Any, tensors: tuple) -> list:
     """The arrays of the inputs, converted and promoted as the operator declares. Raises TypeError on foreign types."""
     if record.kind == "general" and record.promote is None:
         return [_array_of(record, i, t) for i, t in enumerate(tensors)]
+    if record.signature.variadic:
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
     for i, t in enumerate(tensors):
         if not isinstance(t, _OPERANDS) and not (t is None and _optional(record, i)):
             raise argument_type(record.name, _argument(record, i), i + 1, t)

@@ -41,7 +41,7 @@ class Tensor:
         pass
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:  # pyright: ignore[reportSelfClsParameterName]: torch's name
         """An alias of `data` without history, of class `cls`."""
         t = alias(data, cls)
         if require_grad:
@@ -189,6 +189,11 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say in place whether operations on this leaf are recorded. Returns the tensor."""
         edge = self._edge
+        if not isinstance(requires_grad, (bool, np.bool_)):
+            raise TypeError(
+                "requires_grad_(): argument 'requires_grad' (position 1) must be bool, not "
+                f"{type(requires_grad).__name__}"
+            )
         if requires_grad:
             if edge is None:
                 self._check_can_require_grad()
@@ -314,11 +319,8 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The values as an ndarray that shares the tensor's memory."""
-        if self._edge is not None:
-            if not force:
-                raise RuntimeError(
-                    "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
-                )
+        if self._edge is not None and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         storage_of(self)  # the ndarray is an alias: no gradient buffer may be taken over in place any more
@@ -346,14 +348,19 @@ class Tensor:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self._array.item())
 
+    def _one_value(self) -> Any:
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._one_value())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._one_value())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._one_value())
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "iub" or self._array.size != 1:

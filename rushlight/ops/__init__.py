@@ -1,12 +1,12 @@
 """Every operator, by torch's name. Importing the files registers them; `OPS` maps each name to its function."""
 
-from ..core.record import FUNCTIONAL, OPS
+from ..core.record import OPS
 from . import (
     activation, adaptive_pool, addmm, avg_pool, bessel, bessel_tables, bitwise, comparison, complex_parts, conv,
     copying, counting, create, cumulative, elementary, elements, embedding, extremum, grid, index, interpolate, join,
-    loss, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, reduction, resize, sample,
-    scatter, softmax, special, special_polynomials, special_tables, view,
+    linalg, loss, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, reduction, resize,
+    sample, scatter, softmax, special, special_polynomials, special_tables, view,
 )  # fmt: skip
 
 globals().update(OPS)
-__all__ = [*OPS]
+__all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files register the names

@@ -27,10 +27,11 @@ def _window_sums(x, outs, window, stride):
         if o == 1:
             x = np.add.reduce(x[tap(x.ndim, axis, 0, k, 1)], axis, keepdims=True)
             continue
-        y = x[tap(x.ndim, axis, 0, o, s)].copy() if k == 1 else None
+        first = x[tap(x.ndim, axis, 0, o, s)]
+        y = first.copy() if k == 1 else first
         for r in range(1, k):
             here = x[tap(x.ndim, axis, r, o, s)]
-            y = np.add(x[tap(x.ndim, axis, 0, o, s)], here) if r == 1 else np.add(y, here, y)
+            y = np.add(first, here) if r == 1 else np.add(y, here, y)
         x = y
     return x
 

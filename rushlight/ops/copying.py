@@ -13,7 +13,7 @@ from ..core.inplace import accept_inplace, check_writable, set_history
 from ..core.mode import thread
 from ..core.node import Node
 from ..core.record import composite, primitive
-from ..core.size import shape_from
+from ..core.size import new_shape_from
 from ..core.storage import storage_of, tick, user_line
 from ..core.tensor import Tensor, alias
 
@@ -54,9 +54,8 @@ def _to_copy(input, /, dtype):
     new = dtype.numpy
     if input.dtype.kind == "f" and new.kind in "iu":
         return _float_to_int(input, new)
-    if input.dtype.kind == "c" and new.kind != "c":
-        if new.kind != "b":
-            input = input.real
+    if input.dtype.kind == "c" and new.kind not in "cb":
+        input = input.real
     return input.astype(new)
 
 
@@ -176,6 +175,8 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
 @composite(method=True, function=False)
 def copy_(self, src, non_blocking=False):
     """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    if isinstance(src, (bool, int, float, complex)):
+        return self.fill_(src)
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
     a = src._array
@@ -295,7 +296,7 @@ def resize_(self, *sizes, memory_format=None):
     """Change the shape in place; the elements in memory stay, new ones are undefined."""
     if self._edge is not None:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = shape_from(sizes)
+    shape = new_shape_from(sizes)
     flat = np.ascontiguousarray(self._array).reshape(-1)
     n = math.prod(shape)
     if n > flat.size:

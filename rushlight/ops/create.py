@@ -244,7 +244,10 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
 
 
 def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
-    shape = shape_from(args) if size is None else shape_from((size,))
+    try:
+        shape = shape_from(args) if size is None else shape_from((size,))
+    except TypeError as wrong:
+        raise TypeError(f"{name}(): {wrong}") from None
     for n in shape:
         if n < 0:
             raise RuntimeError(
@@ -282,6 +285,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """A tensor of shape `size` filled with a number."""
     devices.check(device)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    if not isinstance(size, (tuple, list)):
+        raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,), None)
     t = fresh(np.full(shape, value, numpy_type(dtype, dtypes.of_number(value))), requires_grad)
     return t if out is None else write_out("full", (), t, out)

@@ -17,7 +17,9 @@ from .solvers import solve_ex
 
 
 def _diagonal_and_sign(a):
-    """(the diagonal of U, the sign of the row swaps) of A = P L U."""
+    """(the diagonal of U, the sign of the row swaps) of A = P L U; like torch, of the transpose where A is contiguous."""
+    if a.dtype.kind != "c" and a.flags.c_contiguous:
+        a = a.swapaxes(-2, -1)
     lu, pivots, _ = lu_arrays(a)
     swaps = np.add.reduce(pivots != np.arange(1, a.shape[-1] + 1), -1)
     return lu.diagonal(0, -2, -1), (1 - 2 * (swaps % 2)).astype(a.dtype)
@@ -87,8 +89,8 @@ def _(g, A, out0):
             turn = (g_sign.conj() * out0).imag * 1j
             g_log = -turn if g_log is None else g_log - turn
     elif g_log is None:
-        return (A * 0,)
-    return (solve_ex(A.mH, identity_times(g_log, A.shape[-1]))[0],)
+        return A * 0
+    return solve_ex(A.mH, identity_times(g_log, A.shape[-1]))[0]
 
 
 @composite(name="det", method=True)

@@ -12,12 +12,22 @@ from ..core.record import composite, primitive
 from ..core.return_types import named
 from ..core.tensor import Tensor
 from .join import cat
-from .matrices import (
-    LinAlgError, adjoint, check_floating, check_kernel, check_matrix, check_square, complex_type, first_failure, fresh,
-    halve_diagonal, real_type,
-)  # fmt: skip
+from .lu import solve_triangular
 from .matmul import word
-from .solvers import solve, solve_triangular
+from .matrices import (
+    LinAlgError,
+    adjoint,
+    check_floating,
+    check_kernel,
+    check_matrix,
+    check_square,
+    complex_type,
+    first_failure,
+    fresh,
+    halve_diagonal,
+    real_type,
+)
+from .solvers import solve
 
 # ---------------------------------------------------------------------------------------------- QR
 
@@ -62,7 +72,7 @@ def _(g, out0, out1, A_shape, mode):
     if mode == "complete" and m > n:
         raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
     q, r = out0, out1
-    return (_qr_tall(q, r, g_q, g_r) if m >= n else _qr_wide(q, r, g_q, g_r),)
+    return (_qr_tall if m >= n else _qr_wide)(q, r, g_q, g_r)
 
 
 def _qr_tall(q, r, g_q, g_r):
@@ -104,15 +114,20 @@ def _cholesky_batch(a, upper):
         a = adjoint(a)
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.cholesky(a), info
+        low = np.linalg.cholesky(a)
+        if not np.isnan(low.diagonal(0, -2, -1)).any():
+            return low, info
     except np.linalg.LinAlgError:
-        out = np.empty(a.shape, a.dtype)
-        for i in np.ndindex(info.shape):
-            try:
-                out[i] = np.linalg.cholesky(a[i])
-            except np.linalg.LinAlgError:
-                out[i], info[i] = _cholesky_until_failure(a[i])
-        return out, info
+        low = np.empty(a.shape, a.dtype)
+    for i in np.ndindex(info.shape):  # one of them fails: which, and where?
+        try:
+            low[i] = np.linalg.cholesky(a[i])
+            failed = np.isnan(low[i].diagonal()).any()
+        except np.linalg.LinAlgError:
+            failed = True
+        if failed:
+            low[i], info[i] = _cholesky_until_failure(a[i])
+    return low, info
 
 
 def _cholesky_until_failure(a):
@@ -155,7 +170,7 @@ def _(g, out0, upper):
     phi = (phi + phi.tril(-1).mH) * 0.5
     inner = solve_triangular(low, phi, upper=False, left=False)
     inner = solve_triangular(low.mH, inner, upper=True)
-    return ((inner + inner.mH) * 0.5,)
+    return (inner + inner.mH) * 0.5
 
 
 @composite(name="linalg_cholesky_ex", function=False, out=True)
@@ -237,7 +252,7 @@ def _(g, out0, out1, out2, full_matrices, compute_uv):
         u, vh = u.narrow(-1, 0, k), vh.narrow(-2, 0, k)
         g_u = None if g_u is None else g_u.narrow(-1, 0, k)
         g_vh = None if g_vh is None else g_vh.narrow(-2, 0, k)
-    return (_svd_backward(u, s, vh, g_u, g_s, g_vh),)
+    return _svd_backward(u, s, vh, g_u, g_s, g_vh)
 
 
 def _svd_backward(u, s, vh, g_u, g_s, g_vh):
@@ -380,16 +395,15 @@ def _(g, out0, out1, compute_v):
         raise RuntimeError("linalg_eigh_backward: cannot compute the gradient of eigenvalues without their vectors")
     (g_l, g_v), values, v = g, out0, out1
     if g_v is None:
-        return ((v * g_l.unsqueeze(-2).to(v.dtype)) @ v.mH,)
+        return (v * g_l.unsqueeze(-2).to(v.dtype)) @ v.mH
     turn = v.mH @ g_v
     if v.is_complex():
         _check_phase(turn, "linalg_eigh_backward")
     gaps = _with_unit_diagonal(values.unsqueeze(-2) - values.unsqueeze(-1))
-    inner = turn / gaps
-    inner = inner - inner.diagonal(0, -2, -1).diag_embed()
+    inner = _skew(turn) * 0.5 / gaps
     if g_l is not None:
         inner = inner + g_l.to(v.dtype).diag_embed()
-    return (v @ (inner @ v.mH),)
+    return v @ (inner @ v.mH)
 
 
 @composite(name="linalg_eigh", function=False, out=True)
@@ -459,7 +473,7 @@ def _(g, out0, out1, A_dtype):
         if g_l is not None:
             inner = inner + g_l.diag_embed()
     result = solve(v.mH, inner @ v.mH)
-    return (result if A_dtype.is_complex else result.real,)
+    return result if A_dtype.is_complex else result.real
 
 
 @composite(name="linalg_eigvals", function=False, out=True)

@@ -176,6 +176,8 @@ def _index_tensor(i: Tensor) -> Any:
         return wrap(a.astype(bool))
     if not a.ndim and a.dtype.kind != "b":
         return int(a)
+    if a.dtype.kind != "b" and a.dtype.itemsize < 4:
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
     return i
 
 
@@ -347,7 +349,6 @@ def _index_put(*tensors, accumulate):
     out = input.copy()
     where = _where(tuple(indices))
     try:
-        picked = np.broadcast_shapes(*(i.shape for i in indices if i is not None))
         if accumulate:
             add_at_values(out, where, value)
         else:
@@ -355,6 +356,10 @@ def _index_put(*tensors, accumulate):
     except IndexError:
         raise _index_error(input, where) from None
     except ValueError:
+        try:
+            picked = np.broadcast_shapes(*(i.shape for i in indices if i is not None))
+        except ValueError:
+            raise _index_error(input, where) from None
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
             f"{list(picked)}"

@@ -218,11 +218,9 @@ _AREA = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
 def _sizes_and_scales(shape, size, scale_factor):
     """(the spatial size or None, the scale factors or None), each with an entry for each axis."""
     n, sizes = len(shape) - 2, list(shape[2:])
-    if size is not None and scale_factor is not None:
-        raise ValueError("only one of size or scale_factor should be defined")
-    if size is None and scale_factor is None:
-        raise ValueError("either size or scale_factor should be defined")
     if size is not None:
+        if scale_factor is not None:
+            raise ValueError("only one of size or scale_factor should be defined")
         if isinstance(size, (list, tuple)):
             if len(size) != n:
                 raise ValueError(
@@ -237,6 +235,8 @@ def _sizes_and_scales(shape, size, scale_factor):
         if any(isinstance(s, float) for s in size):
             raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, but got {size}")
         return tuple(int(s) for s in size), None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
     if isinstance(scale_factor, (list, tuple)):
         if len(scale_factor) != n:
             raise ValueError(
@@ -314,6 +314,7 @@ def interpolate(
         raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
     aligned = _check_modes(rank, mode, align_corners, antialias)
     if size is None:
+        assert scales is not None  # one of the two is given
         size = tuple(math.floor(n * s) for n, s in zip(shape[2:], scales, strict=True))
         if recompute_scale_factor or mode == "area":
             scales = None

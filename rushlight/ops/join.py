@@ -26,7 +26,8 @@ def _cat_slowly(tensors, dim):
     arrays = [a for a in tensors if a.shape != (0,)] or list(tensors[:1])
     first = arrays[0]
     if not all(a.ndim for a in tensors):
-        raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+        place = next(i for i, a in enumerate(tensors) if not a.ndim)
+        raise RuntimeError(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
     d = wrap_dim(dim, first.ndim)
     for i, a in enumerate(arrays):
         if a.ndim != first.ndim:
@@ -181,10 +182,14 @@ def meshgrid(*tensors, indexing=None):
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) > 1
-    order = (tensors[1], tensors[0], *tensors[2:]) if swap else tensors
+    order = list(tensors)
+    if swap:
+        order[0], order[1] = order[1], order[0]
     shape = tuple(t.numel() for t in order)
     grids = [_expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(order) - i - 1)), shape) for i, t in enumerate(order)]
-    return (grids[1], grids[0], *grids[2:]) if swap else tuple(grids)
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
 
 
 @composite()
@@ -278,7 +283,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
 @primitive(name="flip", public=False)
 def _flip(input, /, dims):
-    return np.flip(input, wrap_dims(dims, input.ndim)).copy()
+    axes = wrap_dims(dims, input.ndim)
+    return np.flip(input, axes).copy() if input.ndim else input.copy()
 
 
 @_flip.vjp
@@ -336,6 +342,8 @@ def roll(input, shifts, dims=None):
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(dims) != len(shifts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input._array.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
     return _roll(input, shifts, tuple(wrap_dim(d, input._array.ndim) for d in dims))
 
 

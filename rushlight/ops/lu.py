@@ -14,8 +14,14 @@ from ..core.tensor import wrap
 from .create import eye
 from .join import cat
 from .matrices import (
-    check_floating, check_kernel, check_matrix, check_same_type, check_square, first_failure,
-)  # fmt: skip
+    check_floating,
+    check_kernel,
+    check_matrix,
+    check_same_type,
+    check_square,
+    first_failure,
+)
+from .resize import pad
 
 # ---------------------------------------------------------------------------------------------- factors of raw arrays
 
@@ -78,6 +84,14 @@ def permutation(pivots, m):
         order[rows, p] = order[:, i]
         order[:, i] = moved
     return order.reshape(*batch, m)
+
+
+def triangle_arrays(lu):
+    """(L, U) of packed factors."""
+    k = min(lu.shape[-2:])
+    low = np.tril(lu[..., :k], -1)
+    low[..., range(k), range(k)] = 1
+    return low, np.triu(lu[..., :k, :])
 
 
 def permutation_matrix(pivots, m, dtype):
@@ -266,7 +280,7 @@ def _(g, out0, out1):
     k = min(m, n)
     g_l, g_u = g[0].narrow(-1, 0, k).tril(-1), g[0].narrow(-2, 0, k).triu()
     p = wrap(permutation_matrix(out1._array, m, out0._array.dtype))
-    return (_lu_backward(p, low, up, g_l, g_u),)
+    return _lu_backward(p, low, up, g_l, g_u)
 
 
 @composite(name="linalg_lu_factor_ex", function=False, out=True)
@@ -299,16 +313,12 @@ def lu(A, /, *, pivot=True):
     Shape: (*, m, n) -> (*, m, m), (*, m, k), (*, k, n); k = min(m, n)
     """
     factors, pivots, _ = _factor(A, pivot, False, "linalg.lu")
-    m, n = A.shape[-2:]
-    k = min(m, n)
-    low = np.tril(factors[..., :k], -1)
-    low[..., range(k), range(k)] = 1
-    return low, np.triu(factors[..., :k, :]), permutation_matrix(pivots, m, A.dtype)
+    return (*triangle_arrays(factors), permutation_matrix(pivots, A.shape[-2], A.dtype))
 
 
 @lu.vjp
 def _(g, out0, out1, out2):
-    return (_lu_backward(out2, out0, out1, *g),)
+    return _lu_backward(out2, out0, out1, *g)
 
 
 _LU_INFO = named("_lu_with_info", "LU", "pivots", "info")
@@ -329,19 +339,32 @@ def legacy_lu(A, pivot=True, get_infos=False, out=None):
 _UNPACKED = named("lu_unpack", "P", "L", "U")
 
 
+@primitive(name="lu_unpack", public=False, outputs=2, returns=lambda low, up, p: _UNPACKED(p, low, up))
+def _unpack(LU, pivots, /, unpack_data, unpack_pivots):
+    nothing = np.empty(0, LU.dtype)
+    p = permutation_matrix(pivots, LU.shape[-2], LU.dtype) if unpack_pivots else nothing
+    return (*triangle_arrays(LU), p) if unpack_data else (nothing, nothing, p)
+
+
+@_unpack.vjp("LU")
+def _(g, LU_shape, unpack_data):
+    m, n = LU_shape[-2:]
+    k = min(m, n)
+    g_l, g_u = (None if x is None or not unpack_data else x for x in g)
+    lower = None if g_l is None else pad(g_l.tril(-1), (0, n - k))
+    upper = None if g_u is None else pad(g_u.triu(), (0, 0, 0, m - k))
+    return lower if upper is None else upper if lower is None else lower + upper
+
+
 @composite(out=True)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of packed factors; what is not asked for is empty."""
-    pivots = LU_pivots._array
-    if unpack_pivots and pivots.dtype != np.int32:
+    if unpack_pivots and LU_pivots._array.dtype != np.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this function "
             "is intended to be used with the output produced by torch.linalg.lu_factor"
         )
-    low, up = triangles(LU_data) if unpack_data else (LU_data.new_empty(0), LU_data.new_empty(0))
-    if not unpack_pivots:
-        return _UNPACKED(LU_data.new_empty(0), low, up)
-    return _UNPACKED(wrap(permutation_matrix(pivots, LU_data.shape[-2], LU_data._array.dtype)), low, up)
+    return _unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
 # ---------------------------------------------------------------------------------------------- systems by factors
@@ -358,27 +381,46 @@ def _check_lu_solve(lu, pivots, b, left):
     if pivots.shape[-1] != lu.shape[-1]:
         raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
     if pivots.shape[:-1] != lu.shape[:-2]:
-        raise RuntimeError(f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead")
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+        )
     check_kernel(lu, "lu_solve_cpu")
 
 
-@composite(name="linalg_lu_solve", function=False, out=True)
-def lu_solve(LU, pivots, B, *, left=True, adjoint=False):
+@primitive(name="linalg_lu_solve", public=False, out=True)
+def lu_solve(LU, pivots, B, /, *, left=True, adjoint=False):
     """X with A X = B (or X A = B, or A^H in place of A) from A's packed factors. Shape: (*, n, n), (*, n), (*, n, k)"""
-    _check_lu_solve(LU._array, pivots._array, B._array, left)
-    if not left:
-        return lu_solve(LU, pivots, B.mH, adjoint=not adjoint).mH
-    p = wrap(permutation_matrix(pivots._array, LU.shape[-1], LU._array.dtype))
+    _check_lu_solve(LU, pivots, B, left)
+    b = B if left else B.swapaxes(-2, -1)  # X A = B is A^T X^T = B^T
+    a = LU.conj() if adjoint else LU
+    x = lu_solve_arrays(a, pivots, b) if left != adjoint else _lu_solve_transposed(a, pivots, b)
+    return np.ascontiguousarray(x if left else x.swapaxes(-2, -1))
+
+
+def _lu_solve_transposed(lu, pivots, b):
+    """x with (P L U)^T x = b."""
+    lu_t = lu.swapaxes(-2, -1)
+    x = substitute(lu_t, substitute(lu_t, b, False), True, True)
+    return permutation_matrix(pivots, lu.shape[-1], lu.dtype) @ x
+
+
+@lu_solve.vjp
+def _(g, LU, pivots, out, left, adjoint, needs):
+    """Through A = P L U: g_A = -g_B X^H and so on, g_L = P^T g_A U^H, g_U = (P L)^H g_A."""
+    g_b = lu_solve(LU, pivots, g, left=left, adjoint=not adjoint)
+    if not needs[0]:
+        return None, None, g_b
     if adjoint:
-        inner = solve_triangular(LU.mH, B, upper=False)
-        return p @ solve_triangular(LU.mH, inner, upper=True, unitriangular=True)
-    inner = solve_triangular(LU, p.mT @ B, upper=False, unitriangular=True)
-    return solve_triangular(LU, inner, upper=True)
+        g_a = -(out @ g_b.mH if left else g_b.mH @ out)
+    else:
+        g_a = -(g_b @ out.mH if left else out.mH @ g_b)
+    low, up = triangles(LU)
+    p = wrap(permutation_matrix(pivots._array, LU.shape[-1], LU._array.dtype))
+    g_a = p.mT @ g_a
+    return (g_a @ up.mH).tril(-1) + (low.mH @ g_a).triu(), None, g_b
 
 
 @composite(name="lu_solve", method=True, out=True)
 def legacy_lu_solve(input, LU_data, LU_pivots):
     """As `linalg.lu_solve`, with the right-hand side first."""
     return lu_solve(LU_data, LU_pivots, input)
-
-

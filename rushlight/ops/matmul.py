@@ -251,12 +251,12 @@ def outer(input, vec2, /):
 
 @outer.vjp("input")
 def _(g, vec2):
-    return mv(g, conjugate(vec2))
+    return mv(g, conjugate(vec2).to(g.dtype))
 
 
 @outer.vjp("vec2")
 def _(g, input):
-    return vector_matrix(conjugate(input), g)
+    return vector_matrix(conjugate(input).to(g.dtype), g)
 
 
 # ---------------------------------------------------------------------------------------------- batches

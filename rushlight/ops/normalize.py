@@ -7,6 +7,7 @@ backward is itself recorded, these are computed anew from the input, so that sec
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -162,7 +163,9 @@ def _channel_axes(ndim: int) -> tuple[int, ...]:
 
 
 @primitive(public=False, name="native_batch_norm", outputs=1, node="NativeBatchNormBackward0")
-def _batch_norm(input, weight=None, bias=None, running_mean=None, running_var=None, /, training=True, eps=1e-5):
+def _batch_norm(
+    input, weight=None, bias=None, running_mean: Any = None, running_var: Any = None, /, training=True, eps=1e-5
+):
     """The result, and mean, 1 / sqrt(var + eps) and the biased variance of the batch (kept dimensions)."""
     if input.ndim < 2:
         if input.size:

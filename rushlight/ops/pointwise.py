@@ -284,11 +284,11 @@ def _fmod(x, y):
 
 
 remainder = binary(
-    "remainder", _remainder, lambda g: g, lambda g, x, y: -g * x.div(y, rounding_mode="floor"),
+    "remainder", _remainder, lambda g: g, lambda g, x, y: -g * _div_floor(x, y),
     "What division rounded down leaves over: it has the sign of `other`.", operator="mod", node="RemainderBackward1",
 )  # fmt: skip
 fmod = binary(
-    "fmod", _fmod, lambda g: g, lambda g, x, y: -g * x.div(y, rounding_mode="trunc"),
+    "fmod", _fmod, lambda g: g, lambda g, x, y: -g * _div_trunc(x, y),
     "What division rounded to zero leaves over: it has the sign of `input`.", node="FmodBackward1",
 )  # fmt: skip
 

@@ -104,12 +104,10 @@ def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
 
 def _maxima(x, outs, window, stride, dilation, place):
     """(maxima, the place of each in its window); `place` holds the places to start from. x is padded."""
-    y = None
-    for k, at in enumerate(places(*map(range, window))):
+    first, *others = places(*map(range, window))
+    y = x[_window_slices(first, outs, stride, dilation)].copy()
+    for k, at in enumerate(others, 1):
         here = x[_window_slices(at, outs, stride, dilation)].copy()
-        if y is None:
-            y = here
-            continue
         better = np.greater(here, y).view(np.uint8)
         if k < 256:
             better *= np.uint8(k)

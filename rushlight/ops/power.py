@@ -64,6 +64,7 @@ def _pow_scalar(input, /, exponent):
     if (d is not F32 and d is not F64) or type(exponent) is complex:
         input = _cast_for(input, exponent)
         if input.dtype.kind in "iub":
+            assert not isinstance(exponent, complex)  # it would have made the input complex
             if exponent < 0:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
             return _integer_power(input, int(exponent))
@@ -105,7 +106,9 @@ def _pow_base(exponent, /, base):
 def _(g, exponent, out, base):
     if base == 0:
         return (g * out * float("-inf")).masked_fill(exponent >= 0, 0)
-    return g * conjugate(out * wrap(np.log(number_as(base, out.dtype))))
+    with np.errstate(all="ignore"):  # a negative base gives NaN
+        slope = wrap(np.log(number_as(base, out.dtype)))
+    return g * conjugate(out * slope)
 
 
 def pow(input, exponent, *, out=None):
@@ -138,6 +141,8 @@ def _reflected_power(self, base):
 
 def pow_(self, exponent):
     """self **= exponent, in place."""
+    if not are_operands((exponent,)):
+        raise TypeError(f"pow_() received an invalid combination of arguments - got ({type(exponent).__name__})")
     if isinstance(exponent, Tensor):
         return write(_pow_tensor.record, self, (exponent,), ())
     if self._array.dtype.kind in "iub" and isinstance(exponent, float):

@@ -42,7 +42,7 @@ def axes_of(dim, ndim):
 def axis_tuple(dim, ndim) -> tuple[int, ...]:
     """`dim` as a tuple of axes."""
     axes = axes_of(dim, ndim)
-    return tuple(range(ndim)) if axes is None else (axes,) if type(axes) is int else axes
+    return tuple(range(ndim)) if axes is None else (axes,) if isinstance(axes, int) else axes
 
 
 def count_of(shape, dim) -> int:

@@ -10,7 +10,7 @@ from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core import random as streams
 from ..core.record import composite, primitive
-from ..core.size import shape_from
+from ..core.size import new_shape_from
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .copying import history_node, write_values
@@ -23,7 +23,7 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
     def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False, names=None):  # fmt: skip
         devices.check(device)
-        shape = shape_from(args) if size is None else shape_from((size,))
+        shape = new_shape_from(args) if size is None else new_shape_from((size,))
         kind = numpy_type(dtype, dtypes.get_default_dtype() if out is None else out.dtype)
         t = fresh(draw(generator, shape, kind), requires_grad)
         return t if out is None else write_out(name, (), t, out)
@@ -68,7 +68,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
     elif high is None:
         low, high = 0, low
     t = fresh(
-        streams.randint(generator, shape_from((size,)), numpy_type(dtype, dtypes.int64), int(low), int(high)),
+        streams.randint(generator, new_shape_from((size,)), numpy_type(dtype, dtypes.int64), int(low), int(high)),
         requires_grad,
     )
     return t if out is None else write_out("randint", (), t, out)
@@ -185,7 +185,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     devices.check(device)
     if size is not None:
         kind = numpy_type(dtype, dtypes.get_default_dtype())
-        t = fresh(streams.normal(generator, shape_from((size,)), kind, float(mean), float(std)), requires_grad)
+        t = fresh(streams.normal(generator, new_shape_from((size,)), kind, float(mean), float(std)), requires_grad)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):
         t = _normal_both(mean, std, generator)
     elif isinstance(mean, Tensor):

@@ -400,7 +400,7 @@ def _put(input, index, source, /, accumulate):
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {_word(input)} and source.dtype = {_word(source)}"
         )
     if source.size != index.size:
-        raise RuntimeError(
+        raise IndexError(
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, index.numel() = {index.size}"
         )
     n = input.size

@@ -6,11 +6,18 @@ import numpy as np
 
 from ..core.record import composite, primitive
 from ..core.return_types import named
-from .lu import check_system, lu_arrays, lu_solve_arrays, solve_triangular
-from .matrices import (
-    LinAlgError, check_floating, check_kernel, check_same_type, check_square, first_failure, fresh,
-)  # fmt: skip
+from .lu import check_system, lu_arrays, lu_solve_arrays, substitute
 from .matmul import word
+from .matrices import (
+    LinAlgError,
+    adjoint,
+    check_floating,
+    check_kernel,
+    check_same_type,
+    check_square,
+    first_failure,
+    fresh,
+)
 
 # ---------------------------------------------------------------------------------------------- solve
 
@@ -112,7 +119,7 @@ def _invert(A, /, check_errors, name):
 
 @_invert.vjp
 def _(g, out0):
-    return (-(out0.mH @ (g[0] @ out0.mH)),)
+    return -(out0.mH @ (g[0] @ out0.mH))
 
 
 @composite(name="linalg_inv_ex", function=False, out=True)
@@ -141,17 +148,11 @@ def inverse(input):
 # ---------------------------------------------------------------------------------------------- by Cholesky factors
 
 
-@composite(method=True, out=True)
-def cholesky_solve(input, L, upper=False):
-    """X with A X = input, where A = L L^H, or U^H U with `upper`. Shape: (*, n, k), (*, n, n) -> (*, n, k)"""
-    b, a = input._array, L._array
+def _check_cholesky_solve(b, a):
     for x, name in ((b, "b"), (a, "u")):
         if x.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
-    if a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(
-            f"A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
-        )
+    check_square(a, "")
     if a.shape[-1] != b.shape[-2]:
         raise RuntimeError(
             f"Incompatible matrix sizes for cholesky_solve: each A matrix is {a.shape[-1]} by {a.shape[-1]} but each b "
@@ -162,21 +163,39 @@ def cholesky_solve(input, L, upper=False):
             f"Expected b and A to have the same dtype, but found b of type {word(b)} and A of type {word(a)} instead."
         )
     check_kernel(a, "cholesky_solve_cpu")
-    if upper:
-        return solve_triangular(L, solve_triangular(L.mH, input, upper=False), upper=True)
-    return solve_triangular(L.mH, solve_triangular(L, input, upper=False), upper=True)
 
 
-@composite(method=True, out=True)
-def cholesky_inverse(input, upper=False):
+@primitive(method=True, out=True)
+def cholesky_solve(input, L, /, upper=False):
+    """X with A X = input, where A = L L^H, or U^H U with `upper`. Shape: (*, n, k), (*, n, n) -> (*, n, k)"""
+    _check_cholesky_solve(input, L)
+    low = adjoint(L) if upper else L
+    return np.ascontiguousarray(substitute(adjoint(low), substitute(low, input, False), True))
+
+
+@cholesky_solve.vjp
+def _(g, L, out, upper, needs):
+    """Through A: g_A = -A^-1 g X^H, made symmetric, and g_L = g_A L; torch fills the triangle that is not read too."""
+    g_b = cholesky_solve(g, L, upper)
+    common = g_b @ out.mH
+    common = common + common.mH
+    return g_b, -(L @ common if upper else common @ L) if needs[1] else None
+
+
+@primitive(method=True, out=True)
+def cholesky_inverse(input, /, upper=False):
     """The inverse of A, where A = L L^H, or U^H U with `upper`. Shape: (*, n, n)"""
-    a = input._array
-    check_square(a, "cholesky_inverse")
-    check_kernel(a, "cholesky_inverse_out_cpu")
-    zero = a.diagonal(0, -2, -1) == 0
+    check_square(input, "cholesky_inverse")
+    check_kernel(input, "cholesky_inverse_out_cpu")
+    zero = input.diagonal(0, -2, -1) == 0
     if zero.any():
         raise singular("cholesky_inverse", np.where(zero.any(-1), zero.argmax(-1) + 1, 0))
-    from .create import eye
+    one = np.eye(input.shape[-1], dtype=input.dtype)
+    half = substitute(adjoint(input) if upper else input, one, False)
+    return np.ascontiguousarray(adjoint(half) @ half)
 
-    half = solve_triangular(input, eye(a.shape[-1], dtype=input.dtype), upper=upper)
-    return half @ half.mH if upper else half.mH @ half
+
+@cholesky_inverse.vjp
+def _(g, input, out, upper):
+    common = out @ (g + g.mH) @ out
+    return -(input @ common if upper else common @ input)

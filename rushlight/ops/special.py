@@ -8,6 +8,7 @@ in float64 and rounded. The tables are in `special_tables.py`.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -517,7 +518,7 @@ def _over(bessel, x):
     return where(zero, 0.5, bessel / x.masked_fill(zero, 1))
 
 
-_PLAIN = {"method": False, "inplace": False}
+_PLAIN: dict[str, Any] = {"method": False, "inplace": False}
 i0 = unary("i0", i0_of, lambda g, x: g * _i1(x), "The modified Bessel function of order 0.")
 _i0e = unary(
     "special_i0e",
@@ -547,12 +548,27 @@ def _times_log(log):
     return widened(kernel)
 
 
+def _filled(value, like):
+    """A number for the second operand, as a tensor."""
+    return value if isinstance(value, Tensor) else like.new_tensor(value)
+
+
+def _xlogy_slope(g, x, y):
+    y = _filled(y, g)
+    return (g * y.log()).masked_fill((x == 0) & (y <= 0), 0)
+
+
+def _xlog1py_slope(g, x, y):
+    y = _filled(y, g)
+    return (g * y.log1p()).masked_fill((x == 0) & (y <= -1), 0)
+
+
 xlogy = binary(
-    "xlogy", _times_log(np.log), lambda g, x, y: (g * y.log()).masked_fill((x == 0) & (y <= 0), 0), lambda g, x, y: g * x / y,
+    "xlogy", _times_log(np.log), _xlogy_slope, lambda g, x, y: g * x / y,
     "input * log(other), and 0 where input is 0.", promote="float", aliases=(),
 )  # fmt: skip
 _xlog1py = binary(
-    "special_xlog1py", _times_log(np.log1p), lambda g, x, y: (g * y.log1p()).masked_fill((x == 0) & (y <= -1), 0),
+    "special_xlog1py", _times_log(np.log1p), _xlog1py_slope,
     lambda g, x, y: g * x / (y + 1), "input * log1p(other), and 0 where input is 0.", promote="float", method=False, inplace=False,
 )  # fmt: skip
 

@@ -136,6 +136,8 @@ def ravel(input):
 def unflatten(input, dim, sizes):
     """Dimension `dim` split into `sizes` (one may be -1)."""
     shape = input._array.shape
+    if not shape:
+        raise RuntimeError("unflatten: the input has no dimensions")
     d = wrap_dim(dim, len(shape))
     if not len(sizes):
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -156,12 +158,14 @@ def unflatten(input, dim, sizes):
 def transpose(input, /, dim0, dim1):
     """The tensor with dimensions `dim0` and `dim1` exchanged."""
     if not input.ndim:
-        wrap_dim(dim0, 0), wrap_dim(dim1, 0)
+        wrap_dim(dim0, 0)
+        wrap_dim(dim1, 0)
         return input.view()
     try:
         return input.swapaxes(dim0, dim1)
     except ValueError:
-        wrap_dim(dim0, input.ndim), wrap_dim(dim1, input.ndim)
+        wrap_dim(dim0, input.ndim)
+        wrap_dim(dim1, input.ndim)
         raise
 
 
@@ -212,6 +216,8 @@ def permute(input, dims):
 @composite(name="permute", method=True, function=False)
 def _permute_method(self, *args, dims=None):
     """The tensor with its dimensions in the order `dims`."""
+    if not args and dims is None:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
     return _permute(self, shape_from(args) if dims is None else tuple(dims))
 
 

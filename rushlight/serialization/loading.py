@@ -52,7 +52,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         return _load_safetensors(f, map_location)
     if mmap and not is_path:
         raise ValueError("f must be a file path in order to use the mmap argument")
-    file = open(f, "rb") if is_path else _seekable(f)
+    file = open(f, "rb") if is_path else _seekable(f)  # noqa: SIM115 (the caller's own file stays open)
     try:
         return _load(file, location_restorer(map_location), make_unpickler, weights_only, bool(mmap))
     except pickle.UnpicklingError as error:
@@ -132,7 +132,7 @@ def get_unsafe_globals_in_checkpoint(f):
     The pickle is read, not run. Raises ValueError for a file of another kind.
     """
     is_path = isinstance(f, (str, bytes, os.PathLike))
-    file = open(f, "rb") if is_path else f
+    file = open(f, "rb") if is_path else f  # noqa: SIM115 (the caller's own file stays open)
     try:
         if not is_zip(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")

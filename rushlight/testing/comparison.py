@@ -87,9 +87,7 @@ def assert_close(
     >>> assert_close(ones(2), ones(2) + 1e-7)
     """
     __tracebackhide__ = True
-    options = _Options(
-        rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride
-    )
+    options = _Options(rtol, atol, equal_nan, allow_subclasses, check_device, check_dtype, check_layout, check_stride)
     try:
         pairs = list(_pairs(actual, expected, (), options))
     except _Mismatch as mismatch:
@@ -277,7 +275,9 @@ def _text(subject: str, header: str, absolute: tuple, relative: tuple) -> str:
     lines = [f"{subject} are not {'equal' if equality else 'close'}!\n", header]
     for name, (value, index, limit) in (("absolute", absolute), ("relative", relative)):
         line = (
-            f"{name.title()} difference: {value}" if index is None else f"Greatest {name} difference: {value} at index {index}"
+            f"{name.title()} difference: {value}"
+            if index is None
+            else f"Greatest {name} difference: {value} at index {index}"
         )
         lines.append(line if equality else f"{line} (up to {limit} allowed)")
     return "\n".join(lines)

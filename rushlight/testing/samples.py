@@ -1,109 +1,25 @@
 """Sample inputs of every operator, by table: what the operator suite calls.
 
-A sample is `S(*args, **kwargs)` whose tensors are descriptions: `F(2, 3)` a floating tensor of that shape whose elements
-are all different and lie away from the places where operators have kinks; `Fixed(data)` the given integers or bools (or
-floats that take no gradient). `SAMPLES` maps a public name (or "Tensor.name" for methods that are no functions) to its
-samples; `WITHOUT_GRADIENT` names the operators that need none because nothing can be differentiated.
+`SAMPLES` maps a public name (or "Tensor.name" for methods that are no functions) to its samples (`descriptions.py` says
+what a sample is); `WITHOUT_GRADIENT` names the operators that need none because nothing can be differentiated.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
 
 from .. import ops
 from ..core import dtype as dtypes
 from ..core.record import OPS
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
+from . import samples_layers
+from .descriptions import F, Fixed, S, Sample
+from .shapes import BATCH, COLUMN, HALF, I01, MASK, ONE, POSITIVE, ROW, SQUARE, V3, V4, X, Y, Z
 
-__all__ = ["SAMPLES", "WITHOUT_GRADIENT", "F", "Fixed", "S", "Sample", "covered", "function_of", "samples_of"]
+__all__ = ["SAMPLES", "WITHOUT_GRADIENT", "covered", "function_of", "samples_of"]
 
-
-class F:
-    """A floating tensor of a shape with distinct elements within (low, high)."""
-
-    def __init__(self, *shape: int, low: float = -2.0, high: float = 2.0, complex: bool = False):
-        self.shape, self.low, self.high, self.complex = shape, low, high, complex
-
-    def array(self, rng: np.random.Generator, k: int) -> np.ndarray:
-        """The elements of the `k`-th tensor of a call: no two tensors of a call have an element in common."""
-        n = math.prod(self.shape)
-        steps = (rng.permutation(n) + (0.371 + 0.618034 * k) % 1) / max(n, 1)
-        a = (self.low + (self.high - self.low) * steps).reshape(self.shape)
-        return a + 1j * a[..., ::-1] * 0.7 if self.complex else a
-
-
-class Fixed:
-    """A tensor of given values that takes no gradient."""
-
-    def __init__(self, data: Any, dtype: Any = None):
-        self.data, self.dtype = data, dtype
-
-
-class Sample:
-    """One call: its arguments, with descriptions for tensors."""
-
-    def __init__(self, args: tuple, kwargs: dict):
-        self.args, self.kwargs = args, kwargs
-
-    def make(self, dtype: Any = dtypes.float64, grad: bool = False, spread: bool = False) -> tuple[list, dict]:
-        """Fresh arguments. grad: the floating tensors require grad. spread: no tensor is contiguous."""
-        rng, count = np.random.default_rng(20), itertools.count()
-
-        def build(x: Any) -> Any:
-            if isinstance(x, F):
-                a = x.array(rng, next(count))
-                kind = dtype.numpy if not x.complex else np.result_type(np.complex64, dtype.numpy)
-                t = wrap(_spread(a.astype(kind)) if spread else a.astype(kind))
-                return t.requires_grad_() if grad else t
-            if isinstance(x, Fixed):
-                t = ops.tensor(x.data, dtype=x.dtype)
-                if t.is_floating_point():
-                    t = t.to(dtype)  # type: ignore[attr-defined]
-                return wrap(_spread(t._array)) if spread else t
-            if isinstance(x, (tuple, list)):
-                return type(x)(build(y) for y in x)
-            return x
-
-        return [build(x) for x in self.args], {k: build(v) for k, v in self.kwargs.items()}
-
-    def __repr__(self) -> str:
-        def show(x: Any) -> str:
-            if isinstance(x, (tuple, list)):
-                return f"[{', '.join(map(show, x))}]"
-            return str(x.shape) if isinstance(x, F) else "fixed" if isinstance(x, Fixed) else repr(x)
-
-        return ", ".join([*map(show, self.args), *(f"{k}={show(v)}" for k, v in self.kwargs.items())])
-
-
-def _spread(a: np.ndarray) -> np.ndarray:
-    """The same values on every second element of a wider array."""
-    if not a.ndim:
-        return a
-    wide = np.zeros((*a.shape[:-1], 2 * a.shape[-1]), a.dtype)
-    wide[..., ::2] = a
-    return wide[..., ::2]
-
-
-def S(*args: Any, **kwargs: Any) -> Sample:
-    return Sample(args, kwargs)
-
-
-X, Y, Z = F(2, 3), F(2, 3), F(2, 3)
-ROW, COLUMN, ONE, V3, V4 = F(3), F(2, 1), F(), F(3), F(4)
-POSITIVE = F(2, 3, low=0.2, high=2.0)
-UNIT = F(2, 3, low=-0.9, high=0.9)
-HALF = F(2, 3, low=0.05, high=0.95)
-IMAGE, MAP3, LINE = F(2, 2, 4, 4), F(1, 2, 3, 4, 3), F(2, 2, 6)
-SQUARE, BATCH = F(3, 3), F(2, 3, 3)
-I01 = Fixed([0, 1])
-MASK = Fixed([[True, False, True], [False, True, False]])
-
-SAMPLES: dict[str, list[Sample]] = {}
+SAMPLES: dict[str, list[Sample]] = dict(samples_layers.SAMPLES)
 
 
 def _table(rows: dict[str, list[Sample]]) -> None:
@@ -121,17 +37,65 @@ _UNARY_DOMAINS: dict[str, tuple[float, float]] = {
     "reciprocal": (0.3, 2.0),
     "tan": (-1.2, 1.2),
 }
-for _name in (
-    "abs acos acosh angle asin asinh atan atanh ceil cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 floor frac i0 "
-    "lgamma log log10 log1p log2 neg rad2deg reciprocal rsqrt sgn sigmoid sign sin sinc sinh special_entr special_erfcx "
-    "special_i0e special_i1 special_i1e special_log_ndtr special_ndtr special_ndtri sqrt square tan tanh trunc relu"
-).split():
+for _name in [
+    "abs",
+    "acos",
+    "acosh",
+    "angle",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "ceil",
+    "cos",
+    "cosh",
+    "deg2rad",
+    "digamma",
+    "erf",
+    "erfc",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expm1",
+    "floor",
+    "frac",
+    "i0",
+    "lgamma",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "neg",
+    "rad2deg",
+    "reciprocal",
+    "rsqrt",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinc",
+    "sinh",
+    "special_entr",
+    "special_erfcx",
+    "special_i0e",
+    "special_i1",
+    "special_i1e",
+    "special_log_ndtr",
+    "special_ndtr",
+    "special_ndtri",
+    "sqrt",
+    "square",
+    "tan",
+    "tanh",
+    "trunc",
+    "relu",
+]:
     _low, _high = _UNARY_DOMAINS.get(_name, (-2.0, 2.0))
     SAMPLES[_name] = [S(F(2, 3, low=_low, high=_high)), S(F(low=_low, high=_high)), S(F(0, 3))]
 
-for _name in "atan2 copysign fmax fmin hypot logaddexp logaddexp2 maximum minimum mul".split():
+for _name in ["atan2", "copysign", "fmax", "fmin", "hypot", "logaddexp", "logaddexp2", "maximum", "minimum", "mul"]:
     SAMPLES[_name] = [S(X, Y), S(X, ROW), S(COLUMN, ROW), S(ONE, X), S(F(0, 3), ROW)]
-for _name in "fmod remainder".split():
+for _name in ["fmod", "remainder"]:
     SAMPLES[_name] = [S(F(2, 3, low=-5.0, high=5.0), F(3, low=1.3, high=2.9)), S(X, 0.7), S(F(0), F(0))]
 _table(
     {
@@ -141,7 +105,12 @@ _table(
         "add": [S(X, Y), S(X, ROW, alpha=2.5), S(X, 2.0), S(ONE, X)],
         "sub": [S(X, Y), S(COLUMN, ROW, alpha=0.5), S(X, 2.0)],
         "rsub": [S(X, Y), S(X, 2.0, alpha=3)],
-        "div": [S(X, POSITIVE), S(X, 2.0), S(X, POSITIVE, rounding_mode="floor"), S(X, POSITIVE, rounding_mode="trunc")],
+        "div": [
+            S(X, POSITIVE),
+            S(X, 2.0),
+            S(X, POSITIVE, rounding_mode="floor"),
+            S(X, POSITIVE, rounding_mode="trunc"),
+        ],
         "true_divide": [S(X, POSITIVE)],
         "pow": [S(POSITIVE, Y), S(X, 3), S(X, 2), S(POSITIVE, 0.5), S(2.0, X), S(POSITIVE, -1), S(X, 0)],
         "float_power": [S(POSITIVE, Y), S(X, 2)],
@@ -149,7 +118,12 @@ _table(
         "lerp": [S(X, Y, 0.3), S(X, Y, HALF), S(X, ROW, ONE)],
         "addcmul": [S(X, Y, Z), S(X, ROW, COLUMN, value=0.5)],
         "addcdiv": [S(X, Y, POSITIVE), S(X, ROW, POSITIVE, value=0.5)],
-        "clamp": [S(X, -0.5, 0.8), S(X, min=0.1), S(X, None, 0.3), S(X, F(2, 3, low=-1.0, high=-0.4), F(2, 3, low=0.4, high=1.0))],
+        "clamp": [
+            S(X, -0.5, 0.8),
+            S(X, min=0.1),
+            S(X, None, 0.3),
+            S(X, F(2, 3, low=-1.0, high=-0.4), F(2, 3, low=0.4, high=1.0)),
+        ],
         "clamp_min": [S(X, 0.1), S(X, Y)],
         "clamp_max": [S(X, 0.1), S(X, Y)],
         "where": [S(MASK, X, Y), S(MASK, X, 2.0), S(MASK, ROW, ONE)],
@@ -165,6 +139,8 @@ _table(
         "real": [S(F(2, 3, complex=True))],
         "imag": [S(F(2, 3, complex=True))],
         "complex": [S(X, Y)],
+        "view_as_real": [S(F(3, complex=True))],
+        "view_as_complex": [S(F(3, 2))],
         "fill": [S(X, 2.0), S(X, ONE)],
         "clone": [S(X), S(F(0, 3))],
         "nextafter": [S(X, Y)],
@@ -175,17 +151,17 @@ _table(
 
 # ---------------------------------------------------------------------------------------------- reductions and order
 
-for _name in "sum mean nansum nanmean".split():
+for _name in ["sum", "mean", "nansum", "nanmean"]:
     SAMPLES[_name] = [S(X), S(X, 1), S(X, (0, 1), keepdim=True), S(ONE), S(BATCH, (0, 2))]
-for _name in "prod max min median nanmedian".split():
+for _name in ["prod", "max", "min", "median", "nanmedian"]:
     SAMPLES[_name] = [S(X), S(X, 1), S(X, 0, keepdim=True), S(ONE), S(BATCH, -2)]
-for _name in "std var std_mean var_mean".split():
+for _name in ["std", "var", "std_mean", "var_mean"]:
     SAMPLES[_name] = [S(X), S(X, 1), S(X, dim=1, keepdim=True, correction=0), S(X, 0, False), S(BATCH, (0, 2))]
-for _name in "amax amin".split():
+for _name in ["amax", "amin"]:
     SAMPLES[_name] = [S(X, 1), S(X), S(BATCH, (0, 2), keepdim=True)]
-for _name in "cumsum cumprod cummax cummin logcumsumexp".split():
+for _name in ["cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"]:
     SAMPLES[_name] = [S(X, 1), S(BATCH, 0), S(ONE, 0)]
-for _name in "quantile nanquantile".split():
+for _name in ["quantile", "nanquantile"]:
     SAMPLES[_name] = [S(X, 0.4), S(X, Fixed([0.2, 0.7], dtypes.float64), dim=1), S(X, 0.3, dim=0, keepdim=True)]
 _table(
     {
@@ -277,7 +253,7 @@ _table(
 
 # ---------------------------------------------------------------------------------------------- joins and moves
 
-for _name in "cat stack hstack vstack dstack column_stack".split():
+for _name in ["cat", "stack", "hstack", "vstack", "dstack", "column_stack"]:
     SAMPLES[_name] = [S([X, Y]), S([X])]
 SAMPLES["cat"] += [S([X, F(2, 1)], 1), S([F(0), X])]
 SAMPLES["stack"] += [S([X, Y], 1), S([ONE, ONE])]
@@ -301,7 +277,12 @@ _table(
         "triu": [S(X), S(BATCH, -1)],
         "kron": [S(X, F(2, 2))],
         "constant_pad_nd": [S(X, (1, 2)), S(X, (1, 0, 0, 1), 0.5)],
-        "pad": [S(X, (1, 2)), S(F(1, 2, 4), (1, 2), "reflect"), S(F(1, 2, 4), (1, 2), "replicate"), S(F(1, 2, 4), (1, 2), "circular")],
+        "pad": [
+            S(X, (1, 2)),
+            S(F(1, 2, 4), (1, 2), "reflect"),
+            S(F(1, 2, 4), (1, 2), "replicate"),
+            S(F(1, 2, 4), (1, 2), "circular"),
+        ],
     }
 )
 
@@ -376,170 +357,148 @@ _table(
     }
 )  # fmt: skip
 
-# ---------------------------------------------------------------------------------------------- activations
-
-for _name in "gelu hardsigmoid hardswish mish relu6 selu silu softsign tanhshrink logsigmoid hardtanh celu elu softshrink hardshrink".split():
-    SAMPLES[_name] = [S(X), S(ONE), S(F(0, 3))]
-for _name in "softmax log_softmax softmin".split():
-    SAMPLES[_name] = [S(X, 1), S(BATCH, 0), S(ONE, 0)]
-_table(
-    {
-        "glu": [S(F(2, 4)), S(F(2, 3), 0)],
-        "leaky_relu": [S(X), S(X, 0.2)],
-        "prelu": [S(X, F(1)), S(X, ROW)],
-        "rrelu": [S(X)],
-        "softplus": [S(X), S(X, 2.0, 1.0)],
-        "threshold": [S(X, 0.3, -0.2)],
-        "dropout": [S(X, 0.5, False)],
-        "alpha_dropout": [S(X, 0.5, False)],
-        "feature_dropout": [S(IMAGE, 0.5, False)],
-        "feature_alpha_dropout": [S(IMAGE, 0.5, False)],
-    }
-)
-SAMPLES["gelu"] = [*SAMPLES["gelu"], S(X, approximate="tanh")]
-
-# ---------------------------------------------------------------------------------------------- layers
-
-_WEIGHT = F(2, 2, 3, 3)
-_table(
-    {
-        "conv1d": [S(LINE, F(3, 2, 3), F(3)), S(LINE, F(2, 1, 2), None, 2, 1, 1, 2)],
-        "conv2d": [S(IMAGE, _WEIGHT), S(IMAGE, _WEIGHT, F(2), 2, 1), S(IMAGE, F(2, 1, 2, 2), None, 1, 0, 2, 2)],
-        "conv3d": [S(MAP3, F(2, 2, 2, 2, 2), F(2))],
-        "conv_tbc": [S(F(5, 2, 2), F(3, 2, 2), F(2), 1)],
-        "conv_transpose1d": [S(LINE, F(2, 3, 3), F(3), 2, 1, 1)],
-        "conv_transpose2d": [S(IMAGE, _WEIGHT, F(2)), S(IMAGE, F(2, 1, 2, 2), None, 2, 0, 0, 2)],
-        "conv_transpose3d": [S(MAP3, F(2, 1, 2, 2, 2))],
-        "avg_pool1d": [S(LINE, 2), S(LINE, 3, 2, 1)],
-        "avg_pool2d": [S(IMAGE, 2), S(IMAGE, 3, 2, 1, count_include_pad=False)],
-        "avg_pool3d": [S(MAP3, 2)],
-        "max_pool1d": [S(LINE, 2), S(LINE, 3, 2, 1)],
-        "max_pool1d_with_indices": [S(LINE, 2)],
-        "max_pool2d": [S(IMAGE, 2), S(IMAGE, 3, 2, 1), S(IMAGE, 2, 1, 0, 2), S(IMAGE, 2, return_indices=True)],
-        "max_pool3d": [S(MAP3, 2)],
-        "max_unpool1d": [S(F(1, 1, 2), Fixed([[[0, 3]]]), 2)],
-        "max_unpool2d": [S(F(1, 1, 2, 2), Fixed([[[[0, 3], [8, 10]]]]), 2)],
-        "max_unpool3d": [S(F(1, 1, 1, 1, 2), Fixed([[[[[0, 3]]]]]), 2)],
-        "adaptive_avg_pool1d": [S(LINE, 2), S(LINE, 4)],
-        "adaptive_avg_pool2d": [S(IMAGE, 2), S(IMAGE, (3, 1))],
-        "adaptive_avg_pool3d": [S(MAP3, 2)],
-        "adaptive_max_pool1d": [S(LINE, 2)],
-        "adaptive_max_pool2d": [S(IMAGE, (3, 2))],
-        "adaptive_max_pool3d": [S(MAP3, 2)],
-        "fractional_max_pool2d": [S(F(1, 2, 5, 5), 2, output_size=2, _random_samples=Fixed([[[0.3, 0.6], [0.1, 0.8]]], dtypes.float64))],
-        "fractional_max_pool3d": [S(F(1, 1, 4, 4, 4), 2, output_size=2, _random_samples=Fixed([[[0.3, 0.6, 0.2]]], dtypes.float64))],
-        "lp_pool1d": [S(F(2, 2, 6, low=0.2), 2, 2)],
-        "lp_pool2d": [S(F(2, 2, 4, 4, low=0.2), 2, 2)],
-        "lp_pool3d": [S(F(1, 2, 3, 4, 3, low=0.2), 2, 2)],
-        "pixel_shuffle": [S(F(1, 4, 2, 2), 2)],
-        "pixel_unshuffle": [S(F(1, 1, 4, 4), 2)],
-        "channel_shuffle": [S(F(1, 4, 2, 2), 2)],
-        "interpolate": [
-            S(IMAGE, 3), S(IMAGE, scale_factor=2.0), S(IMAGE, 6, mode="bilinear", align_corners=False),
-            S(IMAGE, 6, mode="bicubic", align_corners=True), S(LINE, 4, mode="linear"), S(IMAGE, 2, mode="area"),
-            S(MAP3, 2, mode="trilinear"), S(LINE, 4), S(MAP3, 2), S(LINE, 4, mode="nearest-exact"), S(IMAGE, 3, mode="nearest-exact"),
-            S(MAP3, 2, mode="nearest-exact"), S(IMAGE, 3, mode="bilinear", align_corners=False, antialias=True),
-            S(IMAGE, 3, mode="bicubic", align_corners=False, antialias=True),
-            S(IMAGE, 3, mode="lanczos", align_corners=False, antialias=True),
-        ],
-        "grid_sample": [
-            S(IMAGE, F(2, 3, 3, 2, low=-0.93, high=0.93), align_corners=False),
-            S(IMAGE, F(2, 3, 3, 2, low=-1.3, high=1.3), "bilinear", "border", True),
-            S(IMAGE, F(2, 2, 2, 2, low=-0.93, high=0.93), "bicubic", "reflection", False),
-            S(MAP3, F(1, 2, 2, 2, 3, low=-0.93, high=0.93), align_corners=False),
-        ],
-        "affine_grid": [S(F(2, 2, 3), (2, 1, 3, 2), False), S(F(1, 3, 4), (1, 1, 2, 2, 2), True)],
-        "fold": [S(F(1, 8, 4), (3, 3), 2)],
-        "unfold": [S(F(1, 2, 3, 3), 2)],
-        "batch_norm": [
-            S(F(4, 3), None, None, ROW, V3, True), S(IMAGE, Fixed([0.1, 0.2], dtypes.float64), Fixed([1.1, 0.7], dtypes.float64), F(2), F(2)),
-            S(IMAGE, None, None, None, None, True),
-        ],
-        "instance_norm": [S(IMAGE), S(IMAGE, weight=F(2), bias=F(2))],
-        "group_norm": [S(F(2, 4, 3), 2, V4, V4), S(F(2, 4, 3), 2)],
-        "layer_norm": [S(X, (3,), ROW, V3), S(BATCH, (3, 3))],
-        "rms_norm": [S(X, (3,), ROW), S(X, (3,))],
-        "local_response_norm": [S(F(2, 3, 3), 2)],
-        "normalize": [S(X), S(X, 3.0, 0)],
-        "scaled_dot_product_attention": [S(BATCH, BATCH, BATCH), S(BATCH, BATCH, BATCH, is_causal=True)],
-    }
-)  # fmt: skip
-for _name, _target in (("grid_sampler_2d", IMAGE), ("grid_sampler_3d", MAP3)):
-    _grid = F(2, 3, 3, 2, low=-0.93, high=0.93) if _target is IMAGE else F(1, 2, 2, 2, 3, low=-0.93, high=0.93)
-    SAMPLES[_name] = [S(_target, _grid, 0, 0, False), S(_target, _grid, 1, 1, True)]
-
-# ---------------------------------------------------------------------------------------------- losses
-
-_CLASSES = Fixed([2, 0])
-for _name in "l1_loss mse_loss huber_loss smooth_l1_loss".split():
-    SAMPLES[_name] = [S(X, Y), S(X, Y, reduction="none"), S(X, Y, reduction="sum")]
-_table(
-    {
-        "nll_loss": [S(X, _CLASSES), S(X, _CLASSES, Fixed([0.5, 1.0, 2.0], dtypes.float64), reduction="sum"), S(F(1, 2, 2, 2), Fixed([[[0, 1], [1, 1]]]))],
-        "cross_entropy": [
-            S(X, _CLASSES), S(X, _CLASSES, label_smoothing=0.1, reduction="sum"), S(X, HALF), S(F(2, 3, 2), Fixed([[0, 1], [2, -100]])),
-        ],
-        "binary_cross_entropy": [S(HALF, F(2, 3, low=0.1, high=0.9)), S(HALF, Fixed([[0.0, 1, 1], [1, 0, 0]]), reduction="sum")],
-        "binary_cross_entropy_with_logits": [S(X, HALF), S(X, HALF, pos_weight=Fixed([0.5, 1.0, 2.0], dtypes.float64))],
-        "kl_div": [S(X, HALF), S(X, Y, log_target=True, reduction="batchmean")],
-        "poisson_nll_loss": [S(X, Fixed([[1.0, 2, 0], [3, 1, 1]])), S(POSITIVE, Fixed([[1.0, 2, 0], [3, 1, 1]]), log_input=False)],
-        "gaussian_nll_loss": [S(X, Y, POSITIVE), S(X, Y, POSITIVE, full=True)],
-        "soft_margin_loss": [S(X, Fixed([[1.0, -1, 1], [-1, 1, 1]])), S(X, Fixed([[1.0, -1, 1], [-1, 1, 1]]), reduction="none")],
-        "hinge_embedding_loss": [S(X, Fixed([[1.0, -1, 1], [-1, 1, 1]]))],
-        "margin_ranking_loss": [S(V3, V3, Fixed([1.0, -1, 1]), 0.1)],
-        "multi_margin_loss": [S(X, _CLASSES), S(X, _CLASSES, 2)],
-        "multilabel_margin_loss": [S(X, Fixed([[2, 0, -1], [1, -1, 0]]))],
-        "multilabel_soft_margin_loss": [S(X, Fixed([[1.0, 0, 1], [0, 1, 1]]))],
-        "cosine_embedding_loss": [S(X, Y, Fixed([1, -1]))],
-        "cosine_similarity": [S(X, Y), S(BATCH, BATCH, 0)],
-        "pairwise_distance": [S(X, Y), S(X, Y, 1.0, keepdim=True)],
-        "triplet_margin_loss": [S(X, Y, Z), S(X, Y, Z, swap=True)],
-        "ctc_loss": [S(F(4, 2, 3), Fixed([[1, 2], [2, 2]]), Fixed([4, 4]), Fixed([2, 1]))],
-        "gumbel_softmax": [],
-    }
-)  # fmt: skip
-
-# ---------------------------------------------------------------------------------------------- linear algebra
-
-for _name in "linalg.det linalg.slogdet linalg.inv linalg.svdvals linalg.matrix_exp linalg.pinv det slogdet logdet inverse".split():
-    SAMPLES[_name] = [S(F(3, 3, low=0.1, high=2.0))]
-_table(
-    {
-        "linalg.vector_norm": [S(X), S(X, 3, 1)],
-        "linalg.norm": [S(X), S(V3, 1)],
-        "linalg.matrix_norm": [S(X), S(X, 1)],
-        "linalg.solve": [S(SQUARE, F(3, 2)), S(SQUARE, V3)],
-        "linalg.multi_dot": [S([X, SQUARE, F(3, 2)])],
-        "linalg.matrix_power": [S(SQUARE, 2)],
-        "linalg.cross": [S(X, Y)],
-        "linalg.vecdot": [S(X, Y)],
-        "linalg.matmul": [S(X, SQUARE)],
-        "linalg.diagonal": [S(SQUARE)],
-    }
-)
-
 # ---------------------------------------------------------------------------------------------- without a gradient
 
 WITHOUT_GRADIENT = {
     # integer or boolean results
-    *"all any allclose argmax argmin argsort argwhere bincount bitwise_and bitwise_left_shift bitwise_not bitwise_not_ "
-    "bitwise_or bitwise_right_shift bitwise_xor bucketize count_nonzero eq equal floor_divide gcd ge gt heaviside histc "
-    "histogram histogramdd isclose isfinite isinf isnan isneginf isposinf isreal lcm le logical_and logical_not logical_not_ "
-    "logical_or logical_xor lt ne nonzero nonzero_static one_hot searchsorted signbit unique unique_consecutive isin "
-    "bitwise_and_ bitwise_or_ bitwise_xor_ logical_and_ logical_or_ logical_xor_".split(),
+    *[
+        "all",
+        "any",
+        "allclose",
+        "argmax",
+        "argmin",
+        "argsort",
+        "argwhere",
+        "bincount",
+        "bitwise_and",
+        "bitwise_left_shift",
+        "bitwise_not",
+        "bitwise_not_",
+        "bitwise_or",
+        "bitwise_right_shift",
+        "bitwise_xor",
+        "bucketize",
+        "count_nonzero",
+        "eq",
+        "equal",
+        "floor_divide",
+        "gcd",
+        "ge",
+        "gt",
+        "heaviside",
+        "histc",
+        "histogram",
+        "histogramdd",
+        "isclose",
+        "isfinite",
+        "isinf",
+        "isnan",
+        "isneginf",
+        "isposinf",
+        "isreal",
+        "lcm",
+        "le",
+        "logical_and",
+        "logical_not",
+        "logical_not_",
+        "logical_or",
+        "logical_xor",
+        "lt",
+        "ne",
+        "nonzero",
+        "nonzero_static",
+        "one_hot",
+        "searchsorted",
+        "signbit",
+        "unique",
+        "unique_consecutive",
+        "isin",
+        "bitwise_and_",
+        "bitwise_or_",
+        "bitwise_xor_",
+        "logical_and_",
+        "logical_or_",
+        "logical_xor_",
+    ],
     # made from shapes and numbers
-    *"arange as_tensor asarray empty empty_like empty_permuted empty_strided eye frombuffer from_numpy full full_like "
-    "linspace logspace ones ones_like range scalar_tensor tensor tril_indices triu_indices zeros zeros_like "
-    "broadcast_shapes".split(),
+    *[
+        "arange",
+        "as_tensor",
+        "asarray",
+        "empty",
+        "empty_like",
+        "empty_permuted",
+        "empty_strided",
+        "eye",
+        "frombuffer",
+        "from_numpy",
+        "full",
+        "full_like",
+        "linspace",
+        "logspace",
+        "ones",
+        "ones_like",
+        "range",
+        "scalar_tensor",
+        "tensor",
+        "tril_indices",
+        "triu_indices",
+        "zeros",
+        "zeros_like",
+        "broadcast_shapes",
+    ],
     # random
-    *"bernoulli binomial multinomial normal poisson rand rand_like randint randint_like randn randn_like randperm "
-    "gumbel_softmax".split(),
+    *[
+        "bernoulli",
+        "binomial",
+        "multinomial",
+        "normal",
+        "poisson",
+        "rand",
+        "rand_like",
+        "randint",
+        "randint_like",
+        "randn",
+        "randn_like",
+        "randperm",
+        "gumbel_softmax",
+    ],
     # facts about tensors
-    *"get_device is_complex is_conj is_floating_point is_inference is_neg is_nonzero is_same_size is_signed is_storage "
-    "is_tensor numel result_type can_cast promote_types detach detach_copy".split(),
+    *[
+        "get_device",
+        "is_complex",
+        "is_conj",
+        "is_floating_point",
+        "is_inference",
+        "is_neg",
+        "is_nonzero",
+        "is_same_size",
+        "is_signed",
+        "is_storage",
+        "is_tensor",
+        "numel",
+        "result_type",
+        "can_cast",
+        "promote_types",
+        "detach",
+        "detach_copy",
+    ],
     # writes into their first argument: the twins of operators that have samples, or without an operator of their own
-    *"as_strided_ celu_ elu_ fill_ fill_diagonal_ hardtanh_ index_put_ leaky_relu_ resize_as_ rrelu_ selu_ threshold_ "
-    "zero_".split(),
+    *[
+        "as_strided_",
+        "celu_",
+        "elu_",
+        "fill_",
+        "fill_diagonal_",
+        "hardtanh_",
+        "index_put_",
+        "leaky_relu_",
+        "resize_as_",
+        "rrelu_",
+        "selu_",
+        "threshold_",
+        "zero_",
+    ],
 }
 
 
@@ -547,6 +506,8 @@ def function_of(name: str) -> Any:
     """The function that samples under `name` call, or None where it does not exist (yet)."""
     if name.startswith("Tensor."):
         return getattr(Tensor, name[7:], None)
+    if name.startswith("linalg.") and name not in OPS:
+        return getattr(getattr(ops, "linalg", None), name[7:], None)
     return OPS.get(name)
 
 

@@ -16,7 +16,8 @@ from ..core.mode import no_grad
 from ..core.node import Leaf, Node, Output
 from ..core.record import OPS, Record
 from ..core.tensor import Tensor
-from .samples import SAMPLES, WITHOUT_GRADIENT, Sample, covered, function_of, samples_of
+from .descriptions import Sample
+from .samples import SAMPLES, WITHOUT_GRADIENT, covered, function_of, samples_of
 
 __all__ = [
     "check_gradient",
@@ -100,7 +101,20 @@ def _as_function(name: str, sample: Sample) -> tuple[Callable, list[Tensor]] | N
 
 
 # ctc_loss: torch's gradient holds for log-probabilities that add up to one, which a difference step violates.
-_NO_DIFFERENCES = {"ctc_loss"}
+# The others take symmetric or triangular matrices, which a step in one element leaves.
+_NO_DIFFERENCES = {
+    *[
+        "ctc_loss",
+        "cholesky",
+        "linalg.cholesky",
+        "linalg.cholesky_ex",
+        "linalg.eigh",
+        "linalg.eigvalsh",
+        "linalg.eig",
+        "cholesky_inverse",
+        "cholesky_solve",
+    ]
+}
 
 
 def check_gradient(name: str, sample: Sample) -> bool:
@@ -122,7 +136,9 @@ def check_second_gradient(name: str, sample: Sample) -> bool:
         return False
     call, leaves = found
     outputs = call(*leaves)
-    first = autograd.grad(outputs, leaves, [o.detach() * 0 + 0.7 for o in outputs], create_graph=True, allow_unused=True)
+    first = autograd.grad(
+        outputs, leaves, [o.detach() * 0 + 0.7 for o in outputs], create_graph=True, allow_unused=True
+    )
     if not any(g is not None and g.requires_grad for g in first):
         return False
     return autograd.gradgradcheck(call, leaves, check_undefined_grad=False, fast_mode=True, atol=1e-4)
@@ -143,8 +159,8 @@ def check_inputs_untouched(name: str, sample: Sample) -> None:
 
 def check_strides(name: str, sample: Sample) -> None:
     """Non-contiguous inputs give the same results and the same gradients."""
-    if name.startswith("as_strided"):
-        return  # reads the memory itself
+    if name.startswith("as_strided") or name == "view_as_complex":
+        return  # reads the memory as it lies
     runs = []
     for spread in (False, True):
         args, kwargs = sample.make(grad=True, spread=spread)
@@ -164,11 +180,69 @@ def check_strides(name: str, sample: Sample) -> None:
 
 # Operators that return their input, or a view of it, where nothing has to be done.
 _MAY_ALIAS = {
-    *"reshape flatten unflatten ravel contiguous to double expand expand_as view view_as reshape_as narrow movedim swapaxes "
-    "swapdims adjoint chunk unsafe_split tensor_split hsplit vsplit dsplit broadcast_to broadcast_tensors atleast_1d "
-    "atleast_2d atleast_3d resolve_conj resolve_neg positive conj real imag unfold sum_to_size __getitem__ dropout alpha_dropout "
-    "feature_dropout feature_alpha_dropout permute meshgrid as_strided diagonal select split split_with_sizes squeeze t "
-    "transpose unbind unsqueeze diag cartesian_prod einsum linalg.diagonal chain_matmul multi_dot".split()
+    *[
+        "reshape",
+        "flatten",
+        "unflatten",
+        "ravel",
+        "contiguous",
+        "to",
+        "double",
+        "expand",
+        "expand_as",
+        "view",
+        "view_as",
+        "reshape_as",
+        "narrow",
+        "movedim",
+        "swapaxes",
+        "swapdims",
+        "adjoint",
+        "chunk",
+        "unsafe_split",
+        "tensor_split",
+        "hsplit",
+        "vsplit",
+        "dsplit",
+        "broadcast_to",
+        "broadcast_tensors",
+        "atleast_1d",
+        "atleast_2d",
+        "atleast_3d",
+        "resolve_conj",
+        "resolve_neg",
+        "positive",
+        "conj",
+        "real",
+        "imag",
+        "unfold",
+        "sum_to_size",
+        "__getitem__",
+        "dropout",
+        "alpha_dropout",
+        "feature_dropout",
+        "feature_alpha_dropout",
+        "permute",
+        "meshgrid",
+        "as_strided",
+        "diagonal",
+        "select",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "t",
+        "transpose",
+        "unbind",
+        "unsqueeze",
+        "diag",
+        "cartesian_prod",
+        "einsum",
+        "linalg.diagonal",
+        "chain_matmul",
+        "multi_dot",
+        "view_as_real",
+        "view_as_complex",
+    ]
 }
 
 
@@ -257,8 +331,25 @@ def operators_without_samples() -> list[str]:
 
 # Rules that give zero (random draws) or that only an in-place write reaches.
 _UNREACHED = {
-    *"bernoulli bernoulli.p bernoulli_ cauchy_ exponential_ geometric_ log_normal_ normal.both normal.mean normal.std normal_ "
-    "poisson random_ uniform_ rrelu_with_noise zero copy".split()
+    *[
+        "bernoulli",
+        "bernoulli.p",
+        "bernoulli_",
+        "cauchy_",
+        "exponential_",
+        "geometric_",
+        "log_normal_",
+        "normal.both",
+        "normal.mean",
+        "normal.std",
+        "normal_",
+        "poisson",
+        "random_",
+        "uniform_",
+        "rrelu_with_noise",
+        "zero",
+        "copy",
+    ]
 }
 
 

@@ -78,7 +78,9 @@ def test_second_backward_names_the_operator_and_the_line():
     x = leaf(1.0, 2.0)
     y = x.exp().sum()
     y.backward()
-    with pytest.raises(RuntimeError, match=r"saved by ExpBackward0 were freed by the backward called at .*test_backward\.py:\d+"):
+    with pytest.raises(
+        RuntimeError, match=r"saved by ExpBackward0 were freed by the backward called at .*test_backward\.py:\d+"
+    ):
         y.backward()
 
 

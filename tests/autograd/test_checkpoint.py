@@ -123,7 +123,7 @@ def test_refusals_of_the_reentrant_form():
     with pytest.raises(ValueError, match="Unexpected keyword arguments: k"):
         checkpointing.checkpoint(net, x, y, k=2.0, use_reentrant=True)
     out = checkpointing.checkpoint(net, x, y, use_reentrant=True)
-    with pytest.raises(RuntimeError, match="incompatible with .grad"):
+    with pytest.raises(RuntimeError, match=r"incompatible with \.grad"):
         rl.autograd.grad(out.sum(), x)
     with pytest.warns(UserWarning, match="None of the inputs have requires_grad=True"):
         checkpointing.checkpoint(net, x.detach(), y.detach(), use_reentrant=True)

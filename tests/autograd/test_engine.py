@@ -200,7 +200,10 @@ def test_anomaly_mode_finds_nan():
 
 @pytest.mark.filterwarnings("ignore:Anomaly Detection has been enabled")
 def test_anomaly_mode_names_the_forward_line():
-    with rl.autograd.detect_anomaly(), pytest.warns(UserWarning, match=r"test_engine\.py.*\n.*y = leaf\(-1\.0\)\.sqrt\(\)"):
+    with (
+        rl.autograd.detect_anomaly(),
+        pytest.warns(UserWarning, match=r"test_engine\.py.*\n.*y = leaf\(-1\.0\)\.sqrt\(\)"),
+    ):
         y = leaf(-1.0).sqrt()
         with pytest.raises(RuntimeError, match="nan values"):
             y.backward()
@@ -248,9 +251,11 @@ def test_the_innermost_hooks_count_and_errors_come_through():
     y.backward()
     with hooks(refuse, lambda t: t), pytest.raises(ValueError, match="not saving"):
         x.exp()
-    with rl.autograd.graph.disable_saved_tensors_hooks("no hooks here"), pytest.raises(RuntimeError, match="no hooks here"):
-        with hooks(refuse, refuse):
-            pass
+    with (
+        rl.autograd.graph.disable_saved_tensors_hooks("no hooks here"),
+        pytest.raises(RuntimeError, match="no hooks here"),hooks(refuse, refuse)
+    ):
+        pass
     with rl.autograd.graph.save_on_cpu():
         y = x.exp()
     y.backward()

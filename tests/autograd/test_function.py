@@ -214,7 +214,9 @@ def test_once_differentiable():
     x = leaf(3.0)
     (g,) = rl.autograd.grad(Once.apply(x) ** 2, x, create_graph=True)
     assert g.item() == 4.0 * 27.0
-    with pytest.raises(RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"):
+    with pytest.raises(
+        RuntimeError, match="trying to differentiate twice a function that was marked with @once_differentiable"
+    ):
         g.backward()
 
 

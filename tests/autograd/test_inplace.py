@@ -30,15 +30,17 @@ def test_versions_are_shared_by_aliases_but_not_by_data():
 
 
 def test_a_stale_input_raises():
-    x, y = result()
+    _x, y = result()
     z = y * y
     y.add_(1)
-    with pytest.raises(RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace"):
+    with pytest.raises(
+        RuntimeError, match="one of the variables needed for gradient computation has been modified by an inplace"
+    ):
         z.sum().backward()
 
 
 def test_a_stale_result_raises():
-    x, y = result()
+    _x, y = result()
     z = y.exp()
     z.add_(1)
     with pytest.raises(RuntimeError, match=r"is at version 1; expected version 0 instead"):
@@ -46,7 +48,7 @@ def test_a_stale_result_raises():
 
 
 def test_a_stale_value_names_the_operator_and_the_line():
-    x, y = result()
+    _x, y = result()
     z = y.exp()
     z.add_(1)
     with pytest.raises(RuntimeError, match=r"saved by ExpBackward0 and changed by .*test_inplace\.py:\d+"):
@@ -55,7 +57,7 @@ def test_a_stale_value_names_the_operator_and_the_line():
 
 def test_a_write_through_a_view_or_an_alias_counts():
     for alias in (lambda y: y[0], lambda y: y.detach(), lambda y: y.t()):
-        x, y = result()
+        _x, y = result()
         z = y * y
         with rl.no_grad():
             alias(y).add_(1)
@@ -205,7 +207,7 @@ def test_leaves_and_their_views_are_protected():
 
 
 def test_views_made_under_no_grad_are_protected():
-    x, y = result()
+    _x, y = result()
     with rl.no_grad():
         v = y[0]
     with pytest.raises(RuntimeError, match="A view was created in no_grad mode and is being modified inplace"):
@@ -214,7 +216,7 @@ def test_views_made_under_no_grad_are_protected():
 
 def test_outputs_of_operators_with_several_views_are_protected():
     for split in (lambda y: y.unbind(0), lambda y: y.chunk(2), lambda y: y.split(1)):
-        x, y = result()
+        _x, y = result()
         with pytest.raises(RuntimeError, match="is the output of a function that returns multiple views"):
             split(y)[0].mul_(2)
 

@@ -63,7 +63,7 @@ class Generator:
         Returns the generator. Raises RuntimeError for a value that is no integer, ValueError for one out of range.
         """
         if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)):
-            raise RuntimeError(  # noqa: TRY004 - torch's type
+            raise RuntimeError(  # torch's type
                 f"manual_seed expected a long, but got {type(seed).__name__}"
             )
         seed = int(seed)

@@ -158,7 +158,7 @@ class ChainDataset(IterableDataset):
     def _streams(self):
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
-                raise AssertionError("ChainDataset only supports IterableDataset")  # noqa: TRY004 (torch's type)
+                raise AssertionError("ChainDataset only supports IterableDataset")  # torch's type
             yield dataset
 
     def __iter__(self):

@@ -34,7 +34,7 @@ class ExceptionWrapper:
             raise self.exc_type(message=message)
         try:
             error = self.exc_type(message)
-        except Exception:  # noqa: BLE001 (a constructor that wants other arguments)
+        except Exception:  # a constructor that wants other arguments
             raise RuntimeError(message) from None
         raise error
 
@@ -45,6 +45,6 @@ def _picklable_type(kind: type) -> type:
 
     try:
         pickle.dumps(kind)
-    except Exception:  # noqa: BLE001 (whatever a metaclass raises)
+    except Exception:  # whatever a metaclass raises
         return RuntimeError
     return kind

@@ -116,7 +116,7 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"num_samples should be a positive integer value, but got num_samples={num_samples}")
         if not isinstance(replacement, bool):
             message = f"replacement should be a boolean value, but got replacement={replacement}"
-            raise ValueError(message)  # noqa: TRY004 (torch's type)
+            raise ValueError(message)  # torch's type
         self.weights = ops.as_tensor(weights, dtype=float64)
         if len(self.weights.shape) != 1:
             shape = tuple(self.weights.shape)
@@ -145,7 +145,7 @@ class BatchSampler(Sampler[list[int]]):
             raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
         if not isinstance(drop_last, bool):
             message = f"drop_last should be a boolean value, but got drop_last={drop_last}"
-            raise ValueError(message)  # noqa: TRY004 (torch's type)
+            raise ValueError(message)  # torch's type
         self.sampler = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last

@@ -143,7 +143,7 @@ class _Worker:
             if initialise and self._job.worker_init_fn is not None:
                 self._job.worker_init_fn(self._id)
             self._fetcher = _DatasetKind.create_fetcher(*self._job.fetcher_arguments)
-        except Exception as error:  # noqa: BLE001 (it is raised in the loader's process)
+        except Exception as error:  # it is raised in the loader's process
             self._broken = self._failure(error, "starting the worker")
 
     def _load(self, index):
@@ -151,7 +151,7 @@ class _Worker:
             return self._broken
         try:
             return self._fetcher.fetch(index)
-        except Exception as error:  # noqa: BLE001 (it is raised in the loader's process)
+        except Exception as error:  # it is raised in the loader's process
             if isinstance(error, StopIteration) and self._job.is_iterable:
                 self._ended = True
                 return EndOfData()
@@ -162,7 +162,7 @@ class _Worker:
             self._channel.post((epoch, task, result))
         except ConnectionError:
             raise
-        except Exception as error:  # noqa: BLE001 (the batch cannot be pickled, or there is no memory for it)
+        except Exception as error:  # the batch cannot be pickled, or there is no memory for it
             self._channel.post((epoch, task, self._failure(error, "sending the batch to the loader's process")))
 
     def _failure(self, error: Exception, subject: str) -> ExceptionWrapper:

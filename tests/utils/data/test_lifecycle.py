@@ -373,7 +373,7 @@ def test_timeout():
     dataset = Waits()
     iterator = iter(DataLoader(dataset, 4, num_workers=1, timeout=0.05))
     assert next(iterator).tolist() == [0, 1, 2, 3]
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.05 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.05 seconds"):
         next(iterator)
     os.write(dataset.gate[1], b"!")
     while True:

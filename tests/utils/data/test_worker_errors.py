@@ -171,6 +171,6 @@ def test_the_loop_may_go_on_after_an_error():
 
 def test_in_the_loaders_own_process_errors_pass_through():
     error = ValueError("bad")
-    with pytest.raises(ValueError, match="^bad$") as caught:
+    with pytest.raises(ValueError, match=r"^bad$") as caught:
         list(DataLoader(Failing(error)))
     assert caught.value is error
