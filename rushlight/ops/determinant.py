@@ -83,14 +83,10 @@ def slogdet(A, /):
 @slogdet.vjp
 def _(g, A, out0):
     g_sign, g_log = g
-    if A.is_complex():
-        g_log = None if g_log is None else g_log.to(A.dtype)
-        if g_sign is not None:
-            turn = (g_sign.conj() * out0).imag * 1j
-            g_log = -turn if g_log is None else g_log - turn
-    elif g_log is None:
-        return A * 0
-    return solve_ex(A.mH, identity_times(g_log, A.shape[-1]))[0]
+    g = A.new_zeros(out0.shape) if g_log is None else g_log.to(A.dtype)
+    if A.is_complex() and g_sign is not None:  # the sign of a real determinant is flat
+        g = g - (g_sign.conj() * out0).imag * 1j
+    return solve_ex(A.mH, identity_times(g, A.shape[-1]))[0]
 
 
 @composite(name="det", method=True)

@@ -41,7 +41,7 @@ def _qr_kernel(A, mode):
     check_floating(A, "linalg.qr", low=True)
     check_kernel(A, "geqrf_cpu")
     if mode == "r":
-        return np.empty(0, A.dtype), fresh(np.linalg.qr(A, "r"), A.dtype)
+        return np.empty(0, A.dtype), fresh(np.asarray(np.linalg.qr(A, "r")), A.dtype)
     q, r = np.linalg.qr(A, mode)
     return fresh(q, A.dtype), fresh(r, A.dtype)
 

@@ -173,11 +173,3 @@ def ldl_solve(LD, pivots, B, /, *, hermitian=False):
     for i in np.ndindex(*batch):
         out[i] = _solve_one(a[i], pivots[i], b[i], hermitian)
     return out
-
-
-@ldl_solve.vjp("B")
-def _(g, LD, pivots, hermitian):
-    """The matrix is symmetric: the same factors solve for the gradient (conjugated unless Hermitian)."""
-    if hermitian or not LD.is_complex():
-        return ldl_solve(LD, pivots, g, hermitian=hermitian)
-    return ldl_solve(LD, pivots, g.conj(), hermitian=False).conj()

@@ -1,6 +1,5 @@
 """Linear algebra under the names of `torch.linalg`."""
 
-from . import removed  # noqa: F401
 from .determinant import det, slogdet
 from .factor import cholesky, cholesky_ex, eig, eigh, eigvals, eigvalsh, qr, svd, svdvals
 from .householder import householder_product

@@ -57,7 +57,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
 
 
 def _matrix_dims(x, dim, name):
-    dims = _dims(dim)
+    dims = _dims(dim) or ()
     if len(dims) != 2:
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {', '.join(str(d) for d in dims)}")
     n = x._array.ndim
@@ -93,22 +93,22 @@ def _by_sums(x, ord, dims, keepdim):
     return sums.amax(d2, keepdim) if ord > 0 else sums.amin(d2, keepdim)
 
 
+def _is_order(ord) -> bool:
+    return ord in ("fro", "nuc") if isinstance(ord, str) else abs(ord) in (1, 2, math.inf)
+
+
 def _matrix_norm(A, ord, dim, keepdim, dtype):
     name = "linalg.matrix_norm"
     check_matrix(A._array, name)
     check_floating(A._array, name, low=True)
-    if isinstance(ord, str):
-        known = ord in ("fro", "nuc")
-    else:
-        known = abs(ord) in (1, 2, math.inf)
-    if not known:
+    if not _is_order(ord):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     dims = _matrix_dims(A, dim, name)
     check_norm_type(A, dtype, name)
     if ord == "fro":
         return reduction.vector_norm(A, 2.0, dims, keepdim, dtype)
     x = A if dtype is None else A.to(dtype)
-    if ord == "nuc" or abs(ord) == 2:
+    if isinstance(ord, str) or abs(ord) == 2:
         return _by_singular_values(x, ord, dims, keepdim)
     return _by_sums(x, ord, dims, keepdim)
 
@@ -130,20 +130,14 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
     tensor(7.)
     """
-    dims = _dims(dim)
-    if dims is not None and len(dims) not in (1, 2):
+    n, dims = A._array.ndim, _dims(dim)
+    count = n if dims is None else len(dims)
+    if dims is not None and count not in (1, 2):
         raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
-    n = A._array.ndim
-    if dims is None and ord is not None and n not in (1, 2) and not isinstance(ord, str):
+    if dims is None and ord is not None and (n > 2 or n == 0 and not isinstance(ord, str)):
         raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {n}D.")
-    if isinstance(ord, str):
-        if dims is None and n != 2 and n >= 3:
-            raise RuntimeError(
-                f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {n}D."
-            )
+    if isinstance(ord, str) or ord is not None and count == 2:
         return _matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype)
-    if ord is not None and (len(dims) == 2 if dims is not None else n == 2):
-        return _matrix_norm(A, ord, (0, 1) if dims is None else dims, keepdim, dtype)
     return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
 
 
@@ -156,7 +150,7 @@ def nuclear_norm(input, dim=(-2, -1), keepdim=False):
 @composite(out=True)
 def frobenius_norm(input, dim=(), keepdim=False):
     """The root of the sum of squares over one or two dimensions."""
-    dims = _dims(dim)
+    dims = _dims(dim) or ()
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
     return vector_norm(input, 2, dims or None, keepdim)
@@ -177,12 +171,7 @@ def cond(A, p=None):
     a = A._array
     if a.ndim < 2:
         raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
-    if (
-        isinstance(p, str)
-        and p not in ("fro", "nuc")
-        or not isinstance(p, (str, type(None)))
-        and abs(p) not in (1, 2, math.inf)
-    ):
+    if p is not None and not _is_order(p):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     if a.shape[-1] == 0 or a.shape[-2] == 0:
         return A.new_zeros(a.shape[:-2], dtype=A.abs().dtype)

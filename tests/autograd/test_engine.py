@@ -253,7 +253,8 @@ def test_the_innermost_hooks_count_and_errors_come_through():
         x.exp()
     with (
         rl.autograd.graph.disable_saved_tensors_hooks("no hooks here"),
-        pytest.raises(RuntimeError, match="no hooks here"),hooks(refuse, refuse)
+        pytest.raises(RuntimeError, match="no hooks here"),
+        hooks(refuse, refuse),
     ):
         pass
     with rl.autograd.graph.save_on_cpu():
