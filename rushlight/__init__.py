@@ -25,7 +25,14 @@ from .core.legacy_types import (
     BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
     ShortTensor,
 )  # fmt: skip
-from .core.mode import enable_grad, inference_mode, is_grad_enabled, is_inference_mode_enabled, no_grad, set_grad_enabled
+from .core.mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 from .core.printing import set_printoptions
 from .core.random import Generator, default_generator, initial_seed, manual_seed, seed
 from .core.size import Size
@@ -36,7 +43,20 @@ from .settings import *
 
 float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
 newaxis = None
-_LAZY_PACKAGES = ("backend", "backends", "compat", "cuda", "linalg", "nn", "optim", "serialization", "special", "testing", "utils", "vision")
+_LAZY_PACKAGES = (
+    "backend",
+    "backends",
+    "compat",
+    "cuda",
+    "linalg",
+    "nn",
+    "optim",
+    "serialization",
+    "special",
+    "testing",
+    "utils",
+    "vision",
+)
 _LAZY_NAMES = {"save": "serialization", "load": "serialization"}
 _register.install()
 

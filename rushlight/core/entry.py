@@ -10,6 +10,7 @@ mixed types, a listener, an error) goes to `slow.py`, which does the same by loo
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from types import FunctionType
 from typing import Any
 
@@ -20,6 +21,7 @@ from .mode import thread
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor
 
+_array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
 _POSITIONAL_ONLY_STAR = 0x04
 
 
@@ -46,7 +48,9 @@ class Signature:
             self.variadic, self.arrays, self.star = True, (self.star,), None
         taken = _RESERVED.intersection((*self.arrays, *self.metadata))
         if taken:
-            raise TypeError(f"{kernel.__name__}: a parameter may not be called {taken.pop()!r}, a name of the entry point's own")
+            raise TypeError(
+                f"{kernel.__name__}: a parameter may not be called {taken.pop()!r}, a name of the entry point's own"
+            )
         if not self.arrays:
             raise TypeError(f"the kernel of {kernel.__name__} names no arrays: put them before '/' in its signature")
 
@@ -297,16 +301,24 @@ def {function}(*{name}{parameters}):
     if level > 1:
         return slow_call(record, {name}, ({metadata}), None)
     try:
-        arrays = [None if t is None else t._array for t in {name}]
-{type_check}        r = state.run(kernel, *arrays{call})
-        edges = tuple([None if t is None else t._edge for t in {name}])
-    except Exception as error:
+{take}        r = state.run(kernel, *arrays{call})
+{take_edges}    except Exception as error:
         return slow_call(record, {name}, ({metadata}), error)
 {tail}
 """
-_SAME_TYPE = """\
-        if [a.dtype for a in arrays].count(arrays[0].dtype) != len(arrays):
+_TAKE_SOME = """\
+        arrays = [None if t is None else t._array for t in {name}]
+"""
+_TAKE_SOME_EDGES = """\
+        edges = tuple([None if t is None else t._edge for t in {name}])
+"""
+_TAKE_ALL = """\
+        arrays = list(map(array_of, {name}))
+        if list(map(dtype_of, arrays)).count(arrays[0].dtype) != len(arrays):
             return slow_call(record, {name}, ({metadata}), None)
+"""
+_TAKE_ALL_EDGES = """\
+        edges = tuple(map(edge_of, {name}))
 """
 _FINISH_VARIADIC = """\
 def finish(r, level, {name}, arrays, {metadata}):
@@ -418,7 +430,8 @@ def _variadic_text(record: Any) -> tuple[str, Saved]:
         name=name,
         parameters="".join(", " + n for n in keyword),
         out_check=_OUT_CHECK.format(tensors=f"*{name},", metadata=metadata) if record.out else "",
-        type_check=_SAME_TYPE.format(name=name, metadata=metadata) if record.promote else "",
+        take=(_TAKE_ALL if record.promote else _TAKE_SOME).format(name=name, metadata=metadata),
+        take_edges=(_TAKE_ALL_EDGES if record.promote else _TAKE_SOME_EDGES).format(name=name),
         metadata=metadata,
         call="".join(f", {n}={n}" for n in sig.keyword),
         tail=_tail(record, saved, [name + "[0]"], []),
@@ -538,7 +551,7 @@ def build(record: Any) -> Any:
     scope.update(
         record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
-        storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
+        array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, unrecorded=slow.unrecorded,
     )  # fmt: skip

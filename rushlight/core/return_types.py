@@ -19,14 +19,10 @@ def named(name: str, *fields: str) -> type[tuple]:
         return tuple.__new__(cls, values)
 
     def show(self) -> str:
-        lines = ",\n".join(
-            f"{field}={value!r}" for field, value in zip(fields, self, strict=True)
-        )
+        lines = ",\n".join(f"{field}={value!r}" for field, value in zip(fields, self, strict=True))
         return f"torch.return_types.{name}(\n{lines})"
 
-    members: dict[str, Any] = {
-        field: property(itemgetter(i)) for i, field in enumerate(fields)
-    }
+    members: dict[str, Any] = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     members.update(
         __slots__=(), __new__=new, __repr__=show, __reduce__=lambda self: (named_again, (name, fields, tuple(self))),
         __doc__=f"The result of {name}: {', '.join(fields)}.", n_fields=len(fields), _fields=fields,

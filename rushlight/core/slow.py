@@ -181,13 +181,13 @@ def finish_many(record: Any, results: Any, node: Any, first: Tensor, metadata: t
     n = len(results) if record.outputs < 0 else record.outputs
     if node is not None:
         node.shape = tuple(None if r is None else r.shape for r in results[:n])
-    out = []
+    out, shared = [], storage_of(first) if record.view else None
     for i, r in enumerate(results):
-        t = wrap(np.asarray(r))
-        if record.view:
-            t._storage = storage_of(first)
+        t = wrap(r if type(r) is np.ndarray else np.asarray(r))
+        if shared is not None:
+            t._storage = shared
             t._view = (first, record, (*metadata, i), level)
-            watch_view(t._storage, t)
+            watch_view(shared, t)
         if node is not None and i < n:
             t._edge = _output_edge(node, i, t._array)
         elif record.view and level <= 0 and first._edge is not None:

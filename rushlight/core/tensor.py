@@ -297,7 +297,10 @@ class Tensor:
         if type(self._edge) is Leaf and value.dtype.category < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
-        root, version = storage_of(value).root, self._version  # the counter stays the tensor's own: a later write does not count for `value`
+        root, version = (
+            storage_of(value).root,
+            self._version,
+        )  # the counter stays the tensor's own: a later write does not count for `value`
         self._storage = s = _new(Storage)
         s.root, s.version = root, version
         edge = self._edge

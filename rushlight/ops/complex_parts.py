@@ -64,7 +64,9 @@ def _(g):
 def _view_as_complex(input, /):
     kinds = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}
     if input.dtype not in kinds:
-        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got {input.dtype}")
+        raise RuntimeError(
+            f"view_as_complex is only supported for half, float and double tensors, but got {input.dtype}"
+        )
     if not input.ndim or input.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.strides[-1] != input.itemsize:

@@ -390,7 +390,9 @@ def empty_permuted(
     if len(set(physical_layout)) != len(physical_layout):
         raise RuntimeError("Duplicate dim not allowed")
     if any(not 0 <= d < len(size) for d in physical_layout):
-        raise RuntimeError(f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {list(physical_layout)})")
+        raise RuntimeError(
+            f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {list(physical_layout)})"
+        )
     a = np.empty([size[d] for d in physical_layout], numpy_type(dtype, dtypes.get_default_dtype()))
     return fresh(a.transpose(np.argsort(physical_layout)), requires_grad)
 

@@ -86,7 +86,7 @@ def _stack(*tensors, dim):
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
             )
     if dim == 0:
-        return np.concatenate([a[None] for a in tensors])
+        return np.concatenate(tensors).reshape(len(tensors), *first) if first else np.array(tensors)
     place = (slice(None),) * wrap_dim(dim, len(first) + 1) + (None,)
     return np.concatenate([a[place] for a in tensors], len(place) - 1)
 

@@ -558,7 +558,9 @@ def multilabel_margin_loss(input, target, reduction="mean"):
     """sum over targets j and others i of max(0, 1 - x[j] + x[i]) / C; a row's targets end at its first -1."""
     x = input if input._array.ndim == 2 else input.reshape(1, -1)
     if not input._array.size and input._array.shape[-1:] == (0,):
-        raise RuntimeError(f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}")
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
     if target._array.shape != input._array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
     t = target._array.reshape(x._array.shape)
@@ -589,7 +591,10 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     lengths = _lengths(input_lengths)
     sizes = _lengths(target_lengths)
     labels = _labels(targets, sizes, blank)
-    losses = [_ctc_one(x[:, n], labels[n], lengths[n], blank) + _slope_of_softmax(x[: lengths[n], n]) for n in range(len(sizes))]
+    losses = [
+        _ctc_one(x[:, n], labels[n], lengths[n], blank) + _slope_of_softmax(x[: lengths[n], n])
+        for n in range(len(sizes))
+    ]
     from ..core.record import OPS
 
     loss = OPS["stack"](losses)

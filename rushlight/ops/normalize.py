@@ -66,6 +66,28 @@ def _input_gradient(gy: Tensor, xhat: Tensor, rstd: Tensor, axes: tuple[int, ...
 
 _NO_SHAPE = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
 
+_SHORT = 4096
+_SHARES: dict = {}  # (n, dtype) -> n times 1/n
+
+
+def _rows_standardised(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """((x - mean) rstd, mean, rstd) of each row: sums as products with a vector, half the time of reductions."""
+    n = x.shape[-1]
+    share = _SHARES.get((n, x.dtype))
+    if share is None:
+        share = _SHARES[n, x.dtype] = np.full(n, 1 / n, x.dtype)
+    rows = x.reshape(-1, n)
+    mean = rows.dot(share)[:, None]
+    d = rows - mean
+    rstd = (d * d).dot(share)[:, None]
+    rstd += eps
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    d *= rstd
+    kept = (*x.shape[:-1], 1)
+    return d.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
+
+
 # ---------------------------------------------------------------------------------------------- layer norm
 
 
@@ -88,9 +110,12 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
     if input.dtype.kind not in "biu":
         _check_types(input, weight, bias)
     axes = tuple(range(input.ndim - k, input.ndim))
-    d, mean, var = _moments(_wide(input), axes)
-    rstd = _inverse_root(var, eps)
-    d *= rstd
+    if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
+        d, mean, rstd = _rows_standardised(input, eps)
+    else:
+        d, mean, var = _moments(_wide(input), axes)
+        rstd = _inverse_root(var, eps)
+        d *= rstd
     if weight is not None:
         d *= weight
     if bias is not None:

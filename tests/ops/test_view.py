@@ -66,7 +66,11 @@ def test_gradients(name, call, oracle, shares, node):
     assert gradcheck(call, (x,)) and gradgradcheck(call, (x,))
 
 
-@pytest.mark.parametrize("row", [r for r in VIEWS if r[3] and "expand" not in r[0]], ids=[r[0] for r in VIEWS if r[3] and "expand" not in r[0]])
+@pytest.mark.parametrize(
+    "row",
+    [r for r in VIEWS if r[3] and "expand" not in r[0]],
+    ids=[r[0] for r in VIEWS if r[3] and "expand" not in r[0]],
+)
 def test_a_write_through_a_view_reaches_the_base_and_its_gradient(row):
     _, call, oracle, _, _ = row
     if "unbind" in row[0] or "split" in row[0] or "chunk" in row[0] or "unfold" in row[0]:
@@ -75,7 +79,11 @@ def test_a_write_through_a_view_reaches_the_base_and_its_gradient(row):
     base = w * 1
     call(base).mul_(3.0)
     expected, touched = X.copy(), np.zeros_like(X)
-    part = np.lib.stride_tricks.as_strided(touched.reshape(-1)[3:], (2, 2), (40, 8)) if row[0] == "as_strided" else oracle(touched)
+    part = (
+        np.lib.stride_tricks.as_strided(touched.reshape(-1)[3:], (2, 2), (40, 8))
+        if row[0] == "as_strided"
+        else oracle(touched)
+    )
     if not part.flags.writeable:
         part.flags.writeable = True
     part[...] = 1

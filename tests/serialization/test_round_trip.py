@@ -206,7 +206,9 @@ def test_mmap_reads_the_file_and_never_writes_it(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "where", [None, "cpu", b"cpu", device("cpu"), {"cuda:0": "cpu"}, lambda s, tag: s, lambda s, tag: None], ids=range(7)
+    "where",
+    [None, "cpu", b"cpu", device("cpu"), {"cuda:0": "cpu"}, lambda s, tag: s, lambda s, tag: None],
+    ids=range(7),
 )
 def test_map_location_to_the_cpu(where):
     assert through_a_file(wrap(np.arange(2)), map_location=where)._array.tolist() == [0, 1]
