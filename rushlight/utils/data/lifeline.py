@@ -1,6 +1,7 @@
-"""A worker's tie to the process that loads from it: the worker must not outlive it, however it dies."""
+"""A worker's ties to the process that loads from it: it must not outlive it, and shares its interrupts."""
 
 import os
+from contextlib import contextmanager
 
 _PR_SET_PDEATHSIG = 1
 
@@ -18,6 +19,25 @@ def die_with_parent(parent: int, tied_to_thread: bool) -> None:
         prctl.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if not is_alive(parent):  # it died before the kernel knew
         os._exit(1)
+
+
+@contextmanager
+def interrupts_held():
+    """Hold Ctrl-C back while a process starts: it inherits that, until `release_interrupts` where it can handle one."""
+    import signal
+
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def release_interrupts() -> None:
+    """Let a Ctrl-C that came while this process started, or comes later, raise KeyboardInterrupt."""
+    import signal
+
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def is_alive(pid: int) -> bool:

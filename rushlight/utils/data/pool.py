@@ -4,7 +4,7 @@ import os
 import select
 import time
 
-from rushlight.utils.data.lifeline import watch_process
+from rushlight.utils.data.lifeline import interrupts_held, watch_process
 from rushlight.utils.data.native_threads import one_native_thread
 from rushlight.utils.data.transport import Channel, open_channel_pair, require_transport
 from rushlight.utils.data.worker import Job, run_worker
@@ -56,7 +56,8 @@ class WorkerPool:
         try:
             arguments = (job, worker, there, self._owner, tied_to_thread)
             process = context.Process(target=run_worker, args=arguments, daemon=True)
-            process.start()
+            with interrupts_held():
+                process.start()
         finally:
             there.close()
         self.processes.append(process)

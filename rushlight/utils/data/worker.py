@@ -4,7 +4,7 @@ import select
 
 from rushlight.utils.data.failure import ExceptionWrapper
 from rushlight.utils.data.fetch import IterableFetcher, MapFetcher
-from rushlight.utils.data.lifeline import die_with_parent, watch_process
+from rushlight.utils.data.lifeline import die_with_parent, release_interrupts, watch_process
 from rushlight.utils.data.native_threads import use_one_native_thread
 from rushlight.utils.data.seeding import seed_worker
 from rushlight.utils.data.transport import Channel
@@ -79,6 +79,7 @@ def run_worker(job: Job, worker_id: int, connection, parent: int, tied_to_thread
     """A worker process's whole life. It ends when the loader closes the connection, or dies."""
     try:
         _settle(parent, tied_to_thread)
+        release_interrupts()
         _Worker(job, worker_id, Channel(connection), parent).run()
     except (KeyboardInterrupt, ConnectionError, EOFError):
         pass  # the loader's process has the same interrupt; or it hung up while a message was on its way

@@ -241,11 +241,13 @@ def test_an_interrupt_for_all_processes_ends_all_quietly():
     body = """
 try:
     for batch in (it := start(DataLoader(Data(), 2, num_workers=2))):
+        print("in the loop", flush=True)
         wait()
 except KeyboardInterrupt:
     print("interrupted")
 """
     process, workers = run_program(body)
+    assert process.stdout.readline() == "in the loop\n"
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=PATIENCE_S)
     assert (output, errors, process.returncode) == ("interrupted\n", "", 0)
