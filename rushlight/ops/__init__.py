@@ -2,7 +2,7 @@
 
 from ..core.record import OPS
 from . import (
-    activation, adaptive_pool, addmm, avg_pool, bessel, bessel_tables, bitwise, comparison, complex_parts, conv,
+    activation, adaptive_pool, addmm, attention, avg_pool, bessel, bessel_tables, bitwise, comparison, complex_parts, conv,
     copying, counting, create, cumulative, elementary, elements, embedding, extremum, grid, index, interpolate, join,
     linalg, loss, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, reduction, resize,
     sample, scatter, softmax, special, special_polynomials, special_tables, view,

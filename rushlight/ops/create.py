@@ -428,12 +428,13 @@ def arange(
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
-    if kind.kind in "iu":
-        start, end, step = int(start), math.ceil(end) if step > 0 else math.floor(end), int(step)
-        return np.arange(start, end, step, kind)
     n = math.ceil((end - start) / step)
-    wide = np.float32 if kind == np.float32 and max(abs(start), abs(end)) < 0 else np.float64
-    return (start + np.arange(n, dtype=wide) * step).astype(kind)
+    if kind.kind in "iu":  # torch counts in whole steps; only for int64 does it also truncate the end first
+        start, end, step = int(start), int(end), int(step)
+        if kind.itemsize == 8:
+            n = -((start - end) // step)
+        return start + np.arange(n, dtype=kind) * kind.type(step)
+    return (start + np.arange(n, dtype=np.float64) * step).astype(kind)
 
 
 @composite()
@@ -472,6 +473,7 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     """torch counts up from `start` in the first half and down from `end` in the second, in the result's type."""
     work = kind if kind.kind in "fc" and kind.num < 256 and kind != np.float16 else np.dtype(np.float32)
     if kind.kind in "iu":
+        start, end = int(start), int(end)
         work = np.dtype(np.float64) if kind.itemsize == 8 else np.dtype(np.float32)
     if n == 1:
         return np.array([start]).astype(kind)
@@ -502,6 +504,8 @@ def logspace(
         raise RuntimeError("number of steps must be non-negative")
     kind = numpy_type(dtype, dtypes.get_default_dtype())
     wide = np.dtype(np.float64)
+    if kind.kind in "iu":
+        start, end = int(_number(start)), int(_number(end))
     t = fresh(
         np.power(float(base), _spaced(_number(start), _number(end), int(steps), wide)).astype(kind), requires_grad
     )

@@ -144,6 +144,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
     for extra in (prepend, append):
         if extra is not None and extra.ndim != input.ndim:
             raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
     if len(parts) > 1:
         from .join import cat

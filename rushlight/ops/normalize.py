@@ -250,6 +250,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     In training mean and (biased) variance are the batch's, and the running ones move towards them (with the unbiased
     variance) by the share `momentum`; otherwise the running ones are used.
     """
+    if input._array.shape == (0,):
+        return input.clone()
     if input._array.ndim < 2 and training:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input._array.ndim}")
     if not training and (running_mean is None or running_var is None):

@@ -13,7 +13,7 @@ from ..core.inplace import check_writable
 from ..core.mode import enable_grad, thread
 from ..core.node import Leaf
 from ..core.record import composite, primitive
-from ..core.size import Size, broadcast_shapes, infer_size, shape_from, wrap_dim, wrap_dims
+from ..core.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
 from ..core.slow import watch_view
 from ..core.storage import storage_of, user_line
 from ..core.tensor import Tensor, alias
@@ -378,6 +378,17 @@ def expand(self, *sizes, size=None, implicit=False):
 def expand_as(self, other):
     """The tensor expanded to the shape of `other`."""
     return _expand(self, other._array.shape)
+
+
+@composite(method=True, function=False)
+def sum_to_size(self, *size):
+    """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
+    target, shape = shape_from(size), self._array.shape
+    lead = len(shape) - len(target)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(target, shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+    axes = sum_to_axes(shape, target)
+    return self if not axes else self.sum(axes, keepdim=True).reshape(target)
 
 
 @composite(method=True)

@@ -145,6 +145,7 @@ _table(
         "multilabel_soft_margin_loss": [S(X, Fixed([[1.0, 0, 1], [0, 1, 1]]))],
         "cosine_embedding_loss": [S(X, Y, Fixed([1, -1]))],
         "cosine_similarity": [S(X, Y), S(BATCH, BATCH, 0)],
+        "scaled_dot_product_attention": [S(F(2, 3, 4), F(2, 5, 4), F(2, 5, 2)), S(F(3, 4), F(3, 4), F(3, 2), is_causal=True)],
         "pairwise_distance": [S(X, Y), S(X, Y, 1.0, keepdim=True)],
         "triplet_margin_loss": [S(X, Y, Z), S(X, Y, Z, swap=True)],
         "ctc_loss": [S(F(4, 2, 3), Fixed([[1, 2], [2, 2]]), Fixed([4, 4]), Fixed([2, 1]))],
