@@ -110,8 +110,7 @@ _LIBRARIES = {
     "tqdm": "progress bars",
     "pillow": "images",
     "safetensors": "model files",
-    "llvmlite": "compiled training steps",
-    "onednn-cpu-gomp": "fast convolutions and matrix products",
+    "onednn-cpu-gomp": "fast convolutions, max pooling and matrix products",
     "matplotlib": "the pictures in the examples",
 }
 

@@ -146,8 +146,8 @@ class _Pass:
         if type(node) is Output:
             self._deliver_output(node, g)
             return
-        _check_saved(node)
         try:
+            _check_saved(node)
             grads = node.backward(g) if node.hooks is None or not node.hooks.packed else _unpacked_backward(node, g)
         except Exception as error:
             _note_forward(node, error)
@@ -225,6 +225,7 @@ class _Pass:
             if self.freed is None:
                 self.freed = Freed(user_line(4))
             target.saved = self.freed
+            target.storage = None  # a saved result lives on in its tensor only
 
     # ------------------------------------------------------------------------------------------ leaves
 
@@ -367,13 +368,7 @@ def _check_saved(node: Any) -> None:
     target = node.inner if type(node) is CopySlices else node
     saved = target.saved
     if type(saved) is Freed:
-        raise RuntimeError(
-            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-            "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
-            "you need to access saved tensors after calling backward. "
-            f"(The values saved by {target.name()} were freed by the backward called at {describe(saved.where)}.)"
-        )
+        raise saved.error(target.name())
     seq = target.seq
     for i in target.tensor_slots:
         t = saved[i]
@@ -488,7 +483,7 @@ def _check_nan(node: Node, grads: tuple) -> None:
     if not thread.state.check_nan:
         return
     for i, g in enumerate(grads):
-        if g is not None and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
+        if g is not None and g._array.dtype.kind in "fcV" and np.isnan(g._array).any():
             trace = getattr(node, "trace", None)
             if trace is not None:
                 import warnings

@@ -15,7 +15,7 @@ from ..core.inplace import set_history
 from ..core.mode import no_grad, thread
 from ..core.node import Freed, Node
 from ..core.slow import _output_edge
-from ..core.storage import describe, storage_of, tick
+from ..core.storage import storage_of, tick
 from ..core.tensor import Tensor, alias, wrap
 from .graph import Packed
 
@@ -59,13 +59,7 @@ class FunctionCtx(Node):
     def saved_tensors(self) -> tuple:
         saved = self.saved
         if type(saved) is Freed:
-            raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved tensors after they have "
-                "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
-                "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or "
-                f"if you need to access saved tensors after calling backward. (The values saved by {self.name()} were "
-                f"freed by the backward called at {describe(saved.where)}.)"
-            )
+            raise saved.error(self.name())
         if not saved and self._to_save:
             return self._to_save
         return tuple(_reopened(self, s) for s in saved)

@@ -83,7 +83,7 @@ def jacobian(
     tensor([[2., 0.],
             [0., 2.]])
     """
-    _check_strategy(strategy, create_graph, strict, vectorize)
+    _check_strategy(strategy, create_graph)
     with enable_grad():
         many_in, inputs = _tensors(inputs, "inputs", "jacobian")
         inputs = _leaves(inputs, create_graph)
@@ -93,8 +93,10 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        rows = _batched_rows if vectorize else _rows
-        blocks = tuple(rows(i, out, inputs, create_graph, strict) for i, out in enumerate(outputs))
+        if vectorize:
+            blocks = tuple(_batched_rows(out, inputs, create_graph) for out in outputs)
+        else:
+            blocks = tuple(_rows(i, out, inputs, create_graph, strict) for i, out in enumerate(outputs))
     blocks = tuple(_result(row, True, create_graph) for row in blocks)
     if not many_in:
         blocks = tuple(row[0] for row in blocks)
@@ -202,7 +204,7 @@ def _stacked(rows: list[Tensor], out: Tensor, x: Tensor) -> Tensor:
     return ops.stack(rows).view(out.shape + x.shape)
 
 
-def _batched_rows(i: int, out: Tensor, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
+def _batched_rows(out: Tensor, inputs: tuple, create_graph: bool) -> tuple:
     """As `_rows`, with all the elements' gradients in one batch."""
     n = out.numel()
     if not n or not out.requires_grad:
@@ -217,7 +219,7 @@ def _batched_rows(i: int, out: Tensor, inputs: tuple, create_graph: bool, strict
     )
 
 
-def _check_strategy(strategy: str, create_graph: bool, strict: bool, vectorize: bool) -> None:
+def _check_strategy(strategy: str, create_graph: bool) -> None:
     if strategy not in ("forward-mode", "reverse-mode"):
         raise AssertionError(
             'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than '

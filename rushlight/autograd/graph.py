@@ -114,7 +114,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Keep what is saved in host memory: here it is there already."""
+    """Keep what is saved in host memory: here it is there already, whatever the arguments, which concern GPUs, say."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda t: t, lambda t: t)
@@ -123,7 +123,7 @@ class save_on_cpu(saved_tensors_hooks):
 class disable_saved_tensors_hooks(saved_tensors_hooks):
     """Within the block, entering `saved_tensors_hooks` raises RuntimeError with `error_message`."""
 
-    def __init__(self, error_message: str, prior: Any = None):
+    def __init__(self, error_message: str):
         self.hooks = error_message  # type: ignore[assignment]
 
 

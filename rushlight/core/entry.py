@@ -22,8 +22,7 @@ from .storage import Storage, storage_of, tick
 from .tensor import Tensor
 
 _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
-_POSITIONAL_ONLY_STAR = 0x04
-
+_CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much
 
 _RESERVED = frozenset(("kernel", "state", "level", "result", "node", "record", "r", "s", "new", "thread", "tick"))
 
@@ -38,7 +37,7 @@ class Signature:
         self.variadic = False
         self.positional: tuple[str, ...] = names[code.co_posonlyargcount :]
         self.keyword: tuple[str, ...] = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
-        has_star = code.co_flags & _POSITIONAL_ONLY_STAR
+        has_star = code.co_flags & _CO_VARARGS
         self.star: str | None = code.co_varnames[code.co_argcount + code.co_kwonlyargcount] if has_star else None
         defaults = kernel.__defaults__ or ()
         self.defaults: dict[str, Any] = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
@@ -256,7 +255,7 @@ class Saved:
 
 
 def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> str:
-    """The text after the kernel's call, and that of the backward function's saved values."""
+    """The text after the kernel's call."""
     metadata = "".join(n + ", " for n in record.signature.metadata)
     any_edge = " or ".join(f"{e} is not None" for e in edges)
     if record.signature.variadic:
@@ -283,7 +282,7 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
 # ---------------------------------------------------------------------------------------------- the heads
 
 _GENERAL = """\
-def {function}({parameters}):
+def call({parameters}):
 {out_check}    state = thread.state
     level = state.level
     if level > 1:
@@ -295,7 +294,7 @@ def {function}({parameters}):
 {tail}
 """
 _VARIADIC = """\
-def {function}(*{name}{parameters}):
+def call(*{name}{parameters}):
 {out_check}    state = thread.state
     level = state.level
     if level > 1:
@@ -330,7 +329,7 @@ def finish(r, level, {tensors}{arrays}{metadata}):
 {edges}{tail}
 """
 _UNARY = """\
-def {function}(input{out}):
+def call(input{out}):
 {out_check}    state = thread.state
     level = state.level
     if level > 1:
@@ -349,7 +348,7 @@ _FLOATS_ONLY = """\
 """
 _FLOATS_ONLY_TWO = " or (d is not F32 and d is not F64)"
 _BINARY = """\
-def {function}(input, other{out}):
+def call(input, other{out}):
 {out_check}    state = thread.state
     level = state.level
     if level > 1:
@@ -375,7 +374,7 @@ def {function}(input, other{out}):
 {tail}
 """
 _REFLECTED = """\
-def {function}(other, input):
+def call(other, input):
     state = thread.state
     level = state.level
     if level > 1:
@@ -407,7 +406,6 @@ def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
     tensors, edges = (["input"], ["e0"]) if unary else (["input", "other"], ["e0", "e1"])
     out = record.out and form == "function"
     fields = {
-        "function": "call",
         "out": ", *, out=None" if out else "",
         "out_check": _OUT_CHECK.format(tensors=", ".join(tensors) + ",", metadata="") if out else "",
         "tail": _tail(record, saved, tensors, edges),
@@ -426,7 +424,6 @@ def _variadic_text(record: Any) -> tuple[str, Saved]:
     metadata = "".join(n + ", " for n in sig.metadata)
     keyword = sig.keyword + (("out",) if record.out else ())
     text = _VARIADIC.format(
-        function="call",
         name=name,
         parameters="".join(", " + n for n in keyword),
         out_check=_OUT_CHECK.format(tensors=f"*{name},", metadata=metadata) if record.out else "",
@@ -470,11 +467,7 @@ def _general_text(record: Any) -> tuple[str, Saved]:
         for i, n in enumerate(sig.arrays)
     )
     tensors, metadata = "".join(n + ", " for n in sig.arrays), "".join(n + ", " for n in sig.metadata)
-    if record.promote and len(sig.arrays) > 1:
-        mixed = " or ".join(f"a{i}.dtype is not a0.dtype" for i in range(1, len(sig.arrays)))
-        take += f"        if {mixed}:\n            return slow_call(record, ({tensors}), ({metadata}), None)\n"
     text = _GENERAL.format(
-        function="call",
         parameters=sig.parameters(record.out),
         out_check=_OUT_CHECK.format(tensors=tensors, metadata=metadata) if record.out else "",
         take=take,
@@ -544,6 +537,7 @@ def build(record: Any) -> Any:
     """The public function of an operator: unspecialised until its first call."""
     scope = record.scope
     if record.function is not None:  # a rule was added: specialise anew
+        scope.pop("finish", None)
         for form, first in _FIRST.items():
             if form in scope:
                 scope[form].__code__ = first.__code__
@@ -577,14 +571,14 @@ def specialise(record: Any) -> None:
     scope, sig = record.scope, record.signature
     general = record.kind == "general"
     text, saved = _general_text(record) if general else _pointwise_text(record, "function")
-    for form in _FIRST:
-        if form in scope:
-            form_text = text if form == "function" else _pointwise_text(record, form)[0]
-            scope[form].__code__ = _code(form_text, "call", record)
+    _install_rules(record, saved)
     f = scope["function"]
     f.__defaults__ = tuple(sig.defaults.values()) or None
     f.__kwdefaults__ = {**sig.keyword_defaults, **({"out": None} if record.out else {})} or None
-    _install_rules(record, saved)
+    for form in _FIRST:  # the code last: another thread may call as soon as it is there
+        if form in scope:
+            form_text = text if form == "function" else _pointwise_text(record, form)[0]
+            scope[form].__code__ = _code(form_text, "call", record)
 
 
 def _install_rules(record: Any, saved: Saved) -> None:
@@ -592,12 +586,12 @@ def _install_rules(record: Any, saved: Saved) -> None:
     for name, rule in record.rules.items():
         key = "rule_joint" if name is None else f"rule_{saved.arrays.index(name)}"
         scope[key] = rule
-    scope["finish"] = FunctionType(_code(_finish_text(record, saved), "finish", record), scope, "finish")
     cls = record.node_class
     cls.tensor_slots, cls.saved_names = saved.tensor_slots(), tuple(saved.names)
     if record.rules:
         backward = FunctionType(_code(saved.backward_text(), "backward", record), scope, "backward")
         cls.backward = backward  # type: ignore[method-assign]
+    scope["finish"] = FunctionType(_code(_finish_text(record, saved), "finish", record), scope, "finish")
 
 
 def accept_out(f: Callable) -> Callable:

@@ -17,7 +17,7 @@ from . import dtype as dtypes
 from .mode import State, thread
 from .node import Leaf, Node, Output
 from .slow import are_operands, call, common_type, execute, finish, number_as, observe, prepare
-from .storage import _PACKAGE, describe, storage_of, tick, user_line
+from .storage import _PACKAGE, LATEST, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
 _new = object.__new__
@@ -161,7 +161,7 @@ def _wrote(s: Any, state: State, depth: int = 2) -> None:
         writer = None if frame is None else (frame.f_code, frame.f_lasti)
     s.version += 1
     s.stamp = stamp = tick()
-    s.writes = (*s.writes[-7:], (stamp, writer))
+    s.writes = (*s.writes[LATEST], (stamp, writer))
 
 
 _INSIDE: dict[str, bool] = {}  # source file -> whether it belongs to this package
@@ -208,7 +208,7 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
         arrays[0] = before._array if arrays[0] is self._array else arrays[0]
     r = _compute(record, arrays, metadata, self._array)
     if r is not self._array:
-        _store(record, self, np.asarray(r))
+        _store(self, np.asarray(r))
     s = storage_of(self)
     s.wrote(state.writer or user_line(2))
     if recording:
@@ -306,7 +306,7 @@ def _compute(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> 
     return execute(record, arrays, metadata)
 
 
-def _store(record: Any, self: Tensor, r: np.ndarray) -> None:
+def _store(self: Tensor, r: np.ndarray) -> None:
     if r.shape != self._array.shape and np.broadcast_shapes(r.shape, self._array.shape) != self._array.shape:
         raise RuntimeError(
             f"output with shape {list(self._array.shape)} doesn't match the broadcast shape {list(r.shape)}"

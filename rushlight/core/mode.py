@@ -105,9 +105,12 @@ class _Context:
         return _around_generator(self, f) if _is_generator_function(f) else _around(self, f)
 
 
+_CO_GENERATOR = 0x20  # inspect's name of the flag: importing inspect costs too much
+
+
 def _is_generator_function(f: Any) -> bool:
     code = getattr(f, "__code__", None)
-    return code is not None and bool(code.co_flags & 0x20)
+    return code is not None and bool(code.co_flags & _CO_GENERATOR)
 
 
 def _around(mode: _Context, f: Callable) -> Callable:

@@ -11,6 +11,8 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from .storage import describe
+
 
 class Freed:
     """What a node's `saved` becomes when a backward has used it up; `where` is the line that called that backward."""
@@ -19,6 +21,16 @@ class Freed:
 
     def __init__(self, where: Any):
         self.where = where
+
+    def error(self, name: str) -> RuntimeError:
+        """What to raise where the saved values of the node `name` are asked for again."""
+        return RuntimeError(
+            "Trying to backward through the graph a second time (or directly access saved tensors after they have "
+            "already been freed). Saved intermediate values of the graph are freed when you call .backward() or "
+            "autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if "
+            "you need to access saved tensors after calling backward. "
+            f"(The values saved by {name} were freed by the backward called at {describe(self.where)}.)"
+        )
 
 
 class Node:

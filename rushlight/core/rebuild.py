@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import dtype as dtypes
-from .storage import Storage
+from .storage import Storage, address_of
 
 __all__ = [
     "Memory",
@@ -117,7 +117,7 @@ def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
     memory = _known_memory(root, flat, array.dtype)
     if not array.size:
         return memory, 0, _contiguous_strides(array.shape)
-    offset = (_address(array) - _address(memory.flat)) // array.itemsize
+    offset = (address_of(array) - address_of(memory.flat)) // array.itemsize
     return memory, offset, tuple(s // array.itemsize for s in array.strides)
 
 
@@ -149,13 +149,9 @@ def _lies_in(array: np.ndarray, flat: np.ndarray) -> bool:
         return False
     if not array.size:
         return True
-    start = _address(array) - _address(flat)
+    start = address_of(array) - address_of(flat)
     span = sum((n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True)) + size
     return start >= 0 and start % size == 0 and start + span <= flat.nbytes
-
-
-def _address(array: np.ndarray) -> int:
-    return array.__array_interface__["data"][0]
 
 
 def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:

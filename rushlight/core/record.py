@@ -6,13 +6,13 @@ those behind it metadata:
     @primitive(method=True)
     def softmax(input, /, dim):
         ...                                          # the reference kernel, on raw arrays
-    @softmax.vjp                                     # or @primitive.vjp("input") style, one rule for each input:
+    @softmax.vjp                                     # or @softmax.vjp("input"), one rule for each input:
     def _(g, out, dim):                              # parameter names say what backward keeps
         ...                                          # in the tensor language
 
 A rule's parameters are `g` (the incoming gradient), `out` (the result), an array parameter's name (the tensor itself is
-kept), `<array>_shape` or `<array>_dtype` (only that is kept), `<arrays>_rest` (of `*arrays` all but the first `rest=`), a metadata parameter's name, or `needs` (which inputs want
-a gradient, for a joint rule that returns a tuple). A rule never undoes broadcasting or promotion: the engine sums and
+kept), `<array>_shape` or `<array>_dtype` (only that is kept), `<arrays>_rest` (of `*arrays` all but the first `rest=`),
+a metadata parameter's name, or `needs` (which inputs want a gradient, for a joint rule that returns a tuple). A rule never undoes broadcasting or promotion: the engine sums and
 casts a gradient to the shape and type of the value that it belongs to.
 
 An entry point is specialised by text (`entry.py`), because a generic call costs four times as much as NumPy's work.
@@ -34,33 +34,53 @@ FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
 class Record:
     """What is known of one operator.
 
-    name: the public name; kernel: on raw arrays; arrays, metadata: the parameter names; rules: gradient rules by array
-    name, or one joint rule under None; promote: how array inputs of different types are brought together; view: the
-    result shares memory with the first input; outputs: None for one result, or the number of differentiable results
-    (-1: a tuple of unknown length); extras: names of arrays that the kernel returns behind its one result for backward's
-    use only: rules receive them by these names, as tensors without history.
+    name: the public name; kernel: on raw arrays; kind: "general", or "unary" and "binary" for a row of the table;
+    promote: how array inputs of different types are brought together; view: the result shares memory with the first
+    input; rest: of `*arrays`, where those begin that `<arrays>_rest` keeps; outputs: None for one result, or the number
+    of differentiable results (-1: a tuple of unknown length); extras: names of arrays that the kernel returns behind its
+    one result for backward's use only: rules receive them by these names, as tensors without history; returns: the named
+    tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
+    of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests.
     """
 
-    def __init__(self, name: str, kernel: Callable, **options: Any):
+    def __init__(
+        self,
+        name: str,
+        kernel: Callable,
+        *,
+        kind: str = "general",
+        doc: str | None = None,
+        promote: str | None = None,
+        view: bool = False,
+        rest: int = 1,
+        outputs: int | None = None,
+        extras: tuple[str, ...] = (),
+        returns: Any = None,
+        rules: dict[str | None, Callable] | None = None,
+        node: str | None = None,
+        differentiable: bool = True,
+        inplace: bool = False,
+        out: bool = False,
+        samples: Callable | None = None,
+    ):
         self.name = name
         self.kernel = kernel
         self.reference = kernel
-        self.doc = options.get("doc") or kernel.__doc__
-        self.promote: str | None = options.get("promote")
-        self.kind: str = options.get("kind", "general")
-        self.view: bool = options.get("view", False)
-        self.rest: int = options.get("rest", 1)  # of `*arrays`: where those begin that `<arrays>_rest` keeps
-        self.outputs: int | None = options.get("outputs")
-        self.samples: Callable | None = options.get("samples")
-        self.reference_oracle: Any = options.get("oracle")
-        self.differentiable: bool = options.get("differentiable", True)
-        self.inplace: bool = options.get("inplace", False)
-        self.out: bool = options.get("out", False)
-        self.extras: tuple[str, ...] = options.get("extras", ())
-        self.returns: Any = options.get("returns")  # a named tuple class for several results
+        self.kind = kind
+        self.doc = doc or kernel.__doc__
+        self.promote = promote
+        self.view = view
+        self.rest = rest
+        self.outputs = outputs
+        self.extras = extras
+        self.returns = returns
+        self.differentiable = differentiable
+        self.inplace = inplace
+        self.out = out
+        self.samples = samples
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
-        self.rules: dict[str | None, Callable] = options.get("rules") or {}
-        self.node_class: type[Node] = type(options.get("node") or node_name(name), (Node,), {"__slots__": ()})
+        self.rules: dict[str | None, Callable] = rules or {}
+        self.node_class: type[Node] = type(node or node_name(name), (Node,), {"__slots__": ()})
         self.node_class.op = self
         self.function: Any = None
         self.scope: dict[str, Any] = {}
@@ -201,7 +221,7 @@ def unary(
 
     promote: "float" (integers become the default float type), "same" (the type stays), "bool" (the result is bool).
     """
-    rules = {"x": rule} if rule else {}
+    rules: dict[str | None, Callable] = {"x": rule} if rule else {}
     record = Record(
         name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options
     )
@@ -234,7 +254,7 @@ def binary(
     operator: the Python operator without underscores, such as "add": gives `__add__`, `__radd__`, `__iadd__`.
     export=False: the public function of this name is a composite around the row.
     """
-    rules = {k: r for k, r in (("x", rule_x), ("y", rule_y)) if r}
+    rules: dict[str | None, Callable] = {k: r for k, r in (("x", rule_x), ("y", rule_y)) if r}
     record = Record(
         name, kernel, kind="binary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=True, **options
     )

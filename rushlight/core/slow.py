@@ -253,7 +253,7 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
         return type(result)(out) if type(result) is tuple else type(result)(*out)
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    _check_out(name, inputs, result, out)
+    _check_out(name, result, out)
     if out._array.shape != result._array.shape:
         _resize_out(out, result._array.shape)
     np.copyto(out._array, result._array, casting="unsafe")
@@ -261,7 +261,7 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     return out
 
 
-def _check_out(name: str, inputs: tuple, result: Tensor, out: Tensor) -> None:
+def _check_out(name: str, result: Tensor, out: Tensor) -> None:
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"

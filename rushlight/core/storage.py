@@ -18,7 +18,7 @@ import numpy as np
 
 tick = count(1).__next__
 _PACKAGE = str(Path(__file__).parent.parent) + "/"
-_KEPT_WRITES = 8
+LATEST = slice(-7, None)  # of a storage's writes: those kept beside a new one
 
 
 class Storage:
@@ -36,7 +36,7 @@ class Storage:
         """Record an in-place write, made now by `writer`."""
         self.version += 1
         self.stamp = stamp = tick()
-        self.writes = (*self.writes[1 - _KEPT_WRITES :], (stamp, writer))
+        self.writes = (*self.writes[LATEST], (stamp, writer))
 
     def version_at(self, seq: int) -> int:
         """The version that the memory had at time `seq` (exact while the writes since then are remembered)."""
@@ -57,6 +57,11 @@ def storage_of(t: Any) -> Storage:
         s = t._storage = _new(Storage)
         s.root = t._array
     return s
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of the array's first element."""
+    return array.__array_interface__["data"][0]
 
 
 def user_line(depth: int = 1) -> tuple[Any, int] | None:

@@ -16,7 +16,7 @@ from .layout import strided
 from .mode import thread
 from .node import Leaf, Output, hooks_of
 from .size import Size, wrap_dim
-from .storage import Storage, storage_of
+from .storage import Storage, address_of, storage_of
 
 _new = object.__new__
 
@@ -32,7 +32,7 @@ class Tensor:
     _edge: Any  # Node, Output, Leaf or None
     _grad: Tensor | None
     _storage: Storage | None
-    _view: tuple | None  # (the tensor this is a view of, the record of the view operator, its arguments)
+    _view: tuple | None  # (the tensor this is a view of, the view operator's record, its arguments, the mode's level)
 
     def __new__(cls, *args: Any, device: Any = None):
         return legacy_constructor(cls, args, device)
@@ -152,11 +152,11 @@ class Tensor:
         """How many elements lie before the first one in the shared memory."""
         root = storage_of(self).root
         a = self._array
-        return (a.__array_interface__["data"][0] - lowest_address(root)) // a.itemsize if a.size else 0
+        return (address_of(a) - address_of(root)) // a.itemsize if a.size else 0
 
     def data_ptr(self) -> int:
         """The address of the first element."""
-        return self._array.__array_interface__["data"][0] if self._array.size else 0
+        return address_of(self._array) if self._array.size else 0
 
     @property
     def _version(self) -> int:
@@ -297,10 +297,8 @@ class Tensor:
         if type(self._edge) is Leaf and value.dtype.category < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
-        root, version = (
-            storage_of(value).root,
-            self._version,
-        )  # the counter stays the tensor's own: a later write does not count for `value`
+        # the counter stays the tensor's own: a later write does not count for `value`
+        root, version = storage_of(value).root, self._version
         self._storage = s = _new(Storage)
         s.root, s.version = root, version
         edge = self._edge
@@ -402,9 +400,6 @@ class Tensor:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
-    def __dir__(self):
-        return sorted(set(object.__dir__(self)))
-
 
 def wrap(array: np.ndarray) -> Tensor:
     """A fresh tensor around `array`, sharing its memory, without history."""
@@ -453,11 +448,6 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
             if not strides[i] and a.shape[i] == 1:
                 strides[i] = a.shape[i + 1] * strides[i + 1] if i + 1 < a.ndim else 1
     return tuple(strides)
-
-
-def lowest_address(a: np.ndarray) -> int:
-    """The address of the element of `a` that lies first in memory."""
-    return a.__array_interface__["data"][0]
 
 
 def _python_number(value: Any) -> Any:

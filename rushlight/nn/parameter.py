@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 from rushlight import ops
@@ -99,3 +100,19 @@ class Buffer(Tensor, metaclass=_FlaggedType):
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
+
+
+def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
+    """Drop the gradients, or without ``set_to_none`` fill those that there are with zeros in place."""
+    for p in params:
+        grad = p.grad
+        if grad is None:
+            continue
+        if set_to_none:
+            p.grad = None
+            continue
+        if grad.grad_fn is not None:
+            grad.detach_()
+        else:
+            grad.requires_grad_(False)
+        grad.zero_()

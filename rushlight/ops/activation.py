@@ -1,12 +1,10 @@
-"""Activation functions, simplest first: rectifiers, smooth ones, shrinkers, gates.
+"""Activation functions, simplest first: rectifiers, exponential units, shrinkers, gates. The smooth ones are in smooth.py.
 
 Each is a primitive with torch's node name behind a function with torch's signature. Where torch computes a gradient in one
-kernel (`silu_backward`), so does this file, with a rule of its own for second derivatives.
+kernel (`threshold_backward`), so does this file, with a rule of its own for second derivatives.
 """
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 
@@ -18,19 +16,19 @@ from ..core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish
 from ..core.slow import write_out
 from ..core.tensor import type_word, wrap
 from .comparison import select, where
-from .elements import F32, ONE32, ONE64, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
-from .special import erf_of, sigmoid_of
+from .elements import F32, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
+from .special import sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
 
 
-def _floats_only(x, word):
+def floats_only(x, word):
     """Raise torch's error for a type that is not floating-point."""
     if x.dtype.kind in "biu":
         raise not_implemented(word, x.dtype)
 
 
-def _inplace(op, *metadata):
+def inplace_of(op, *metadata):
     """The function that writes the result of `op`, called with `metadata`, into its first argument."""
     record = op.record
     return lambda input, *given: write(record, input, (), (*given, *metadata[len(given) :]))
@@ -123,7 +121,7 @@ def threshold(input, threshold, value, inplace=False):
     return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
 
 
-threshold_ = _inplace(_threshold)
+threshold_ = inplace_of(_threshold)
 
 
 @primitive(public=False, name="hardtanh")
@@ -132,6 +130,8 @@ def _hardtanh(input, /, min_val, max_val):
         if input.dtype.kind != "i":
             raise RuntimeError(f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'")
         min_val, max_val = int(min_val), int(max_val)
+    else:
+        min_val, max_val = input.dtype.type(min_val), input.dtype.type(max_val)
     r = np.maximum(input, min_val)
     return np.minimum(r, max_val)
 
@@ -148,7 +148,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
 
 
-hardtanh_ = _inplace(_hardtanh, -1.0, 1.0)
+hardtanh_ = inplace_of(_hardtanh, -1.0, 1.0)
 
 
 def relu6(input, inplace=False):
@@ -158,7 +158,7 @@ def relu6(input, inplace=False):
 
 @primitive(public=False, name="leaky_relu")
 def _leaky_relu(input, /, negative_slope):
-    _floats_only(input, "leaky_relu_cpu")
+    floats_only(input, "leaky_relu_cpu")
     scaled = input * input.dtype.type(negative_slope)
     if 0 <= negative_slope <= 1:
         return np.maximum(input, scaled)
@@ -283,7 +283,7 @@ def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
 @pieced
 def _exponential_unit(x, negative, positive, inside):
     """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
-    _floats_only(x, "elu_cpu")
+    floats_only(x, "elu_cpu")
     zero = _ZERO32 if x.dtype is F32 else 0
     left, right = np.minimum(x, zero), np.maximum(x, zero)
     left = np.expm1(left if inside == 1 else left * inside)
@@ -336,236 +336,13 @@ def celu(input, alpha=1.0, inplace=False):
     return celu_(input, alpha) if inplace else _celu(input, alpha)
 
 
-elu_ = _inplace(_elu, 1.0, 1.0, 1.0)
-celu_ = _inplace(_celu, 1.0)
+elu_ = inplace_of(_elu, 1.0, 1.0, 1.0)
+celu_ = inplace_of(_celu, 1.0)
 
 
 def selu_(input):
     """In-place form of `selu`."""
     return write(_elu.record, input, (), (*_SELU, 1.0))
-
-
-# ---------------------------------------------------------------------------------------------- smooth units
-
-_ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
-_ROOT_HALF32, _HALF32 = np.array(_ROOT_HALF, F32), np.array(0.5, F32)
-_TANH_A, _TANH_B = math.sqrt(2 / math.pi), 0.044715
-
-
-def _normal_cdf(x):
-    d = x.dtype
-    r = erf_of(np.multiply(x, _ROOT_HALF32 if d is F32 else _ROOT_HALF))
-    if not x.ndim:
-        return (r + 1) * d.type(0.5)
-    np.add(r, ONE32 if d is F32 else ONE64, r)
-    return np.multiply(r, _HALF32 if d is F32 else 0.5, r)
-
-
-def _tanh_inside(x):
-    return np.tanh(_TANH_A * (x + _TANH_B * x * x * x))
-
-
-@widened
-@pieced
-def _gelu_of(x, approximate):
-    _floats_only(x, "GeluKernelImpl")
-    if approximate == "tanh":
-        return 0.5 * x * (1 + _tanh_inside(x))
-    return x * _normal_cdf(x)
-
-
-@primitive(public=False, name="gelu")
-def _gelu(input, /, approximate):
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    return _gelu_of(input, approximate)
-
-
-@_gelu.vjp
-def _(g, input, approximate):
-    return _gelu_backward(g, input, approximate)
-
-
-@widened
-@pieced
-def _gelu_slope(g, x, approximate):
-    if approximate == "tanh":
-        t = _tanh_inside(x)
-        inner = _TANH_A * (1 + 3 * _TANH_B * x * x)
-        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
-    density = np.exp(x * x * -0.5) * x.dtype.type(_PDF)
-    return g * (_normal_cdf(x) + x * density)
-
-
-@primitive(public=False, name="gelu_backward")
-def _gelu_backward(grad, input, /, approximate):
-    return _gelu_slope(grad, input, approximate)
-
-
-@_gelu_backward.vjp("grad")
-def _(g, input, approximate):
-    return _gelu_backward(g, input, approximate)
-
-
-@_gelu_backward.vjp("input")
-def _(g, grad, input, approximate):
-    return g * grad * _gelu_curvature(input, approximate)
-
-
-def _gelu_curvature(x, approximate):
-    if approximate == "none":
-        return (2 - x * x) * ((-0.5 * x * x).exp() * _PDF)
-    t = (_TANH_A * (x + _TANH_B * x * x * x)).tanh()
-    d1, d2 = _TANH_A * (1 + 3 * _TANH_B * x * x), 6 * _TANH_A * _TANH_B * x
-    return (1 - t * t) * (d1 + 0.5 * x * (d2 - 2 * t * d1 * d1))
-
-
-def gelu(input, *, approximate="none", out=None):
-    """input times the normal distribution function of it; 'tanh' uses the approximation of Hendrycks and Gimpel.
-
-    >>> gelu(tensor([-1.0, 0.0, 1.0]))
-    tensor([-0.1587,  0.0000,  0.8413])
-    """
-    result = _gelu(input, approximate)
-    return result if out is None else write_out("gelu", (input,), result, out)
-
-
-@primitive(public=False, name="silu")
-def _silu(input, /):
-    _floats_only(input, "silu_cpu")
-    return _silu_of(input)
-
-
-@widened
-@pieced
-def _silu_of(x):
-    r = np.asarray(sigmoid_of(x))
-    r *= x
-    return r
-
-
-@_silu.vjp
-def _(g, input):
-    return _silu_backward(g, input)
-
-
-@widened
-@pieced
-def _silu_slope(g, x):
-    s = sigmoid_of(x)
-    return g * s * (1 + x * (1 - s))
-
-
-_silu_backward = binary(
-    "silu_backward", _silu_slope, lambda g, y: _silu_backward(g, y), lambda g, x, y: g * x * _silu_curvature(y),
-    "The gradient of silu.", export=False, inplace=False,
-)  # fmt: skip
-
-
-def _silu_curvature(x):
-    s = x.sigmoid()
-    return s * (1 - s) * (2 + x * (1 - 2 * s))
-
-
-def silu(input, inplace=False):
-    """input * sigmoid(input)."""
-    return silu_(input) if inplace else _silu(input)
-
-
-silu_ = _inplace(_silu)
-
-
-@widened
-@pieced
-def _softplus_of(x, beta, limit):
-    t = x if beta == 1 else x * beta
-    r = np.log1p(np.exp(np.minimum(t, limit)))
-    if beta != 1:
-        r = r / beta
-    if beta <= 0 or limit < 20:
-        return np.where(t > limit, x, r)
-    return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input, by 2e-9 at 20
-
-
-@primitive(public=False, name="mish")
-def _mish(input, /):
-    _floats_only(input, "mish_cpu")
-    return _mish_of(input)
-
-
-@widened
-@pieced
-def _mish_of(x):
-    e = np.exp(
-        np.minimum(x, 20)
-    )  # tanh(log(1 + e)) = n / (n + 2) with n = e (e + 2), which is 1 in both types for x > 20
-    n = e * (e + 2)
-    return x * (n / (n + 2))
-
-
-@_mish.vjp
-def _(g, input):
-    t = softplus(input).tanh()
-    return g * (t + input * input.sigmoid() * (1 - t * t))
-
-
-def mish(input, inplace=False):
-    """input * tanh(softplus(input))."""
-    return mish_(input) if inplace else _mish(input)
-
-
-mish_ = _inplace(_mish)
-
-
-@primitive(public=False, name="softplus")
-def _softplus(input, /, beta, threshold):
-    _floats_only(input, "softplus_cpu")
-    return _softplus_of(input, beta, threshold)
-
-
-@_softplus.vjp
-def _(g, input, beta, threshold):
-    t = input * beta
-    return where(t > threshold, g, g * t.sigmoid())
-
-
-def softplus(input, beta=1.0, threshold=20.0, *, out=None):
-    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
-    result = _softplus(input, beta, threshold)
-    return result if out is None else write_out("softplus", (input,), result, out)
-
-
-@primitive(public=False, name="log_sigmoid", node="LogSigmoidBackward0")
-def _log_sigmoid(input, /):
-    _floats_only(input, "log_sigmoid_cpu")
-    return _log_sigmoid_of(input)
-
-
-@widened
-@pieced
-def _log_sigmoid_of(x):
-    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
-
-
-@_log_sigmoid.vjp
-def _(g, input):
-    return g * (-input).sigmoid()
-
-
-def logsigmoid(input, *, out=None):
-    """log(sigmoid(input)), without overflow."""
-    result = _log_sigmoid(input)
-    return result if out is None else write_out("logsigmoid", (input,), result, out)
-
-
-def softsign(input):
-    """input / (1 + |input|)."""
-    return input / (1 + input.abs())
-
-
-def tanhshrink(input):
-    """input - tanh(input)."""
-    return input - input.tanh()
 
 
 # ---------------------------------------------------------------------------------------------- piecewise linear units
@@ -576,7 +353,7 @@ _SIXTH = float(np.float32(1 / 6))  # torch rounds it, in double precision too
 
 @primitive(public=False, name="hardsigmoid")
 def _hardsigmoid(input, /):
-    _floats_only(input, "hardsigmoid_cpu")
+    floats_only(input, "hardsigmoid_cpu")
     return widened(lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
 
 
@@ -590,12 +367,12 @@ def hardsigmoid(input, inplace=False):
     return hardsigmoid_(input) if inplace else _hardsigmoid(input)
 
 
-hardsigmoid_ = _inplace(_hardsigmoid)
+hardsigmoid_ = inplace_of(_hardsigmoid)
 
 
 @primitive(public=False, name="hardswish")
 def _hardswish(input, /):
-    _floats_only(input, "hardswish_cpu")
+    floats_only(input, "hardswish_cpu")
     return widened(lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
 
 
@@ -609,13 +386,13 @@ def hardswish(input, inplace=False):
     return hardswish_(input) if inplace else _hardswish(input)
 
 
-hardswish_ = _inplace(_hardswish)
+hardswish_ = inplace_of(_hardswish)
 
 
 @primitive(name="hardshrink", method=True, functional=True, out=True)
 def hardshrink(input, /, lambd=0.5):
     """The input where |input| > lambd, 0 elsewhere."""
-    _floats_only(input, "hardshrink_cpu")
+    floats_only(input, "hardshrink_cpu")
     return np.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input)
 
 
@@ -628,7 +405,7 @@ def _(g, input, lambd):
 def _softshrink(input, /, lambd):
     if not lambd >= 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
-    _floats_only(input, "softshrink_cpu")
+    floats_only(input, "softshrink_cpu")
     return widened(lambda x: x - np.minimum(np.maximum(x, -lambd), lambd))(input)
 
 
@@ -657,7 +434,7 @@ def _glu(input, /, dim):
     n = input.shape[dim]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
-    _floats_only(input, "glu_cpu")
+    floats_only(input, "glu_cpu")
     a, b = np.split(input, 2, axis=dim)
     return widened(lambda x, y: x * sigmoid_of(y))(a, b)
 
@@ -689,8 +466,7 @@ def glu(input, dim=-1):
 # ---------------------------------------------------------------------------------------------- names
 
 for _f in (
-    threshold, hardtanh, relu6, leaky_relu, rrelu, elu, selu, celu, gelu, silu, mish, softplus, logsigmoid, softsign,
-    tanhshrink, hardsigmoid, hardswish, softshrink, glu, leaky_relu_,
+    threshold, hardtanh, relu6, leaky_relu, rrelu, elu, selu, celu, hardsigmoid, hardswish, softshrink, glu, leaky_relu_,
     rrelu_, selu_,
 ):  # fmt: skip
     publish(_f.__name__, _f, False, True, ())

@@ -16,6 +16,7 @@ from ..core.record import composite, primitive
 from ..core.size import new_shape_from
 from ..core.storage import storage_of, tick, user_line
 from ..core.tensor import Tensor, alias
+from .create import CHANNELS_LAST, check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
 
@@ -35,16 +36,22 @@ def _(g):
 @composite(method=True)
 def clone(input, *, memory_format=None):
     """A copy with its own memory, through which gradients flow."""
-    name = getattr(memory_format, "name", "preserve_format")
-    if name == "channels_last":
-        return _clone(input.permute(0, 2, 3, 1), "C").permute(0, 3, 1, 2)
+    if memory_format is None:
+        return _clone(input)
+    name = format_name(memory_format)
+    check_rank(input._array.ndim, name)
+    if name in CHANNELS_LAST:
+        order, back = CHANNELS_LAST[name]
+        return _clone(input.permute(order), "C").permute(back)
     return _clone(input, "C") if name == "contiguous_format" else _clone(input)
 
 
 @composite(method=True, function=False)
 def contiguous(self, memory_format=None):
     """The tensor itself if its elements lie in order in memory, else a copy that does."""
-    if memory_format is not None and getattr(memory_format, "name", "") == "channels_last":
+    if memory_format is not None and format_name(memory_format) != "contiguous_format":
+        if memory_format.name == "preserve_format":
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
         return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
     return self if self._array.flags.c_contiguous else _clone(self, "C")
 
@@ -88,15 +95,20 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
     flags = [a for a in args if isinstance(a, bool)]
     copy = copy or (len(flags) > 1 and flags[1])
     kind = self.dtype
-    if dtype is not None and dtype is not kind:
-        return _to_copy(self, dtype)
-    if memory_format is not None and not self.is_contiguous(memory_format):
-        return clone(self, memory_format=memory_format)
-    return _to_copy(self, kind) if copy else self
+    t = _to_copy(self, kind if dtype is None else dtype) if copy or dtype not in (None, kind) else self
+    return t if memory_format is None else _in_format(t, memory_format)
+
+
+def _in_format(t: Tensor, memory_format: Any) -> Tensor:
+    """The tensor itself where its elements lie in memory as `memory_format` says, else a copy that does."""
+    kept = format_name(memory_format) == "preserve_format" or t.is_contiguous(memory_format)
+    return t if kept else clone(t, memory_format=memory_format)
 
 
 def _cast_method(name: str, d: dtypes.dtype) -> None:
     def f(self, memory_format=None):
+        if memory_format is not None:
+            return to(self, d, memory_format=memory_format)
         return self if self._array.dtype is d.numpy else to(self, d)
 
     f.__name__, f.__doc__ = name, f"The tensor as {d}."
@@ -116,8 +128,8 @@ def type_as(self, other):
 
 @composite(method=True, function=False)
 def cpu(self, memory_format=None):
-    """The tensor itself: it is on the CPU."""
-    return self
+    """The tensor itself, as it is on the CPU, or a copy where `memory_format` asks for another order in memory."""
+    return self if memory_format is None else _in_format(self, memory_format)
 
 
 @composite(method=True, function=False)
@@ -202,6 +214,7 @@ def _cannot_expand(a: tuple, b: tuple) -> str:
 
 
 def history_node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
+    """A node of the operator `op` for a write that was done by hand, with the edges to its sources."""
     node = object.__new__(op.record.node_class)
     if "finish" not in op.record.scope:
         op.record.specialise()
@@ -293,7 +306,12 @@ def _dense_strides(size: Any) -> list[int]:
 
 @composite(method=True, function=False)
 def resize_(self, *sizes, memory_format=None):
-    """Change the shape in place; the elements in memory stay, new ones are undefined."""
+    """Change the shape in place; the elements in memory stay, new ones are undefined.
+
+    NotImplementedError for another `memory_format` than torch.contiguous_format.
+    """
+    if format_name(memory_format, "contiguous_format") != "contiguous_format":
+        raise NotImplementedError(f"resize_(memory_format={memory_format!r}) is not implemented")
     if self._edge is not None:
         raise RuntimeError("cannot resize variables that require grad")
     shape = new_shape_from(sizes)
@@ -309,4 +327,4 @@ def resize_(self, *sizes, memory_format=None):
 @composite(method=True)
 def resize_as_(self, other, memory_format=None):
     """`resize_` to the shape of `other`."""
-    return resize_(self, other._array.shape)
+    return resize_(self, other._array.shape, memory_format=memory_format)

@@ -18,7 +18,7 @@ I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
 # ---------------------------------------------------------------------------------------------- distinct values
 
 
-def _distinct(results, return_inverse, return_counts, both=True):
+def _distinct(results, return_inverse, return_counts):
     """The tensors that the caller asked for, alone or as a tuple."""
     values, inverse, counts = results
     wanted = [values] + [inverse] * return_inverse + [counts] * return_counts

@@ -10,6 +10,8 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.errors import argument_type
+from ..core.layout import memory_format as MemoryFormat
+from ..core.layout import strided
 from ..core.legacy_types import construct
 from ..core.mode import thread
 from ..core.record import composite
@@ -22,6 +24,7 @@ from ..core.tensor import Tensor, type_word, wrap
 
 
 def fresh(array: np.ndarray, requires_grad: bool = False) -> Tensor:
+    """A tensor on `array`, an inference tensor in inference mode."""
     t = wrap(array)
     if thread.state.inference:
         storage_of(t).inference = True
@@ -29,6 +32,7 @@ def fresh(array: np.ndarray, requires_grad: bool = False) -> Tensor:
 
 
 def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
+    """NumPy's type for a user's `dtype` argument, that of `default` for None. TypeError for anything else."""
     if dtype is None:
         return default.numpy
     if isinstance(dtype, dtypes.dtype):
@@ -36,6 +40,51 @@ def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
     if dtype in (float, int, bool):
         return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}[dtype].numpy
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+
+
+def check_options(layout: Any, pin_memory: Any) -> None:
+    """Raise for what no tensor here can have: sparse storage and page-locked memory."""
+    if layout is not None and layout is not strided:
+        if type(layout) is not type(strided):
+            raise TypeError(f"argument 'layout' must be torch.layout, not {type(layout).__name__}")
+        raise NotImplementedError(f"layout={layout!r} is not implemented; use torch.strided")
+    if pin_memory:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory is available"
+        )
+
+
+CHANNELS_LAST = {
+    "channels_last": ((0, 2, 3, 1), (0, 3, 1, 2)),
+    "channels_last_3d": ((0, 2, 3, 4, 1), (0, 4, 1, 2, 3)),
+}  # the order of dimensions in memory, and the way back
+
+
+def format_name(memory_format: Any, default: str = "preserve_format") -> str:
+    """The name of a user's `memory_format` argument, `default` for None. TypeError for anything else."""
+    if memory_format is None:
+        return default
+    if not isinstance(memory_format, MemoryFormat):
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    return memory_format.name
+
+
+def check_rank(ndim: int, name: str) -> None:
+    """Raise where a tensor with `ndim` dimensions cannot have the memory format `name`."""
+    if name in CHANNELS_LAST and ndim != len(CHANNELS_LAST[name][0]):
+        raise RuntimeError(f"required rank {len(CHANNELS_LAST[name][0])} tensor to use {name} format")
+
+
+def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
+    """The elements of `a`, copied where they do not lie in memory as `memory_format` says."""
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        return a
+    check_rank(a.ndim, name)
+    if name in CHANNELS_LAST:
+        order, back = CHANNELS_LAST[name]
+        return np.asarray(a.transpose(order), order="C").transpose(back)
+    return np.asarray(a, order="C")
 
 
 @composite()
@@ -47,6 +96,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     """
     if device is not None:
         devices.check(device)
+    if pin_memory:
+        check_options(None, pin_memory)
     if isinstance(data, Tensor):
         import warnings
 
@@ -218,12 +269,21 @@ def from_numpy(ndarray):
 
 @composite(aliases=("asarray",))
 def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
-    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy.
+
+    ValueError where copy=False and the memory cannot be shared.
+    """
     devices.check(device)
     if isinstance(data, Tensor):
-        return data.clone() if copy else data if dtype is None or dtype is data.dtype else data.to(dtype)
+        if copy is False and dtype not in (None, data.dtype):
+            raise ValueError(f"can't alias tensor with dtype '{data.dtype}' into dtype '{dtype}'.")
+        t = data.clone() if copy else data
+        t = t if dtype is None or dtype is t.dtype else t.to(dtype)
+        return t if not requires_grad or t.requires_grad else t.requires_grad_()
     if isinstance(data, np.ndarray) and not copy and dtype in (None, dtypes.from_numpy(data.dtype)):
-        return from_numpy(data)
+        return from_numpy(data).requires_grad_(requires_grad)
+    if copy is False:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
     return fresh(array_from(data, dtype), requires_grad)
 
 
@@ -257,10 +317,11 @@ def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
 
 
 def _creator(name: str, make: Any, doc: str) -> Any:
-    def f(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
-          memory_format=None, names=None):  # fmt: skip
+    def f(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
         if device is not None:
             devices.check(device)
+        if layout is not None or pin_memory:
+            check_options(layout, pin_memory)
         shape = _shape(name, args, size)
         default = dtypes.get_default_dtype()
         t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
@@ -272,18 +333,41 @@ def _creator(name: str, make: Any, doc: str) -> Any:
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
-    return composite()(f)
+    return f
 
 
-zeros = _creator("zeros", np.zeros, "A tensor of zeros of the given shape.")
-ones = _creator("ones", np.ones, "A tensor of ones of the given shape.")
-empty = _creator("empty", np.empty, "A tensor of the given shape with undefined values.")
+zeros = composite()(_creator("zeros", np.zeros, "A tensor of zeros of the given shape."))
+ones = composite()(_creator("ones", np.ones, "A tensor of ones of the given shape."))
+_empty = _creator("empty", np.empty, "A tensor of the given shape with undefined values.")
+
+
+@composite()
+def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
+          memory_format=None):  # fmt: skip
+    """A tensor of the given shape with undefined values, its elements in memory in the order `memory_format`."""
+    if memory_format is None:
+        return _empty(
+            *args, size=size, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad,
+            pin_memory=pin_memory,
+        )  # fmt: skip
+    if format_name(memory_format) == "preserve_format":
+        raise RuntimeError("unsupported memory format Preserve")
+    if out is not None:
+        raise NotImplementedError("empty(memory_format=..., out=...) is not implemented; give one of the two")
+    return fresh(
+        arranged(
+            _empty(*args, size=size, dtype=dtype, layout=layout, device=device, pin_memory=pin_memory)._array,
+            memory_format,
+        ),
+        requires_grad,
+    )
 
 
 @composite()
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of shape `size` filled with a number."""
     devices.check(device)
+    check_options(layout, pin_memory)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
@@ -295,8 +379,9 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 def _like(name: str, make: Any) -> Any:
     def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         devices.check(device)
-        a = input._array
-        return fresh(make(a, None if dtype is None else numpy_type(dtype, input.dtype)), requires_grad)
+        check_options(layout, pin_memory)
+        a = make(input._array, None if dtype is None else numpy_type(dtype, input.dtype))
+        return fresh(a if memory_format is None else arranged(a, memory_format), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape, type and layout of `input`."
@@ -327,13 +412,16 @@ def full_like(
 ):
     """`full` in the shape and type of `input`."""
     devices.check(device)
+    check_options(layout, pin_memory)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return fresh(np.full_like(input._array, value, dtype=numpy_type(dtype, input.dtype), subok=False), requires_grad)
+    a = np.full_like(input._array, value, dtype=numpy_type(dtype, input.dtype), subok=False)
+    return fresh(arranged(a, memory_format), requires_grad)
 
 
 def _new_creator(name: str, make: Any) -> None:
     def f(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         devices.check(device)
+        check_options(layout, pin_memory)
         return fresh(make(_shape(name, args, size), numpy_type(dtype, self.dtype)), requires_grad)
 
     f.__name__ = f.__qualname__ = name
@@ -349,6 +437,7 @@ _new_creator("new_empty", np.empty)
 @composite(method=True, function=False)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """`full` of the type of this tensor."""
+    check_options(layout, pin_memory)
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
@@ -356,6 +445,7 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor that holds a copy of `data`, of the type of this one."""
     devices.check(device)
+    check_options(layout, pin_memory)
     return fresh(array_from(data, dtype or self.dtype), requires_grad)
 
 
@@ -369,6 +459,7 @@ def new(self, *args, device=None):
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of undefined values with the given shape and strides (in elements)."""
     devices.check(device)
+    check_options(layout, pin_memory)
     size, stride = tuple(size), tuple(stride)
     last = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else 0
     flat = np.empty(last, numpy_type(dtype, dtypes.get_default_dtype()))
@@ -382,6 +473,7 @@ def empty_permuted(
 ):
     """A tensor of undefined values whose dimensions lie in memory in the order `physical_layout`."""
     devices.check(device)
+    check_options(layout, pin_memory)
     if len(size) != len(physical_layout):
         raise RuntimeError(
             "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
@@ -409,9 +501,18 @@ def arange(
     start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
     """The numbers start, start + step, ... below `end`."""
-    if type(start) is int and end is None and step == 1 and start >= 0 and dtype is None and out is device is None:
+    if (
+        type(start) is int
+        and end is None
+        and step == 1
+        and start >= 0
+        and dtype is None
+        and out is device is layout is None
+        and not pin_memory
+    ):
         return fresh(np.arange(start), requires_grad)
     devices.check(device)
+    check_options(layout, pin_memory)
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
@@ -438,7 +539,9 @@ def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
 
 
 @composite()
-def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
+def range(
+    start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
     """The numbers start, start + step, ... up to and including `end` (deprecated: use arange)."""
     import warnings
 
@@ -447,10 +550,13 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         stacklevel=2,
     )
+    devices.check(device)
+    check_options(layout, pin_memory)
     if end is None:
         start, end = 0, start
     n = math.floor((end - start) / step) + 1
-    return fresh((start + np.arange(n) * step).astype(numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    t = fresh((start + np.arange(n) * step).astype(numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    return t if out is None else write_out("range", (), t, out)
 
 
 @composite()
@@ -459,6 +565,7 @@ def linspace(
 ):
     """`steps` numbers from `start` to `end`, both included, equally far apart."""
     devices.check(device)
+    check_options(layout, pin_memory)
     if isinstance(steps, float):
         raise TypeError("linspace(): argument 'steps' must be int, not float")
     if steps < 0:
@@ -500,6 +607,7 @@ def logspace(
 ):
     """`base` to the power of `steps` numbers from `start` to `end`."""
     devices.check(device)
+    check_options(layout, pin_memory)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     kind = numpy_type(dtype, dtypes.get_default_dtype())
@@ -516,6 +624,7 @@ def logspace(
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A matrix with ones on the diagonal and zeros elsewhere."""
     devices.check(device)
+    check_options(layout, pin_memory)
     for k, v in (("n", n), ("m", n if m is None else m)):
         if v < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {v}")
@@ -526,6 +635,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
 def _indices(name: str, make: Any) -> Any:
     def f(row, col, offset=0, *, dtype=None, device=None, layout=None):
         devices.check(device)
+        check_options(layout, False)
         return fresh(np.stack(make(row, offset, col)).astype(numpy_type(dtype, dtypes.int64)))
 
     f.__name__, f.__doc__ = name, f"The row and column indices of the {name[:4]} part of a matrix, shape (2, n)."

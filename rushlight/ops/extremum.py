@@ -317,7 +317,7 @@ def argmin(input, /, dim=None, keepdim=False):
 # ---------------------------------------------------------------------------------------------- running extremes
 
 
-def _running(ufunc, better, a, dim):
+def _running(ufunc, a, dim):
     """The running extreme along `dim` and the latest place where it was found."""
     d = wrap_dim(dim, a.ndim)
     if not a.ndim:
@@ -337,13 +337,13 @@ def cummax(input, /, dim):
     >>> cummax(tensor([1.0, 3.0, 2.0]), 0).values
     tensor([1., 3., 3.])
     """
-    return _running(np.maximum, np.greater_equal, input, dim)
+    return _running(np.maximum, input, dim)
 
 
 @primitive(method=True, out=True, outputs=1, returns=named("cummin", "values", "indices"))
 def cummin(input, /, dim):
     """The smallest element so far along `dim`, and where it was last seen."""
-    return _running(np.minimum, np.less_equal, input, dim)
+    return _running(np.minimum, input, dim)
 
 
 @primitive(public=False, name="add_along", node="ScatterAddBackward0")

@@ -292,7 +292,7 @@ def _add_rows(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
 
 def _setitem(self, index, value):
     basic, advanced, kind = _parse(self, index)
-    target = self if basic is None else kind(self, basic) if _is_part(basic, self) else self
+    target = self if basic is None else kind(self, basic) if _is_part(basic) else self
     if advanced:
         _put(target, advanced, value)
     elif isinstance(value, Tensor):
@@ -305,7 +305,7 @@ def _setitem(self, index, value):
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_word(self.dtype)}Tensor")
 
 
-def _is_part(basic: tuple, t: Tensor) -> bool:
+def _is_part(basic: tuple) -> bool:
     return any(i is not _FULL and i is not Ellipsis for i in basic)
 
 

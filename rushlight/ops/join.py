@@ -263,6 +263,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
     if repeats is None:
         counts = input._array
+        if output_size is not None and output_size != counts.sum():
+            raise RuntimeError("allocated size does not match required size")
         return wrap(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
     x = flatten(input) if dim is None else input
     d = 0 if dim is None else wrap_dim(dim, x._array.ndim)
@@ -275,6 +277,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     where = np.repeat(
         np.arange(x._array.shape[d], dtype=np.int64), counts.reshape(-1) if counts.size != 1 else int(counts.item())
     )
+    if output_size is not None and output_size != len(where):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(where)} but got {output_size}")
     return x.index_select(d, wrap(where))
 
 

@@ -152,7 +152,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
 # ---------------------------------------------------------------------------------------------- classes
 
 
-def _check_targets(name: str, input: np.ndarray, target: np.ndarray) -> None:
+def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
     if input.ndim == 0 or input.ndim > 2 and target.ndim != input.ndim - 1:
         raise RuntimeError(
             f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
@@ -230,7 +230,7 @@ def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"
         quick = _mean_of_rows(input, target)
         if quick is not None:
             return quick
-    _check_targets("nll_loss", input, target)
+    _check_targets(input, target)
     x, t, c = _rows(input, target)
     valid = _valid(t, c, ignore_index)
     w = _weights(t, valid, weight, c, input.dtype)

@@ -199,7 +199,7 @@ def _inverse_or_inf(A):
 # ---------------------------------------------------------------------------------------------- rank
 
 
-def check_decimal(a, name=""):
+def check_decimal(a):
     """Raise as torch does where it asks a type for its epsilon."""
     if a.dtype.kind in "biu" or a.dtype.itemsize == 2:
         raise RuntimeError("This function doesn't handle types other than float and double")

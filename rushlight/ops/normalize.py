@@ -79,6 +79,9 @@ def _rows_standardised(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarra
     rows = x.reshape(-1, n)
     mean = rows.dot(share)[:, None]
     d = rows - mean
+    rest = d.dot(share)[:, None]  # what rounding left: rstd would multiply it by up to 1 / sqrt(eps) on constant rows
+    d -= rest
+    mean += rest
     rstd = (d * d).dot(share)[:, None]
     rstd += eps
     np.sqrt(rstd, rstd)

@@ -145,7 +145,7 @@ def _maxima_of_large_windows(x, outs, window, stride, dilation, place):
     return y, chosen.astype(place.dtype)
 
 
-def _first_places(sizes, outs, window, stride, padding, dilation, shape):
+def _first_places(outs, window, stride, padding, dilation, shape):
     """The first place of each window that is not padding, counted row by row."""
     place = np.zeros(shape, np.uint8 if prod(window) <= 256 else np.int32)
     for i in range(len(window)):
@@ -162,7 +162,7 @@ def max_pool_kernel(input, /, window, stride, padding, dilation, ceil_mode):
     _refuse_bool(input, f"max_pool{n}d")
     sizes = input.shape[-n:]
     outs = outputs(sizes, window, stride, padding, dilation, ceil_mode)
-    place = _first_places(sizes, outs, window, stride, padding, dilation, (*input.shape[:-n], *outs))
+    place = _first_places(outs, window, stride, padding, dilation, (*input.shape[:-n], *outs))
     x = pad_for_windows(input, outs, window, stride, padding, dilation, _lowest(input.dtype))
     large = prod(window) > _MANY_TAPS and input.size
     return (_maxima_of_large_windows if large else _maxima)(x, outs, window, stride, dilation, place)

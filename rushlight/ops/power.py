@@ -308,7 +308,12 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
     tensor([61.])
     """
     _check_value(input.dtype, value)
-    return input + (tensor1 * tensor2 if value == 1 else _by(value, tensor1) * tensor2)
+    return _add_product(input, tensor1, tensor2, value)
+
+
+@widened
+def _add_product(x, y, z, value):
+    return x + (y * z if value == 1 else _by(value, y) * z)
 
 
 def _by(value, a):
@@ -333,7 +338,12 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     """
     if input.dtype.kind in "biu":
         raise TypeError("integers")  # the careful path explains
-    return input + (tensor1 / tensor2 if value == 1 else _by(value, tensor1) / tensor2)
+    return _add_quotient(input, tensor1, tensor2, value)
+
+
+@widened
+def _add_quotient(x, y, z, value):
+    return x + (y / z if value == 1 else _by(value, y) / z)
 
 
 @addcdiv.vjp

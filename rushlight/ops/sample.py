@@ -14,15 +14,16 @@ from ..core.size import new_shape_from
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word, wrap
 from .copying import history_node, write_values
-from .create import fresh, numpy_type
+from .create import arranged, check_options, fresh, numpy_type
 
 # ---------------------------------------------------------------------------------------------- by shape
 
 
 def _creator(name: str, draw: Any, doc: str) -> Any:
     def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
-          pin_memory=False, names=None):  # fmt: skip
+          pin_memory=False):  # fmt: skip
         devices.check(device)
+        check_options(layout, pin_memory)
         shape = new_shape_from(args) if size is None else new_shape_from((size,))
         kind = numpy_type(dtype, dtypes.get_default_dtype() if out is None else out.dtype)
         t = fresh(draw(generator, shape, kind), requires_grad)
@@ -63,6 +64,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
             requires_grad=False, pin_memory=False):  # fmt: skip
     """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     devices.check(device)
+    check_options(layout, pin_memory)
     if size is None and isinstance(high, (tuple, list)):
         low, high, size = 0, low, high
     elif high is None:
@@ -80,6 +82,7 @@ def randperm(
 ):
     """A random order of the integers 0 ... n - 1."""
     devices.check(device)
+    check_options(layout, pin_memory)
     t = fresh(streams.randperm(generator, n, numpy_type(dtype, dtypes.int64)), requires_grad)
     return t if out is None else write_out("randperm", (), t, out)
 
@@ -97,8 +100,9 @@ def _like(name: str, draw: Any) -> None:
         pin_memory=False,
     ):
         devices.check(device)
+        check_options(layout, pin_memory)
         kind = numpy_type(dtype, input.dtype)
-        out = np.empty_like(input._array, dtype=kind, subok=False)
+        out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
         return fresh(streams.store(out, draw(generator, out.shape, kind)), requires_grad)
 
     f.__name__ = f.__qualname__ = name
@@ -115,11 +119,12 @@ def randint_like(
     input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ):
     """`randint` in the shape and type of `input`."""
+    devices.check(device)
+    check_options(layout, False)
     if high is None:
         low, high = 0, low
-    return randint(
-        int(low), int(high), input._array.shape, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
-    )
+    drawn = randint(int(low), int(high), input._array.shape, dtype=dtype or input.dtype)
+    return fresh(arranged(drawn._array, memory_format), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- by parameters
@@ -183,6 +188,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
            requires_grad=False, pin_memory=False):  # fmt: skip
     """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`."""
     devices.check(device)
+    check_options(layout, pin_memory)
     if size is not None:
         kind = numpy_type(dtype, dtypes.get_default_dtype())
         t = fresh(streams.normal(generator, new_shape_from((size,)), kind, float(mean), float(std)), requires_grad)

@@ -254,6 +254,10 @@ def _(g, input_shape, index, dim):
 @composite(method=True)
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
+    if sparse_grad:
+        raise NotImplementedError(
+            "gather(sparse_grad=True): sparse gradients are not implemented; use sparse_grad=False"
+        )
     result = _gather(input, index, dim)
     if out is not None and out.dtype is not result.dtype:
         raise RuntimeError(f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead")
@@ -342,7 +346,8 @@ def _padded(g: Tensor, shape: tuple) -> Tensor:
 _REDUCE = {"sum": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
 
-def _scatter_order(x, dim, index, src=None, *, value=None, reduce=None):
+def _scatter_order(dim, index, src, value):
+    """(the operator, its arrays, its metadata) for a `src` that is a tensor or a number."""
     src = value if src is None else src
     if isinstance(src, Tensor):
         return _scatter, (index, src), (dim,)
@@ -354,7 +359,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None):
     """The input with `src` (a tensor or a number) put at the places of `index` along `dim`."""
     if reduce is not None:
         return scatter_reduced(input, dim, index, src if src is not None else value, reduce)
-    op, arrays, metadata = _scatter_order(input, dim, index, src, value=value)
+    op, arrays, metadata = _scatter_order(dim, index, src, value)
     return op(input, *arrays, *metadata)
 
 
@@ -363,7 +368,7 @@ def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
     """In-place `scatter`."""
     if reduce is not None:
         return self.copy_(scatter_reduced(self, dim, index, src if src is not None else value, reduce))
-    op, arrays, metadata = _scatter_order(self, dim, index, src, value=value)
+    op, arrays, metadata = _scatter_order(dim, index, src, value)
     return write(op.record, self, arrays, metadata)
 
 

@@ -110,9 +110,11 @@ sigmoid = unary("sigmoid", sigmoid_of, _sigmoid_rule, "1 / (1 + exp(-input)).", 
 def logit(input, /, eps=None):
     """log(input / (1 - input)), with the input first limited to [eps, 1 - eps] when `eps` is given."""
     x = _float(input)
+    one = x.dtype.type(1)
     if eps is not None:
-        x = np.minimum(np.maximum(x, eps), 1 - eps)
-    return widened(lambda a: np.log(a / (1 - a)))(x)
+        low = x.dtype.type(eps)
+        x = np.minimum(np.maximum(x, low), one - low)
+    return np.log(x / (one - x))  # rounded after each step, as torch does in 16 bits
 
 
 def _float(a):

@@ -17,6 +17,7 @@ from ..core.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_a
 from ..core.slow import watch_view
 from ..core.storage import storage_of, user_line
 from ..core.tensor import Tensor, alias
+from .create import CHANNELS_LAST, format_name
 
 _FULL = slice(None)
 
@@ -413,9 +414,14 @@ composite(name="broadcast_shapes")(
 @composite(method=True, function=False)
 def is_contiguous(self, memory_format=None):
     """Whether the elements lie in memory in the order of the indices."""
-    name = getattr(memory_format, "name", "contiguous_format")
-    if name == "channels_last":
-        return self._array.ndim == 4 and self._array.transpose(0, 2, 3, 1).flags.c_contiguous
+    if memory_format is None:
+        return self._array.flags.c_contiguous
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if name in CHANNELS_LAST:
+        order, _ = CHANNELS_LAST[name]
+        return self._array.ndim == len(order) and self._array.transpose(order).flags.c_contiguous
     return self._array.flags.c_contiguous
 
 

@@ -12,8 +12,11 @@ from typing import Any, TypeAlias
 
 from rushlight.core.dtype import float32
 from rushlight.core.hooks import RemovableHandle
+from rushlight.core.legacy_types import typename
 from rushlight.core.mode import is_grad_enabled, set_grad_enabled
-from rushlight.core.tensor import Tensor, type_word
+from rushlight.core.tensor import Tensor
+from rushlight.nn.modules.hooks import register_hook
+from rushlight.nn.parameter import reset_grads
 
 ParamsT: TypeAlias = Iterable[Tensor] | Iterable[dict[str, Any]] | Iterable[tuple[str, Tensor]]
 
@@ -38,20 +41,12 @@ def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
 
     The hook returns None, or the pair (args, kwargs) that the step shall get instead.
     """
-    return _register(_global_optimizer_pre_hooks, hook)
+    return register_hook(_global_optimizer_pre_hooks, hook)
 
 
 def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` after the step of every optimizer."""
-    return _register(_global_optimizer_post_hooks, hook)
-
-
-def _register(hooks: OrderedDict, hook: Callable, prepend: bool = False) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    return handle
+    return register_hook(_global_optimizer_post_hooks, hook)
 
 
 def _use_grad_for_differentiable(step: Callable) -> Callable:
@@ -90,7 +85,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
-                + _typename(params)
+                + typename(params)
             )
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -131,18 +126,7 @@ class Optimizer:
         A step skips a parameter whose gradient is None; with a gradient of zeros, momentum and weight decay still act.
         """
         for group in self.param_groups:
-            for p in group["params"]:
-                grad = p.grad
-                if grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
-                    continue
-                if grad.grad_fn is not None:
-                    grad.detach_()
-                else:
-                    grad.requires_grad_(False)
-                grad.zero_()
+            reset_grads(group["params"], set_to_none)
 
     # -------------------------------------------------------------------------------------------- parameter groups
 
@@ -169,7 +153,7 @@ class Optimizer:
 
     def _check_param(self, param: Any) -> None:
         if not isinstance(param, Tensor):
-            raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {_typename(param)}")
+            raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(param)}")
         if not self.defaults.get("differentiable", None) and not (param.is_leaf or param.retains_grad):
             raise ValueError("can't optimize a non-leaf Tensor")
 
@@ -269,27 +253,27 @@ class Optimizer:
 
     def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` before each step; it returns None or the new (args, kwargs)."""
-        return _register(self._optimizer_step_pre_hooks, hook)
+        return register_hook(self._optimizer_step_pre_hooks, hook)
 
     def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call ``hook(optimizer, args, kwargs)`` after each step."""
-        return _register(self._optimizer_step_post_hooks, hook)
+        return register_hook(self._optimizer_step_post_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` before :meth:`state_dict` collects; ``prepend`` puts it before the others."""
-        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+        return register_hook(self._optimizer_state_dict_pre_hooks, hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` on the result of :meth:`state_dict`; it may return another dict."""
-        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+        return register_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer, state_dict)`` on a shallow copy before loading; it may return another dict."""
-        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+        return register_hook(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(optimizer)`` after :meth:`load_state_dict`."""
-        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+        return register_hook(self._optimizer_load_state_dict_post_hooks, hook, prepend)
 
     @staticmethod
     def profile_hook_step(func: Callable) -> Callable:
@@ -370,11 +354,3 @@ def _cast(value: Any, param: Tensor, param_id: int, param_groups: list[dict], ke
     if isinstance(value, Iterable):
         return type(value)(_cast(v, param, param_id, param_groups) for v in value)
     return value
-
-
-def _typename(value: Any) -> str:
-    if isinstance(value, Tensor):
-        return f"torch.{type_word(value.dtype)}Tensor"
-    owner = value if hasattr(value, "__qualname__") else type(value)
-    module = getattr(value, "__module__", None)
-    return owner.__qualname__ if module in (None, "builtins") else f"{module}.{owner.__qualname__}"

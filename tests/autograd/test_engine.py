@@ -209,6 +209,33 @@ def test_anomaly_mode_names_the_forward_line():
             y.backward()
 
 
+def test_anomaly_mode_finds_nan_in_bfloat16():
+    with rl.autograd.set_detect_anomaly(True), pytest.warns(UserWarning, match="Error detected in SqrtBackward0"):
+        y = (rl.zeros(2, dtype=rl.bfloat16, requires_grad=True).sqrt() * 0).sum()
+        with pytest.raises(RuntimeError, match="SqrtBackward0' returned nan values in its 0th output"):
+            y.backward()
+
+
+def test_anomaly_mode_shows_the_forward_line_of_a_value_that_was_overwritten():
+    with rl.autograd.set_detect_anomaly(True):
+        y = leaf(1.0, 2.0).exp()
+        z = y * y
+        with rl.no_grad():
+            y.add_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
+            z.sum().backward()
+    assert "z = y * y" in caught.value.__notes__[0]
+
+
+def test_a_saved_result_is_freed_with_the_graph():
+    y = leaf(1.0, 2.0).exp()
+    loss = y.sum()
+    memory = weakref.ref(y._array)
+    del y
+    loss.backward()
+    assert memory() is None
+
+
 def test_anomaly_mode_can_be_switched():
     before = rl.autograd.anomaly.is_anomaly_enabled() if hasattr(rl.autograd, "anomaly") else False
     with rl.autograd.set_detect_anomaly(True, check_nan=False):

@@ -3,6 +3,7 @@
 import json
 import math
 import pathlib
+import re
 
 import pytest
 from nn_scenarios import SCENARIOS
@@ -36,3 +37,31 @@ TOLERANCE = {"layers": 0.0, "init": 0.0, "orthogonal": 1e-5}  # parameters after
 def test_scenario(name):
     answer = json.loads(json.dumps(SCENARIOS[name](rushlight)))
     assert_same(answer, GOLDEN[name], name, TOLERANCE.get(name, 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (rushlight.nn.Linear, "rushlight.nn.modules.linear.Linear"),
+        (len, "len"),
+        (3, "int"),
+        (rushlight.ones(1), "torch.FloatTensor"),
+    ],
+)
+def test_a_wrong_value_is_named_as_torch_names_it(value, name):
+    with pytest.raises(TypeError, match=re.escape(f"cannot assign '{name}' as parameter 'weight'")):
+        rushlight.nn.Linear(1, 1).weight = value
+
+
+@pytest.mark.parametrize(
+    ("layer", "function"),
+    [
+        (rushlight.nn.MaxPool2d(2), "max_pool2d"),
+        (rushlight.nn.AvgPool2d(2), "avg_pool2d"),
+        (rushlight.nn.LPPool2d(2, 2), "lp_pool2d"),
+        (rushlight.nn.Conv2d(1, 1, 1), "conv2d"),
+    ],
+)
+def test_a_layer_calls_the_function_that_functional_holds(monkeypatch, layer, function):
+    monkeypatch.setattr(rushlight.nn.functional, function, lambda *args, **options: "replaced")
+    assert layer(rushlight.ones(1, 1, 4, 4)) == "replaced"

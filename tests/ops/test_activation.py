@@ -198,3 +198,21 @@ def test_large_arrays_are_worked_on_in_pieces(dim):
         f(leaf).backward(rl.tensor(weights))
         f(row).backward(rl.tensor(weights[200]))
         np.testing.assert_allclose(leaf.grad[200].numpy(), row.grad.numpy(), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("kind", [rl.float16, rl.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "call",
+    [
+        ops.relu6,
+        lambda x: ops.hardtanh(x, -0.3, 0.7),
+        lambda x: ops.logit(x, 0.1),
+        lambda x: ops.addcmul(x, x, x, value=0.3),
+        lambda x: ops.addcdiv(x, x, x, value=0.3),
+    ],
+    ids=["relu6", "hardtanh", "logit", "addcmul", "addcdiv"],
+)
+def test_numbers_beside_16_bit_tensors_do_not_widen_them(call, kind):
+    x = rl.tensor([0.25, 0.5, 0.75])
+    out = call(x.to(kind))
+    assert out.dtype is kind and rl.allclose(out.float(), call(x), atol=0.02)

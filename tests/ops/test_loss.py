@@ -91,6 +91,13 @@ def test_norms(name, call, inputs, expected):
     assert gradcheck(call, leaves) and gradgradcheck(call, leaves)
 
 
+@pytest.mark.parametrize("value", [1.0, 1000.0, 1000.1, 0.3])
+@pytest.mark.parametrize("n", [3, 49, 768, 5000])
+def test_layer_norm_of_constant_rows_is_nearly_zero(value, n):
+    y = F.layer_norm(torch.full((2, n), value), (n,))
+    assert y.abs().max().item() < 1e-3 if n < 4096 else y.abs().max().item() < 0.1
+
+
 def test_running_statistics_use_the_unbiased_variance():
     mean, var = torch.zeros(4, dtype=torch.float64), torch.ones(4, dtype=torch.float64)
     F.batch_norm(torch.tensor(N), mean, var, training=True, momentum=0.1)

@@ -24,6 +24,8 @@ def _identity() -> Any:
     from rushlight.autograd import Function
 
     class BackwardHookFunction(Function):
+        """Gives its tensors, and their gradients, on as they are."""
+
         @staticmethod
         def forward(ctx: Any, *tensors: Tensor) -> tuple[Tensor, ...]:
             ctx.mark_non_differentiable(*[tensor for tensor in tensors if not tensor.requires_grad])

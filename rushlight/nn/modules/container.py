@@ -17,7 +17,7 @@ __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 class Container(Module):
     """A module with the given submodules; torch deprecates it in favour of `Module`."""
 
-    def __init__(self, **kwargs: Module) -> Self:
+    def __init__(self, **kwargs: Module) -> None:
         super().__init__()
         warnings.warn(
             "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. Subclass that "
@@ -85,7 +85,7 @@ class Sequential(_Numbered):
     )
     """
 
-    def __init__(self, *args: Any) -> Self:
+    def __init__(self, *args: Any) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named = args[0].items()
@@ -153,7 +153,7 @@ def _require_sequential(other: Any) -> None:
 class ModuleList(_Numbered):
     """A list of modules, all registered. Runs of equal members are printed as one line, ``(0-2): 3 x ...``."""
 
-    def __init__(self, modules: Iterable[Module] | None = None) -> Self:
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.extend(modules)
@@ -207,7 +207,7 @@ class ModuleDict(Module):
 
     _modules: dict[str, Module]
 
-    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> Self:
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
         if modules is not None:
             self.update(modules)

@@ -22,6 +22,7 @@ __all__ = [
     "Hookable",
     "WrappedHook",
     "call_with_hooks",
+    "register_hook",
     "register_module_backward_hook",
     "register_module_buffer_registration_hook",
     "register_module_forward_hook",
@@ -82,7 +83,7 @@ class WrappedHook:
 # Registration ---------------------------------------------------------------------------------------------------------
 
 
-def _register(
+def register_hook(
     hooks: OrderedDict[int, Callable],
     hook: Callable,
     prepend: bool = False,
@@ -100,8 +101,8 @@ def _register(
 
 
 def _register_for_calls(hooks: OrderedDict[int, Callable], hook: Callable, **options: Any) -> RemovableHandle:
-    """As `_register`, for a hook on the calls of all modules."""
-    handle = _register(hooks, hook, **options)
+    """As `register_hook`, for a hook on the calls of all modules."""
+    handle = register_hook(hooks, hook, **options)
     _note_global_hooks()
     return handle
 
@@ -128,17 +129,17 @@ def _require_one_kind(current: bool | None, wanted: bool, where: str) -> None:
 
 def register_module_buffer_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, name, buffer) -> None or buffer`` whenever any module registers a buffer."""
-    return _register(_global_buffer_registration_hooks, hook)
+    return register_hook(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, name, submodule) -> None or submodule`` whenever any module registers a submodule."""
-    return _register(_global_module_registration_hooks, hook)
+    return register_hook(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call ``hook(module, name, param) -> None or param`` whenever any module registers a parameter."""
-    return _register(_global_parameter_registration_hooks, hook)
+    return register_hook(_global_parameter_registration_hooks, hook)
 
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
@@ -199,7 +200,7 @@ class Hookable:
         returns None or ``(args, kwargs)``.
         """
         flags = ((self._forward_pre_hooks_with_kwargs, with_kwargs),)
-        return _register(self._forward_pre_hooks, hook, prepend, flags)
+        return register_hook(self._forward_pre_hooks, hook, prepend, flags)
 
     def register_forward_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False, always_call: bool = False
@@ -210,11 +211,11 @@ class Hookable:
         ``always_call``: also when the call raises.
         """
         flags = (self._forward_hooks_with_kwargs, with_kwargs), (self._forward_hooks_always_called, always_call)
-        return _register(self._forward_hooks, hook, prepend, flags)
+        return register_hook(self._forward_hooks, hook, prepend, flags)
 
     def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output) -> None or grad_output`` before the module's gradients are computed."""
-        return _register(self._backward_pre_hooks, hook, prepend)
+        return register_hook(self._backward_pre_hooks, hook, prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output) -> None or grad_input`` once the input gradients are known.
@@ -223,13 +224,13 @@ class Hookable:
         """
         _require_one_kind(self._is_full_backward_hook, True, "on a single Module")
         self._is_full_backward_hook = True
-        return _register(self._backward_hooks, hook, prepend)
+        return register_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` on the last node of forward; prefer the full backward hook."""
         _require_one_kind(self._is_full_backward_hook, False, "on a single Module")
         self._is_full_backward_hook = False
-        return _register(self._backward_hooks, hook)
+        return register_hook(self._backward_hooks, hook)
 
     def _get_backward_hooks(self) -> tuple[list[Callable], list[Callable]]:
         """The full and the legacy backward hooks that this module's call must run."""

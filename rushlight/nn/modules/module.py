@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from rushlight.core.legacy_types import typename
 from rushlight.core.tensor import Tensor
-from rushlight.nn.parameter import Buffer, Parameter
+from rushlight.nn.parameter import Buffer, Parameter, reset_grads
 
 from .conversion import Convertible
 from .hooks import (
@@ -144,7 +145,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{_typename(param)}' object to parameter '{name}' "
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
                     "(torch.nn.Parameter or None required)"
                 )
             if param.grad_fn is not None:
@@ -164,7 +165,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
         self._check_name("buffer", "_buffers", name)
         if tensor is not None and not isinstance(tensor, Tensor):
             raise TypeError(
-                f"cannot assign '{_typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' (torch Tensor or None required)"
             )
         self._buffers[name] = _run_registration_hooks(_global_buffer_registration_hooks, self, name, tensor)
         if persistent:
@@ -175,7 +176,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a submodule, reachable as the attribute ``name``. Errors as for `register_parameter`."""
         if module is not None and not isinstance(module, Module):
-            raise TypeError(f"{_typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         self._check_name("module", "_modules", name)
         self._modules[name] = _run_registration_hooks(_global_module_registration_hooks, self, name, module)
 
@@ -187,7 +188,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
         if table not in self.__dict__:
             raise AttributeError(f"cannot assign {kind} before Module.__init__() call")
         if not isinstance(name, str):
-            raise TypeError(f"{kind} name should be a string. Got {_typename(name)}")
+            raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
         if "." in name:
             got = f", got: {name}" if kind == "module" else ""
             raise KeyError(f'{kind} name can\'t contain "."{got}')
@@ -318,18 +319,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
                 "using autograd.grad instead.",
                 stacklevel=2,
             )
-        for param in self.parameters():
-            grad = param.grad
-            if grad is None:
-                continue
-            if set_to_none:
-                param.grad = None
-                continue
-            if grad.grad_fn is not None:
-                grad.detach_()
-            else:
-                grad.requires_grad_(False)
-            grad.zero_()
+        reset_grads(self.parameters(), set_to_none)
 
     # Printing ---------------------------------------------------------------------------------------------------------
 
@@ -366,12 +356,4 @@ def _run_registration_hooks(hooks: OrderedDict[int, Callable], module: Module, n
 
 
 def _wrong_type(value: Any, place: str) -> TypeError:
-    return TypeError(f"cannot assign '{_typename(value)}' as {place}")
-
-
-def _typename(value: Any) -> str:
-    """The name of the value's type as torch's messages give it: 'torch.FloatTensor', 'int', 'package.Class'."""
-    if isinstance(value, Tensor):
-        return value.type()
-    kind = type(value)
-    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+    return TypeError(f"cannot assign '{typename(value)}' as {place}")

@@ -7,11 +7,12 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any, Self
 
+from rushlight.core.legacy_types import typename
 from rushlight.core.tensor import Tensor
 from rushlight.nn.parameter import Parameter
 
 from .container import _pairs
-from .module import Module, _typename
+from .module import Module
 
 __all__ = ["ParameterDict", "ParameterList"]
 
@@ -33,7 +34,7 @@ def _describe(label: Any, value: Any, element: str) -> str:
 class ParameterList(Module):
     """A list of parameters, all registered; tensors that are put in become parameters."""
 
-    def __init__(self, values: Iterable[Any] | None = None) -> Self:
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
         self._size = 0
         if values is not None:
@@ -89,7 +90,7 @@ class ParameterDict(Module):
     ``parameters``: pairs of name and value, or a mapping; a plain mapping is taken in order of its names.
     """
 
-    def __init__(self, parameters: Any = None) -> Self:
+    def __init__(self, parameters: Any = None) -> None:
         super().__init__()
         self._keys: dict[str, None] = {}
         if parameters is not None:
@@ -194,7 +195,7 @@ class ParameterDict(Module):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(_describe(key, value, _typename(value)) for key, value in self.items())
+        return "\n".join(_describe(key, value, typename(value)) for key, value in self.items())
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

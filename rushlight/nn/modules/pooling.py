@@ -33,6 +33,8 @@ __all__ = [
 
 
 class _MaxPoolNd(Module):
+    _function: str  # of `functional`; looked up at the call, for programs that replace functions there
+
     def __init__(
         self,
         kernel_size: Any,
@@ -50,6 +52,17 @@ class _MaxPoolNd(Module):
         self.return_indices = return_indices
         self.ceil_mode = ceil_mode
 
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, self._function)(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
     def extra_repr(self) -> str:
         return (
             f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
@@ -64,56 +77,33 @@ class MaxPool1d(_MaxPoolNd):
         L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1, ceil with ``ceil_mode``
     """
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
+    _function = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
     """The largest element of each window. Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
+    _function = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
     """The largest element of each window. Shape: (N, C, D, H, W) or (C, D, H, W), likewise out."""
 
-    def forward(self, input: Tensor) -> Any:
-        return F.max_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.dilation,
-            ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )
+    _function = "max_pool3d"
 
 
 class _MaxUnpoolNd(Module):
     _dims: int
+    _function: str
 
     def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
         super().__init__()
         self.kernel_size = expand(kernel_size, self._dims)
         self.stride = expand(stride if stride is not None else kernel_size, self._dims)
         self.padding = expand(padding, self._dims)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        return getattr(F, self._function)(input, indices, self.kernel_size, self.stride, self.padding, output_size)
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -123,30 +113,26 @@ class MaxUnpool1d(_MaxUnpoolNd):
     """Put the results of `MaxPool1d` back at their indices, zeros elsewhere. Shape: (N, C, L) -> (N, C, L')."""
 
     _dims = 1
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool1d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _function = "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
     """Put the results of `MaxPool2d` back at their indices, zeros elsewhere. Shape: (N, C, H, W) -> (N, C, H', W')."""
 
     _dims = 2
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool2d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _function = "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
     """Put the results of `MaxPool3d` back at their indices, zeros elsewhere."""
 
     _dims = 3
-
-    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
-        return F.max_unpool3d(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+    _function = "max_unpool3d"
 
 
 class _AvgPoolNd(Module):
+    _function: str
+
     def __init__(
         self,
         kernel_size: Any,
@@ -163,6 +149,17 @@ class _AvgPoolNd(Module):
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._function)(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
@@ -189,40 +186,27 @@ class AvgPool1d(_AvgPoolNd):
 class AvgPool2d(_AvgPoolNd):
     """The mean of each window, or its sum over ``divisor_override``. Shape: (N, C, H, W) -> (N, C, H', W')."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    _function = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
     """The mean of each window, or its sum over ``divisor_override``. Shape: (N, C, D, H, W), likewise out."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-            self.divisor_override,
-        )
+    _function = "avg_pool3d"
 
 
 class _LPPoolNd(Module):
+    _function: str
+
     def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
         super().__init__()
         self.norm_type = norm_type
         self.kernel_size = kernel_size
         self.stride = stride
         self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._function)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -234,22 +218,19 @@ class _LPPoolNd(Module):
 class LPPool1d(_LPPoolNd):
     """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, L) -> (N, C, L')."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool1d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _function = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
     """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, H, W) -> (N, C, H', W')."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool2d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _function = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
     """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, D, H, W), likewise out."""
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.lp_pool3d(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+    _function = "lp_pool3d"
 
 
 class _AdaptivePoolNd(Module):

@@ -12,7 +12,7 @@ from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
 from rushlight.nn.parameter import Parameter
 
-from .hooks import WrappedHook
+from .hooks import WrappedHook, register_hook
 
 __all__ = ["Stateful"]
 
@@ -119,16 +119,12 @@ class Stateful:
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before `state_dict` collects this module's entries."""
-        handle = RemovableHandle(self._state_dict_pre_hooks)
-        self._state_dict_pre_hooks[handle.id] = hook
-        return handle
+        return register_hook(self._state_dict_pre_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, state_dict, prefix, local_metadata)``, which may change the dictionary in place."""
         hook._from_public_api = True
-        handle = RemovableHandle(self._state_dict_hooks)
-        self._state_dict_hooks[handle.id] = hook
-        return handle
+        return register_hook(self._state_dict_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """As `register_state_dict_post_hook`, but a returned dictionary replaces the state dictionary."""
@@ -137,9 +133,7 @@ class Stateful:
                 "Cannot register the same function as the state dict post hook that was previously registered via "
                 "register_state_dict_post_hook"
             )
-        handle = RemovableHandle(self._state_dict_hooks)
-        self._state_dict_hooks[handle.id] = hook
-        return handle
+        return register_hook(self._state_dict_hooks, hook)
 
     # Loading ----------------------------------------------------------------------------------------------------------
 
@@ -213,15 +207,11 @@ class Stateful:
     def _register_load_state_dict_pre_hook(
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
-        handle = RemovableHandle(self._load_state_dict_pre_hooks)
-        self._load_state_dict_pre_hooks[handle.id] = WrappedHook(hook, self if with_module else None)
-        return handle
+        return register_hook(self._load_state_dict_pre_hooks, WrappedHook(hook, self if with_module else None))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, incompatible_keys)`` after this module is loaded; it may change the lists in place."""
-        handle = RemovableHandle(self._load_state_dict_post_hooks)
-        self._load_state_dict_post_hooks[handle.id] = hook
-        return handle
+        return register_hook(self._load_state_dict_post_hooks, hook)
 
 
 class _Loading:

@@ -39,7 +39,8 @@ class WorkerId(Squares):
 
 
 def shared_memory() -> set:
-    return set(os.listdir("/dev/shm"))
+    """The machine's named blocks. Not its semaphores: any other process may be making one at this moment."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith("sem.")}
 
 
 def descriptors() -> int:
@@ -98,13 +99,14 @@ def nest(loader):
 def test_nothing_is_left(use, persistent):
     use(DataLoader(Squares(), 4, num_workers=2))  # the first use opens descriptors that stay (ctypes, urandom)
     gc.collect()
-    before = shared_memory(), descriptors()
+    blocks, before = shared_memory(), descriptors()
     loader = DataLoader(Squares(), 4, num_workers=2, persistent_workers=persistent)
     use(loader)
     del loader
     gc.collect()
     assert multiprocessing.active_children() == []
-    assert (shared_memory(), descriptors()) == before
+    assert shared_memory() <= blocks
+    assert descriptors() == before
 
 
 def test_nested_iterators():
@@ -202,7 +204,7 @@ def test_a_process_that_ends_leaves_no_worker_and_prints_nothing(name):
     _, errors = process.communicate("\n", timeout=PATIENCE_S)
     assert (process.returncode, errors) == (0, "")
     assert all(has_died(worker) for worker in workers)
-    assert shared_memory() == before
+    assert shared_memory() <= before
 
 
 IN_A_THREAD = """
@@ -234,7 +236,7 @@ def test_workers_notice_that_their_loader_was_killed(name):
     process.kill()
     process.communicate()
     assert all(has_died(worker) for worker in workers)
-    assert shared_memory() == before
+    assert shared_memory() <= before
 
 
 def test_an_interrupt_for_all_processes_ends_all_quietly():
@@ -293,7 +295,9 @@ class Dies(Squares):
         return super().__getitem__(index)
 
 
-def test_a_worker_that_exits_while_it_is_waited_for_is_reported():
+def test_a_worker_that_exits_while_it_is_waited_for_is_reported(monkeypatch):
+    # its channel closes before the system knows its exit code: on a busy machine some time before
+    monkeypatch.setattr(pool, "_GRACE_AFTER_DEATH_S", PATIENCE_S)
     with pytest.raises(RuntimeError, match="exited unexpectedly") as raised:
         list(DataLoader(Dies(), 4, num_workers=2))
     assert "exited unexpectedly with exit code 3. Details are lost due to multi" in str(raised.value.__cause__)
@@ -344,9 +348,9 @@ def test_stuck_workers_are_ended(monkeypatch, is_deaf):
         monkeypatch.setattr(pool, name, 0.1)
     iterator = iter(DataLoader(Stuck(is_deaf), 4, num_workers=2))
     assert next(iterator).tolist() == [0, 1, 2, 3]
-    workers = iterator._workers
+    pidfds = [os.pidfd_open(worker.pid) for worker in iterator._workers]
     del iterator
-    assert not any(worker.is_alive() for worker in workers)
+    assert all(has_died(pidfd) for pidfd in pidfds)
 
 
 class Waits(Squares):
