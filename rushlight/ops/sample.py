@@ -22,10 +22,13 @@ from .create import arranged, check_options, fresh, numpy_type
 def _creator(name: str, draw: Any, doc: str) -> Any:
     def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False):  # fmt: skip
-        devices.check(device)
-        check_options(layout, pin_memory)
+        if device is not None:
+            devices.check(device)
+        if layout is not None or pin_memory:
+            check_options(layout, pin_memory)
         shape = new_shape_from(args) if size is None else new_shape_from((size,))
-        kind = numpy_type(dtype, dtypes.get_default_dtype() if out is None else out.dtype)
+        default = dtypes.get_default_dtype() if out is None else out.dtype
+        kind = default.numpy if dtype is None else numpy_type(dtype, default)
         t = fresh(draw(generator, shape, kind), requires_grad)
         return t if out is None else write_out(name, (), t, out)
 

@@ -10,7 +10,7 @@ from ..core.record import binary, primitive, publish
 from ..core.slow import write_out
 from .activation import floats_only, inplace_of
 from .comparison import where
-from .elements import F32, ONE32, ONE64, pieced, widened
+from .elements import F32, F64, ONE32, ONE64, pieced, widened
 from .special import erf_of, sigmoid_of
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -105,9 +105,13 @@ def _silu(input, /):
 @widened
 @pieced
 def _silu_of(x):
-    r = np.asarray(sigmoid_of(x))
-    r *= x
-    return r
+    d = x.dtype
+    if not x.ndim or (d is not F32 and d is not F64):
+        return np.asarray(x / (1 + np.exp(-x)))
+    r = np.negative(x)
+    np.exp(r, r)
+    np.add(r, ONE32 if d is F32 else ONE64, r)
+    return np.divide(x, r, r)
 
 
 @_silu.vjp
