@@ -1,5 +1,5 @@
-"""Tools around training: `rushlight.utils.data` loads it."""
+"""Tools around training: data loading, and recomputing activations in backward."""
 
-from rushlight.utils import data
+from rushlight.utils import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]
