@@ -89,7 +89,7 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
     for i in items:
         if i is Ellipsis:
             rest = ndim - taken
-            basic.append(_FULL) if False else basic.extend([_FULL] * rest)
+            basic.extend([_FULL] * rest)
             advanced.extend([None] * rest)
             dim += rest
             continue

@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import as_strided as _stride
 
 from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
+from ..core.storage import address_of
 from ..core.tensor import Tensor, wrap
 from .view import _in_place, copied
 
@@ -183,10 +184,6 @@ def _flat(root: np.ndarray, kind: np.dtype) -> np.ndarray:
     raise RuntimeError("as_strided(): the memory of this tensor came from NumPy with gaps; clone() it first")
 
 
-def _address(a: np.ndarray) -> int:
-    return a.__array_interface__["data"][0]
-
-
 @primitive(name="as_strided", method=True, view=True, extras=("geometry",))
 def as_strided(input, /, size, stride, storage_offset=None):
     """A view of the tensor's memory with the given shape, strides and offset (in elements)."""
@@ -197,7 +194,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
     root = _owner(input)
     item = input.itemsize
-    start = (_address(input) - _address(root)) // item if storage_offset is None else storage_offset
+    start = (address_of(input) - address_of(root)) // item if storage_offset is None else storage_offset
     last = start + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if 0 not in size and (start < 0 or (last + 1) * item > root.nbytes):
         raise RuntimeError(
@@ -205,7 +202,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
             f"a storage size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}"
         )
     out = _stride(_flat(root, input.dtype)[start:], size, [s * item for s in stride])
-    base = (_address(input) - _address(root)) // item
+    base = (address_of(input) - address_of(root)) // item
     return out, np.array([start, base, *(s // item for s in input.strides)])
 
 
