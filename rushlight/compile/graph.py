@@ -172,6 +172,34 @@ class Write:
         return f"%{self.result.id} = {self.target!r} := {self.source!r}"
 
 
+class Update:
+    """One call of an optimizer's update over lists of tensors (`optim/dense.py`).
+
+    update: the algorithm's function; apply: what runs it over lists of arrays, `apply(update, lists, options)`.
+    lists: for each of its parameters a list of refs (or None for an absent entry), or None: parameters, gradients, state.
+    options: its keyword arguments, numbers or, for one that changes from step to step, a ref onto a 0-d float64.
+    results: the new values, in the places of what `lists` holds; all lists are written but the second, the gradients.
+    """
+
+    __slots__ = ("update", "apply", "lists", "options", "results", "line")
+
+    def __init__(self, update: Any, apply: Any, lists: list, options: dict[str, Any], results: list, line: Any = None):
+        self.update, self.apply, self.lists = update, apply, lists
+        self.options, self.results, self.line = options, results, line
+
+    def reads(self) -> Iterator[Ref]:
+        yield from (r for refs in self.lists for r in refs or () if r is not None)
+        yield from (o for o in self.options.values() if isinstance(o, Ref))
+
+    def writes(self) -> Iterator[Value]:
+        return (v for values in self.results for v in values or () if v is not None)
+
+    def __repr__(self) -> str:
+        lists = ", ".join(map(repr, self.lists))
+        options = "".join(f", {k}={v!r}" for k, v in self.options.items())
+        return f"{self.results!r} = update {self.update.__module__}.{self.update.__name__}({lists}{options})"
+
+
 class Store(NamedTuple):
     """What a loop writes: `expr` into the window `ref` of a new value.
 
@@ -211,14 +239,32 @@ class Reduce:
     """`expr` over `space`, combined along `axes` by `kind`: sum, prod, max, min, any, all, argmax or argmin.
 
     result: a value whose shape is `space` without `axes`. max and min propagate nan; arg... give the first position in
-    row-major order of the reduced axes (int64).
+    row-major order of the reduced axes (int64). strides: those of the result along the kept axes, while passes change
+    the space; `settle` makes them the value's own.
     """
 
-    __slots__ = ("space", "axes", "kind", "expr", "result")
+    __slots__ = ("space", "axes", "kind", "expr", "result", "strides")
 
-    def __init__(self, space: tuple[int, ...], axes: tuple[int, ...], kind: str, expr: Expr, result: Value):
+    def __init__(
+        self,
+        space: tuple[int, ...],
+        axes: tuple[int, ...],
+        kind: str,
+        expr: Expr,
+        result: Value,
+        strides: tuple[int, ...] | None = None,
+    ):
         self.space, self.axes, self.kind = tuple(space), tuple(sorted(axes)), kind
         self.expr, self.result = expr, result
+        self.strides = result.strides if strides is None else strides
+
+    def kept(self) -> tuple[int, ...]:
+        """The axes that are not reduced."""
+        return tuple(i for i in range(len(self.space)) if i not in self.axes)
+
+    def settle(self) -> None:
+        """Describe the result's memory by the kept axes as they now are."""
+        self.result.shape, self.result.strides = tuple(self.space[i] for i in self.kept()), self.strides
 
     def reads(self) -> Iterator[Ref]:
         return self.expr.loads()
@@ -283,14 +329,15 @@ class Extern:
         return f"{', '.join(map(repr, self.results))} = {self.kind}({', '.join(map(repr, self.operands))}{options})"
 
 
-Node = Call | Write | Loop | Reduce | Nest | Extern
+Node = Call | Write | Update | Loop | Reduce | Nest | Extern
 
 
 class Graph:
     """Nodes in an order in which they can run, the values that come from outside, and those that go there.
 
     inputs: value -> where it comes from; outputs: (ref, where it goes) pairs. Both "wheres" are capture's own objects.
-    constants: value -> the array that it always is.
+    constants: value -> the array that it always is. checks: (0-d bool value, error, text): where the value is true, the
+    program stops before anything outside is written.
     """
 
     def __init__(self) -> None:
@@ -298,6 +345,7 @@ class Graph:
         self.inputs: dict[Value, Any] = {}
         self.constants: dict[Value, np.ndarray] = {}
         self.outputs: list[tuple[Ref, Any]] = []
+        self.checks: list[tuple[Value, type[Exception], str]] = []
 
     def __repr__(self) -> str:
         inputs = "\n".join(f"  input {v!r} from {s!r}" for v, s in self.inputs.items())

@@ -1,0 +1,23 @@
+"""Dead code: what no output and no check depends on."""
+
+from __future__ import annotations
+
+from ..graph import Call, Graph, Loop
+
+
+def dce(graph: Graph) -> Graph:
+    """The graph without nodes, and stores of loops, whose values nobody reads."""
+    needed = {ref.value for ref, _ in graph.outputs} | {value for value, *_ in graph.checks}
+    kept = []
+    for node in reversed(graph.nodes):
+        if isinstance(node, Loop):
+            stores = [s for s in node.stores if s.ref.value in needed]
+            if not stores:
+                continue
+            node = node if len(stores) == len(node.stores) else Loop(node.space, stores)
+        elif not any(v in needed for v in node.writes()) and not (isinstance(node, Call) and node.record.draws):
+            continue
+        needed.update(r.value for r in node.reads())
+        kept.append(node)
+    graph.nodes = kept[::-1]
+    return graph

@@ -1,0 +1,167 @@
+"""Calls become loops: each operator's kernel, run over expressions, says what it does.
+
+A call that cannot be expressed stays as it is and is run by its kernel between the native parts of the program.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..expression import cast, load
+from ..graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, Write, same_strides
+from ..lazy import Builder, Lazy, Untraceable
+from ..rewrite import with_refs
+from ..rules import RULES
+
+
+def expand(graph: Graph) -> Graph:
+    """The graph with every call that can be expressed replaced by loops and library calls."""
+    return _Expansion(graph).run()
+
+
+class _Expansion:
+    def __init__(self, graph: Graph):
+        self.old = graph
+        self.new = Graph()
+        self.new.inputs, self.new.constants = dict(graph.inputs), dict(graph.constants)
+        self.alias: dict[Value, Ref] = {}  # value -> the window that shows the same elements, laid out the same
+        self.kept = {ref.value for ref, _ in graph.outputs}  # must stay values of their own
+        self.reasons: dict[str, str] = {}
+
+    def run(self) -> Graph:
+        for node in self.old.nodes:
+            if isinstance(node, Call):
+                self._expand(node)
+            elif isinstance(node, Write):
+                self._write(node)
+            else:
+                self.new.nodes.append(with_refs(node, self.resolve))
+        self.new.outputs = [(self.resolve(ref), target) for ref, target in self.old.outputs]
+        return self.new
+
+    def resolve(self, ref: Ref) -> Ref:
+        """The window in terms of values that still exist."""
+        known = self.alias.get(ref.value)
+        return ref if known is None else Ref(known.value, ref.shape, ref.strides, ref.offset + known.offset)
+
+    # ------------------------------------------------------------------------------------------- writes
+
+    def _write(self, node: Write) -> None:
+        target, source = self.resolve(node.target), self.resolve(node.source)
+        ref = Ref(node.result, node.target.shape, node.target.strides, node.target.offset)
+        expr = cast(load(source.broadcast(ref.shape)), node.result.dtype)
+        onto = None if ref.covers() else self._same_memory(target.value, node.result)
+        self.new.nodes.append(Loop(ref.shape, [Store(ref, expr, onto)]))
+
+    def _same_memory(self, value: Value, like: Value) -> Value:
+        """`value`, or a copy of it, with exactly the memory layout of `like`."""
+        if value.size == like.size and value.dtype == like.dtype:
+            return value
+        raise ValueError(f"{value!r} cannot continue as {like!r}")
+
+    # -------------------------------------------------------------------------------------------- calls
+
+    def _expand(self, call: Call) -> None:
+        nodes: list[Node] = []
+        checks: list = []
+        builder = Builder(nodes, checks)
+        try:
+            operands = [self._operand(builder, o, call.cast) for o in call.operands]
+            results = self._apply(builder, call, operands)
+            stores = [
+                self._result(builder, r, x) for r, x in zip(call.results, results, strict=False) if r is not None
+            ]
+        except Exception as error:
+            if not isinstance(error, Untraceable) and os.environ.get("RUSHLIGHT_LOG", "").find("trace") >= 0:
+                raise
+            self.reasons.setdefault(call.record.name, f"{type(error).__name__}: {error}")
+            self.new.nodes.append(self._unchanged(call))
+            return
+        self.new.nodes += nodes
+        self.new.checks += checks
+        for finish in stores:
+            finish()
+
+    def _unchanged(self, call: Call) -> Call:
+        operands = tuple(self.resolve(o) if isinstance(o, Ref) else o for o in call.operands)
+        return Call(call.record, operands, call.metadata, call.cast, call.results, call.line)
+
+    def _operand(self, builder: Builder, operand: Any, to: Any) -> Any:
+        if isinstance(operand, Ref):
+            x = builder.lazy(self.resolve(operand))
+            return x if to is None else x.astype(to.numpy)
+        if operand is None or to is None:
+            return operand
+        return builder.constant(np.asarray(operand).astype(to.numpy), to.numpy)
+
+    def _apply(self, builder: Builder, call: Call, operands: list) -> list:
+        record = call.record
+        rule = RULES.get(record.name)
+        if rule is not None:
+            out = record.invoke(partial(rule, builder), operands, call.metadata)
+        else:
+            if record.kind == "general" and any(_is_narrow(o) for o in operands):
+                raise Untraceable("16-bit floats")
+            out = record.invoke(record.reference, operands, call.metadata)
+        results = list(out) if isinstance(out, tuple | list) else [out]
+        if len(results) < len(call.results):
+            raise Untraceable("fewer results than the kernel gave")
+        return [_lifted(builder, x) for x in results]
+
+    def _result(self, builder: Builder, ref: Ref, x: Lazy) -> Any:
+        """A function that makes the captured value `ref.value` be `x`, called once all results could be expressed."""
+        if x.shape != ref.shape or not ref.is_whole():
+            raise Untraceable(f"a result of shape {x.shape}, not {ref.shape}")
+        value = ref.value
+        if x.expr.op == "load" and x.dtype == value.dtype:
+            shown = x.expr.data
+            same = same_strides(ref.shape, shown.strides, ref.strides)
+            if same and value not in self.kept:
+                return lambda: self.alias.__setitem__(value, Ref(shown.value, shown.shape, shown.strides, shown.offset))
+            if same and shown.covers() and _adopt(builder.nodes, shown.value, value):
+                return lambda: self.alias.__setitem__(shown.value, value.ref())
+        builder.nodes.append(Loop(ref.shape, [Store(ref, cast(x.expr, value.dtype))]))
+        return lambda: None
+
+
+def _is_narrow(operand: Any) -> bool:
+    return isinstance(operand, Lazy) and operand.dtype.itemsize == 2 and operand.dtype.kind not in "iu"
+
+
+def _lifted(builder: Builder, x: Any) -> Any:
+    if isinstance(x, Lazy):
+        return x
+    if isinstance(x, np.ndarray | np.generic) and np.asarray(x).size == 1:
+        a = np.asarray(x)
+        return builder.constant(a.reshape(-1)[0], a.dtype, a.shape)
+    raise Untraceable(f"a result of type {type(x).__name__}")
+
+
+def _adopt(nodes: list[Node], old: Value, new: Value) -> bool:
+    """Make the node among `nodes` that writes `old` write `new` instead; false where it cannot."""
+    for i, node in enumerate(nodes):
+        if old not in node.writes():
+            continue
+        if any(r.value is old for later in nodes[i + 1 :] for r in later.reads()):
+            return False
+        if isinstance(node, Extern) and node.kind != "blank":
+            results = tuple(Ref(new, r.shape, r.strides, r.offset) if r.value is old else r for r in node.results)
+            nodes[i] = Extern(node.kind, node.operands, results, node.onto, **node.options)
+        elif isinstance(node, Reduce) and old.shape == new.shape and old.dtype == new.dtype:
+            nodes[i] = Reduce(node.space, node.axes, node.kind, node.expr, new, node.strides)
+        elif isinstance(node, Loop) and all(s.onto is None for s in node.stores):
+            stores = [
+                Store(Ref(new, s.ref.shape, s.ref.strides, s.ref.offset), s.expr) if s.ref.value is old else s
+                for s in node.stores
+            ]
+            nodes[i] = Loop(node.space, stores)
+        else:
+            return False
+        return True
+    return False
+
+

@@ -1,0 +1,10 @@
+"""What operators become where their kernel's own text does not say it: one function for each operator, by name.
+
+A rule has the kernel's parameters behind a first one, the builder. Arrays come as `Lazy`; it returns what the kernel
+returns, as `Lazy`, or raises `Untraceable`, which leaves the call to the kernel.
+"""
+
+from . import activation, attention, convolution, indexing, joining, loss, normalize, pool, product, reduction
+from .table import RULES
+
+__all__ = ["RULES", "activation", "attention", "convolution", "indexing", "joining", "loss", "normalize", "pool", "product", "reduction"]

@@ -1,0 +1,122 @@
+"""Softmax and the normalisations, written over whole arrays: fusing gives one pass over each row."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..lazy import Lazy, Untraceable
+from .table import rule
+
+
+def _floats(*arrays: Lazy | None) -> None:
+    if any(a is not None and (a.dtype.kind != "f" or a.dtype.itemsize == 2) for a in arrays):
+        raise Untraceable("a normalisation of another type than float32 or float64")
+
+
+def _scores(input: Lazy, dtype) -> Lazy:
+    x = input if dtype is None else input.astype(dtype.numpy)
+    _floats(x)
+    if not x.ndim or not x.size:
+        raise Untraceable("softmax of nothing")
+    return x
+
+
+@rule("softmax")
+def softmax(b, input, dim, dtype):
+    x = _scores(input, dtype)
+    e = np.exp(x - x.max(dim, keepdims=True))
+    return e / e.sum(dim, keepdims=True)
+
+
+@rule("softmax_backward")
+def softmax_backward(b, grad, output, dim):
+    _floats(grad, output)
+    r = grad * output
+    return r - output * r.sum(dim % grad.ndim, keepdims=True)
+
+
+@rule("log_softmax")
+def log_softmax(b, input, dim, dtype):
+    x = _scores(input, dtype)
+    r = x - x.max(dim, keepdims=True)
+    return r - np.log(np.exp(r).sum(dim, keepdims=True))
+
+
+@rule("log_softmax_backward")
+def log_softmax_backward(b, grad, output, dim):
+    _floats(grad, output)
+    return grad - np.exp(output) * grad.sum(dim % grad.ndim, keepdims=True)
+
+
+def moments(x: Lazy, axes: tuple[int, ...]) -> tuple[Lazy, Lazy]:
+    """(mean, biased variance) over axes, dimensions kept."""
+    n = x.dtype.type(math.prod(x.shape[a] for a in axes))
+    mean = x.sum(axes, keepdims=True) / n
+    d = x - mean
+    return mean, (d * d).sum(axes, keepdims=True) / n
+
+
+@rule("native_layer_norm")
+def layer_norm(b, input, weight=None, bias=None, normalized_shape=(), eps=1e-5):
+    _floats(input, weight, bias)
+    axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    mean, var = moments(input, axes)
+    rstd = 1 / np.sqrt(var + eps)
+    out = (input - mean) * rstd
+    if weight is not None:
+        out = out * weight
+    if bias is not None:
+        out = out + bias
+    return out, mean, rstd
+
+
+def _channels(p: Lazy, ndim: int) -> Lazy:
+    return p.reshape(1, -1, *(1,) * (ndim - 2))
+
+
+@rule("native_batch_norm")
+def batch_norm(
+    b, input, weight=None, bias=None, running_mean=None, running_var=None, training=True, eps=1e-5
+):
+    _floats(input, weight, bias, running_mean, running_var)
+    if input.ndim < 2:
+        raise Untraceable("batch norm of a vector")
+    n = input.ndim
+    if training:
+        mean, var = moments(input, (0, *range(2, n)))
+    else:
+        mean, var = _channels(running_mean, n), _channels(running_var, n)
+    rstd = 1 / np.sqrt(var + eps)
+    out = (input - mean) * (rstd if weight is None else rstd * _channels(weight, n))
+    return (out if bias is None else out + _channels(bias, n)), mean, rstd, var
+
+
+@rule("native_layer_norm_backward")
+def layer_norm_backward(b, grad, input, mean, rstd, weight=None, normalized_shape=(), eps=1e-5):
+    _floats(grad, input, mean, rstd, weight)
+    k = input.ndim - len(normalized_shape)
+    inner, lead = tuple(range(k, input.ndim)), tuple(range(k))
+    n = input.dtype.type(math.prod(normalized_shape))
+    xhat = (input - mean) * rstd
+    gw = (grad * xhat).sum(lead) if lead else grad * xhat
+    gb = grad.sum(lead) if lead else grad
+    gy = grad if weight is None else grad * weight
+    shift = gy.sum(inner, keepdims=True) / n
+    slope = (gy * xhat).sum(inner, keepdims=True) / n
+    return (gy - shift - xhat * slope) * rstd, gw, gb
+
+
+@rule("native_batch_norm_backward")
+def batch_norm_backward(b, grad, input, mean, rstd, weight=None, training=True):
+    _floats(grad, input, mean, rstd, weight)
+    axes = (0, *range(2, input.ndim))
+    xhat = (input - mean) * rstd
+    gw, gb = (grad * xhat).sum(axes), grad.sum(axes)
+    scale = rstd if weight is None else rstd * _channels(weight, input.ndim)
+    if not training:
+        return grad * scale, gw, gb
+    n = input.dtype.type(input.size // max(input.shape[1], 1))
+    gx = (grad - _channels(gb / n, input.ndim) - xhat * _channels(gw / n, input.ndim)) * scale
+    return gx, gw, gb

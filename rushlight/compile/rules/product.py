@@ -1,0 +1,97 @@
+"""Matrix products: windows and strides are the library's business, so transposes and batches cost nothing here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..graph import Ref
+from ..lazy import Builder, Lazy, Untraceable
+from .table import rule
+
+_SERVED = (np.dtype(np.float32),)
+
+
+def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:
+    """x @ y for 2-D or equally batched operands, plus a row vector."""
+    if x.dtype not in _SERVED or y.dtype != x.dtype or not (x.size and y.size):
+        raise Untraceable(f"a product of {x.dtype}")
+    shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
+    operands: list[Ref | None] = [_operand(b, x), _operand(b, y)]
+    if bias is not None:
+        operands.append(bias.ref())
+    return b.lazy(b.extern("matmul", tuple(operands), (shape, x.dtype))[0])
+
+
+def _operand(b: Builder, x: Lazy) -> Ref:
+    """A window with one axis of unit stride, stored first where it is none."""
+    ref = x.ref()
+    if 1 in (ref.strides[-1], ref.strides[-2]) or 1 in ref.shape[-2:]:
+        return ref
+    return b.store(b.lazy(ref))
+
+
+def rows(x: Lazy) -> Lazy:
+    """x (*, k) as one matrix."""
+    return x if x.ndim == 2 else x.reshape(x.size // x.shape[-1], x.shape[-1])
+
+
+@rule("mm", "bmm")
+def mm(b, input, mat2):
+    return product(b, input, mat2)
+
+
+@rule("gram")
+def gram(b, x, y):
+    return product(b, rows(x).T, rows(y))
+
+
+@rule("matmul")
+def matmul(b, input, other):
+    if input.ndim < 2 or other.ndim < 2:
+        raise Untraceable("a product with a vector")
+    if other.ndim == 2:
+        out = product(b, rows(input), other)
+        return out.reshape(*input.shape[:-1], other.shape[-1])
+    return product(b, input, other)
+
+
+@rule("linear", "linear.plain", "linear.nd", "linear.nd_plain")
+def affine(b, input, weight, bias=None):
+    if input.ndim < 2 or (bias is not None and bias.shape != weight.shape[:1]):
+        raise Untraceable("an unusual affine map")
+    out = product(b, rows(input), weight.T, bias)
+    return out.reshape(*input.shape[:-1], weight.shape[0])
+
+
+@rule("dot")
+def dot(b, input, tensor):
+    return (input * tensor).sum()
+
+
+@rule("mv")
+def mv(b, mat, vec):
+    if mat.dtype.kind != "f" or mat.dtype.itemsize < 4:
+        raise Untraceable("mv")
+    return (mat * vec).sum(1)
+
+
+@rule("outer")
+def outer(b, input, vec2):
+    return input.reshape(-1, 1) * vec2
+
+
+@rule("column_sums")
+def column_sums(b, x):
+    return rows(x).sum(0)
+
+
+@rule("channel_sums")
+def channel_sums(b, x):
+    return x.sum((0, *range(2, x.ndim)))
+
+
+@rule("addmm")
+def addmm(b, input, mat1, mat2, beta=1, alpha=1):
+    out = product(b, mat1, mat2)
+    out = out if alpha == 1 else out * alpha
+    return out if beta == 0 else out + (input if beta == 1 else input * beta)

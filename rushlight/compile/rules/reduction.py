@@ -1,0 +1,108 @@
+"""Sums and extremes whose kernels choose among NumPy's ways by looking at the values' memory."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..lazy import Lazy, Untraceable
+from .table import rule
+
+
+def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
+    """torch's `dim` as a tuple of axes; None and () are all."""
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    return tuple(sorted(d % ndim if ndim else 0 for d in ((dim,) if isinstance(dim, int) else dim)))
+
+
+def total(x: Lazy, axes: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Lazy:
+    """The sum in torch's type: integers in int64, 16-bit floats accumulated in float32."""
+    if dtype is not None:
+        x = x.astype(dtype.numpy)
+    if x.dtype.kind not in "biuf" and x.dtype.name != "bfloat16":
+        raise Untraceable(f"a sum of {x.dtype}")
+    if not x.ndim:
+        return x.astype(np.int64) if x.dtype.kind in "biu" and dtype is None else x
+    if x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+        return x.astype(np.float32).sum(axes, keepdims=keepdim).astype(x.dtype)
+    kind = x.dtype if dtype is not None and x.dtype.kind != "b" else np.int64 if x.dtype.kind in "biu" else None
+    return x.sum(axes, kind, keepdims=keepdim)
+
+
+@rule("sum")
+def sum_all(b, input):
+    return total(input, tuple(range(input.ndim)), False)
+
+
+@rule("sum.dim")
+def sum_dim(b, input, dim, keepdim, dtype):
+    out = total(input, axes_of(dim, input.ndim), keepdim, dtype)
+    return out if dtype is None else out.astype(dtype.numpy)
+
+
+@rule("mean")
+def mean_all(b, input, dtype=None):
+    return mean_dim(b, input, None, False, dtype)
+
+
+@rule("mean.dim")
+def mean_dim(b, input, dim, keepdim, dtype):
+    x = input if dtype is None else input.astype(dtype.numpy)
+    if x.dtype.kind != "f" or x.dtype.itemsize == 2:
+        raise Untraceable(f"a mean of {x.dtype}")
+    if not x.ndim:
+        return x
+    axes = axes_of(dim, x.ndim)
+    out = x.sum(axes, keepdims=keepdim)
+    return out / x.dtype.type(math.prod(x.shape[a] for a in axes))
+
+
+@rule("spread")
+def spread(b, input, shape, dim, keepdim):
+    if dim is not None and not keepdim and input.ndim != len(shape):
+        axes = axes_of(dim, len(shape))
+        input = input.reshape([1 if d in axes else n for d, n in enumerate(shape)])
+    return input.broadcast_to(tuple(shape))
+
+
+@rule("linalg_vector_norm")
+def vector_norm(b, input, ord, dim, keepdim, dtype):
+    x = input if dtype is None else input.astype(dtype.numpy)
+    if x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.ndim:
+        raise Untraceable("a norm")
+    axes = axes_of(dim, x.ndim)
+    if ord == 2:
+        return np.sqrt((x * x).sum(axes, keepdims=keepdim))
+    if ord == 1:
+        return np.abs(x).sum(axes, keepdims=keepdim)
+    if ord == math.inf and x.size:
+        return np.abs(x).max(axes, keepdims=keepdim)
+    raise Untraceable(f"a norm of order {ord}")
+
+
+def _extreme(kind: str):
+    def extreme(b, input, *metadata):
+        if metadata or input.dtype.itemsize == 2 or not input.size:
+            raise Untraceable("an extreme")
+        if not input.ndim:
+            return input
+        return input.max() if kind == "max" else input.min()
+
+    return extreme
+
+
+rule("max")(_extreme("max"))
+rule("min")(_extreme("min"))
+
+
+@rule("amax")
+def amax(b, input, dim, keepdim):
+    return input.max(axes_of(dim, input.ndim), keepdims=keepdim) if input.ndim else input
+
+
+@rule("amin")
+def amin(b, input, dim, keepdim):
+    return input.min(axes_of(dim, input.ndim), keepdims=keepdim) if input.ndim else input
