@@ -6,6 +6,7 @@ A call that cannot be expressed stays as it is and is run by its kernel between 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,14 +19,14 @@ from ..rewrite import with_refs
 from ..rules import RULES
 
 
-def expand(graph: Graph) -> Graph:
-    """The graph with every call that can be expressed replaced by loops and library calls."""
-    return _Expansion(graph).run()
+def expand(graph: Graph, serves: Callable[[Extern], bool]) -> Graph:
+    """The graph with every call that can be expressed replaced by loops, and by library calls that the library serves."""
+    return _Expansion(graph, serves).run()
 
 
 class _Expansion:
-    def __init__(self, graph: Graph):
-        self.old = graph
+    def __init__(self, graph: Graph, serves: Callable[[Extern], bool] = lambda _: True):
+        self.old, self.serves = graph, serves
         self.new = Graph()
         self.new.inputs, self.new.constants = dict(graph.inputs), dict(graph.constants)
         self.alias: dict[Value, Ref] = {}  # value -> the window that shows the same elements, laid out the same
@@ -72,6 +73,9 @@ class _Expansion:
         try:
             operands = [self._operand(builder, o, call.cast) for o in call.operands]
             results = self._apply(builder, call, operands)
+            for node in nodes:
+                if isinstance(node, Extern) and node.kind != "blank" and not self.serves(node):
+                    raise Untraceable(f"the library does not serve {node.kind}")
             stores = [
                 self._result(builder, r, x) for r, x in zip(call.results, results, strict=False) if r is not None
             ]
@@ -154,6 +158,9 @@ def _adopt(nodes: list[Node], old: Value, new: Value) -> bool:
         elif isinstance(node, Reduce) and old.shape == new.shape and old.dtype == new.dtype:
             nodes[i] = Reduce(node.space, node.axes, node.kind, node.expr, new, node.strides)
         elif isinstance(node, Loop) and all(s.onto is None for s in node.stores):
+            for node in nodes:
+                if isinstance(node, Extern) and node.kind != "blank" and not self.serves(node):
+                    raise Untraceable(f"the library does not serve {node.kind}")
             stores = [
                 Store(Ref(new, s.ref.shape, s.ref.strides, s.ref.offset), s.expr) if s.ref.value is old else s
                 for s in node.stores

@@ -1,0 +1,322 @@
+"""A graph as native code: passes, places for all values, and one call for each stretch without Python in it.
+
+What cannot be native (an operator that no rule expresses, random draws) runs between the stretches, by its kernel, on
+arrays over the same memory. Draws that depend on nothing come first, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..backend.onednn.address import address
+from ..core.mode import thread
+from ..core.slow import number_as
+from ..core.storage import describe
+from .graph import Call, Extern, Graph, Loop, Nest, Node, Reduce, Ref, Update, Value
+from .log import show
+from .lower.llvm.program import Program
+from .lower.onednn import Binder, bind, choose, serves
+from .passes.cse import cse
+from .passes.dce import dce
+from .passes.expand import expand
+from .passes.fuse import fuse
+from .passes.inline import inline
+from .passes.layout import layout
+from .passes.plan_memory import Memory, plan_memory
+from .sources import Fresh, Into
+from .verify import verify
+
+_ALIGNMENT = 64
+
+
+def optimise(graph: Graph) -> Graph:
+    """A new graph that does the same in nests and library calls."""
+    new = verify(expand(graph, serves), "expand")
+    steps: list[tuple[str, Callable[[Graph], Graph]]] = [
+        ("dce", dce),
+        ("cse", cse),
+        ("inline", inline),
+        ("dce", dce),
+        ("cse", cse),
+        ("dce", dce),
+        ("layout", lambda g: layout(g, choose)),
+        ("fuse", fuse),
+    ]
+    for name, step in steps:
+        new = verify(step(new), name)
+        show("passes", f"after {name}: {len(new.nodes)} nodes")
+    return new
+
+
+class Native:
+    """An executable for one graph. One thread at a time: it has one arena."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph = optimise(graph)
+        into = lambda target: target.value if isinstance(target, Into) else None  # noqa: E731
+        fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
+        self.memory = plan_memory(graph, into, fresh)
+        verify(graph, "plan_memory")
+        self.arena = np.empty(self.memory.arena_bytes + _ALIGNMENT, np.uint8)
+        self.arena_address = -(-address(self.arena) // _ALIGNMENT) * _ALIGNMENT
+        self.table = np.zeros(max(1, self.memory.slots), np.int64)
+        self.arrays: list[np.ndarray] = []
+        self.inputs = len(graph.inputs)
+        self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
+        self.binder: Binder | None = None
+        self.slots = {v: i for i, v in enumerate(graph.inputs)}
+        self.slots |= {ref.value: slot for slot, ref in self.memory.of_output.values()}
+        self.steps: list[Callable[[], None]] = []
+        self._assemble(graph)
+
+    # ------------------------------------------------------------------------------------------ assembly
+
+    def _assemble(self, graph: Graph) -> None:
+        program = self._start()
+        after = _checks_after(graph)
+        for i, node in enumerate(_draws_first(graph.nodes)):
+            if isinstance(node, Call | Update):
+                program = self._flush(program)
+                self.steps.append(self._call(node) if isinstance(node, Call) else self._update(node))
+            else:
+                self._emit(program, node)
+            if i in after:
+                program = self._flush(program)
+                self.steps.append(self._check(after[i]))
+        self._flush(program)
+
+    def _start(self) -> Program:
+        program = Program(self.arena_address)
+        if self.binder is not None:
+            self.binder.program = program
+        return program
+
+    def _flush(self, program: Program) -> Program:
+        """Make what was emitted a step of its own, and start anew."""
+        if not len(program):
+            return program
+        executable = program.finish()
+        run, where = executable.run, self.table.ctypes.data
+
+        def native() -> None:
+            status = run(where)
+            if status:
+                raise RuntimeError(executable.describe(status))
+
+        self.steps.append(native)
+        return self._start()
+
+    def _emit(self, program: Program, node: Node) -> None:
+        if isinstance(node, Nest | Loop | Reduce):
+            program.launch(node, self.memory.place)
+        elif isinstance(node, Extern):
+            if node.kind == "blank":
+                return
+            if self.binder is None:
+                self.binder = Binder(program, self.memory.place.__getitem__, self.arena_address)
+            if not bind(node, self.binder):
+                raise NotImplementedError(f"no kernel for {node!r}")
+        else:
+            raise TypeError(type(node).__name__)
+
+    # --------------------------------------------------------------------------------------- Python's part
+
+    def _view(self, ref: Ref) -> Callable[[], np.ndarray]:
+        """What gives the array that a window shows: the same each time for the arena, else over the run's arrays."""
+        kind, number = self.memory.place[ref.value]
+        size = ref.dtype.itemsize
+        strides = tuple(s * size for s in ref.strides)
+        if kind == "arena":
+            start = number + self.arena_address - address(self.arena) + ref.offset * size
+            array = np.ndarray(ref.shape, ref.dtype, self.arena, start, strides)
+            return lambda: array
+        if kind == "address":
+            constant = self.graph.constants[ref.value].reshape(-1)[ref.offset :]
+            array = np.lib.stride_tricks.as_strided(constant, ref.shape, strides)
+            return lambda: array
+        arrays = self.arrays
+
+        def view() -> np.ndarray:
+            a = arrays[number]
+            if not ref.offset and a.shape == ref.shape and a.strides == strides:
+                return a
+            flat = np.lib.stride_tricks.as_strided(a, (ref.value.size,), (size,))
+            return np.ndarray(ref.shape, ref.dtype, flat, ref.offset * size, strides)
+
+        return view
+
+    def _call(self, node: Call) -> Callable[[], None]:
+        record = node.record
+        operands = [self._operand(o, node.cast) for o in node.operands]
+        results = [None if r is None else self._view(r) for r in node.results]
+        state = thread.state
+
+        def call() -> None:
+            try:
+                out = state.run(record.invoke, record.kernel, [o() for o in operands], node.metadata)
+            except Exception as error:
+                error.add_note(f"in a compiled function, at {describe(node.line)}")
+                raise
+            values = out if isinstance(out, tuple | list) else (out,)
+            for result, value in zip(results, values, strict=False):
+                if result is not None:
+                    np.copyto(result(), value)
+
+        return call
+
+    def _operand(self, operand: Any, to: Any) -> Callable[[], Any]:
+        if not isinstance(operand, Ref):
+            value = operand if operand is None or to is None else number_as(operand, to)
+            return lambda: value
+        view = self._view(operand)
+        if to is None or to.numpy == operand.dtype:
+            return view
+        return lambda: view().astype(to.numpy)
+
+    def _update(self, node: Update) -> Callable[[], None]:
+        """The optimizer's update, natively where its code can be made, else by its own function over arrays."""
+        lists = [refs and [r and self._view(r) for r in refs] for refs in node.lists]
+        options = {k: self._view(o) if isinstance(o, Ref) else o for k, o in node.options.items()}
+        state = thread.state
+
+        def numbers() -> dict[str, Any]:
+            return {k: o().item() if callable(o) else o for k, o in options.items()}
+
+        def by_arrays() -> None:
+            arrays = [views and [v and v() for v in views] for views in lists]
+            state.run(node.apply, node.update, arrays, numbers())
+
+        native = self._native_update(node, lists, numbers)
+        return by_arrays if native is None else _Fused(self, node, native, numbers, by_arrays)
+
+    def _native_update(self, node: Update, lists: list, numbers: Callable) -> Any:
+        from .optimizer_step import native_update
+
+        shapes = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
+        if any(a is None for row in shapes if row for a in row):
+            return None
+        plain = {k: 0.5 if isinstance(o, Ref) else o for k, o in node.options.items()}
+        return native_update(node.update, shapes, plain)
+
+    def _check(self, checks: list[tuple[Value, type[Exception], str]]) -> Callable[[], None]:
+        flags = [(self._view(value.ref()), error, text) for value, error, text in checks]
+
+        def check() -> None:
+            for flag, error, text in flags:
+                if flag()[()]:
+                    raise error(text)
+
+        return check
+
+    # ------------------------------------------------------------------------------------------- running
+
+    def run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
+        """See `interpret.Executable`."""
+        out = [
+            array if array is not None and output.fits(array) else output.make()
+            for output, array in zip(self.outputs, reuse, strict=False)
+        ]
+        arrays = self.arrays
+        arrays[:] = inputs
+        arrays += out
+        if arrays:
+            self.table[:] = [address(a) for a in arrays]
+        if self.binder is not None:
+            self.binder.rebind(self.table)
+        try:
+            for step in self.steps:
+                step()
+        finally:
+            arrays.clear()
+        return [output.shown(a) for output, a in zip(self.outputs, out, strict=True)]
+
+
+class _Output:
+    """How the memory of a fresh output is made and seen."""
+
+    def __init__(self, ref: Ref):
+        self.ref = ref
+        v = ref.value
+        self.order = sorted(range(len(v.shape)), key=lambda i: (-v.strides[i], i))
+        self.shape = tuple(v.shape[i] for i in self.order)
+        self.back = tuple(self.order.index(i) for i in range(len(v.shape)))
+        self.plain = ref.is_whole() and self.back == tuple(range(len(v.shape)))
+        self.strides = tuple(s * v.dtype.itemsize for s in ref.strides)
+
+    def fits(self, array: np.ndarray) -> bool:
+        return array.shape == self.ref.shape and array.strides == self.strides and array.dtype == self.ref.dtype
+
+    def make(self) -> np.ndarray:
+        a = np.empty(self.shape, self.ref.dtype)
+        return a if self.plain else a.transpose(self.back)
+
+    def shown(self, array: np.ndarray) -> np.ndarray:
+        if self.plain or array.shape == self.ref.shape and array.strides == self.strides:
+            return array
+        return np.lib.stride_tricks.as_strided(array, self.ref.shape, self.strides)
+
+
+class _Fused:
+    """An optimizer's update as one native call."""
+
+    def __init__(self, native: Native, node: Update, code: Any, numbers: Callable, otherwise: Callable):
+        self.native, self.code, self.numbers, self.otherwise = native, code, numbers, otherwise
+        slots, offsets = [], []
+        for refs in node.lists:
+            if refs is None:
+                continue
+            for r in refs:
+                kind, number = native.memory.place[r.value]
+                size = r.dtype.itemsize
+                slots.append(number if kind == "table" else 0)
+                offsets.append(r.offset * size if kind == "table" else native.arena_address + number + r.offset * size)
+        places = [native.memory.place[r.value][0] for refs in node.lists for r in refs or ()]
+        self.slots = np.array(slots)
+        self.offsets = np.array(offsets, np.int64)
+        self.outside = np.array([kind == "table" for kind in places], np.int64)
+        self.call, self.block = code.kernel.call, code.block.ctypes.data
+        self.last: dict[str, Any] | None = None
+
+    def __call__(self) -> None:
+        code, options = self.code, self.numbers()
+        if options != self.last:
+            if not (code.accepts(options) and code.set_options(options)):
+                self.otherwise()
+                return
+            self.last = options
+        code.pointers.reshape(-1)[:] = self.native.table[self.slots] * self.outside + self.offsets
+        if self.call(self.block):
+            self.otherwise()
+
+
+def _empty_like(ref: Ref | None) -> np.ndarray | None:
+    """An array of a window's geometry whose memory is never touched."""
+    if ref is None:
+        return None
+    size = ref.dtype.itemsize
+    low, high = ref.extent()
+    flat = np.empty(high - low + 1, ref.dtype)
+    return np.lib.stride_tricks.as_strided(flat, ref.shape, tuple(s * size for s in ref.strides))
+
+
+def _draws_first(nodes: list[Node]) -> list[Node]:
+    """The nodes with the draws that depend on no value in front, unless others draw too."""
+    draws = [n for n in nodes if isinstance(n, Call) and n.record.draws]
+    if any(n.record.draws != "shape" for n in draws):
+        return nodes
+    first = {id(n) for n in draws}
+    return [*draws, *(n for n in nodes if id(n) not in first)]
+
+
+def _checks_after(graph: Graph) -> dict[int, list]:
+    """Index of a node -> the checks that can be made once it has run."""
+    order = _draws_first(graph.nodes)
+    defined = {v: i for i, node in enumerate(order) for v in node.writes()}
+    out: dict[int, list] = {}
+    for check in graph.checks:
+        if check[0] in defined:
+            out.setdefault(defined[check[0]], []).append(check)
+    return out
