@@ -1,8 +1,8 @@
 """Networks: modules, their parameters, and the functions they compute."""
 
-from . import functional, init, modules, parameter, utils
+from . import attention, functional, init, modules, parameter, utils
 from .modules import *  # noqa: F403  (the layers; modules/__init__.py lists them)
 from .parameter import Buffer, Parameter
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "parameter", "utils"]
+__all__ = ["Buffer", "Parameter", "attention", "functional", "init", "modules", "parameter", "utils"]
 __all__ += modules.__all__

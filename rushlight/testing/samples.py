@@ -13,13 +13,13 @@ from .. import ops
 from ..core import dtype as dtypes
 from ..core.record import OPS
 from ..core.tensor import Tensor
-from . import samples_layers
+from . import samples_layers, samples_recurrent
 from .descriptions import F, Fixed, S, Sample
 from .shapes import BATCH, COLUMN, HALF, I01, MASK, ONE, POSITIVE, ROW, SQUARE, V3, V4, X, Y, Z
 
 __all__ = ["SAMPLES", "WITHOUT_GRADIENT", "covered", "function_of", "samples_of"]
 
-SAMPLES: dict[str, list[Sample]] = dict(samples_layers.SAMPLES)
+SAMPLES: dict[str, list[Sample]] = {**samples_layers.SAMPLES, **samples_recurrent.SAMPLES}
 
 
 def _table(rows: dict[str, list[Sample]]) -> None:

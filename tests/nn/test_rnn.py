@@ -1,0 +1,181 @@
+"""Recurrent modules: torch's numbers with torch's random stream, their parameters, shapes, errors and copies."""
+
+import copy
+import pathlib
+import pickle
+
+import numpy as np
+import pytest
+import recurrent_cases
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.nn.utils.rnn import PackedSequence, pack_sequence, pad_packed_sequence
+
+GOLDEN = np.load(pathlib.Path(__file__).parents[1] / "golden" / "recurrent.npz")
+NETWORKS = [nn.RNN, nn.LSTM, nn.GRU]
+
+
+def test_numbers():
+    """Results, gradients and the losses of three steps, dropout and initial weights drawn as torch draws them."""
+    found = recurrent_cases.recorded(torch)
+    assert list(found) == GOLDEN.files
+    for key, got in found.items():
+        want, tolerance = GOLDEN[key], 2e-5 if "float32" in key else 1e-10
+        assert (got.shape, got.dtype) == (want.shape, want.dtype), key
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=key)
+
+
+# ---------------------------------------------------------------------------------------------- parameters
+
+
+def test_parameters():
+    net = nn.LSTM(3, 4, 2, bidirectional=True, proj_size=2)
+    stems = {"weight_ih": (16, 3), "weight_hh": (16, 2), "bias_ih": (16,), "bias_hh": (16,), "weight_hr": (2, 4)}
+    later = stems | {"weight_ih": (16, 4)}
+    expected = {
+        f"{stem}_l{layer}{suffix}": shape
+        for layer, shapes in enumerate((stems, later))
+        for suffix in ("", "_reverse")
+        for stem, shape in shapes.items()
+    }
+    assert {name: tuple(p.shape) for name, p in net.named_parameters()} == expected
+    assert list(net.state_dict()) == list(expected)
+    assert [len(weights) for weights in net.all_weights] == [5] * 4
+    assert all(float(p.detach().abs().max()) <= 0.5 for p in net.parameters())
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_replaced_weights_are_used(kind):
+    net, x = kind(3, 4), torch.ones(2, 1, 3)
+    net.weight_ih_l0 = nn.Parameter(torch.zeros_like(net.weight_ih_l0))
+    net.weight_hh_l0 = nn.Parameter(torch.zeros_like(net.weight_hh_l0))
+    assert net._flat_weights[0] is net.weight_ih_l0
+    for bias in (net.bias_ih_l0, net.bias_hh_l0):
+        nn.init.zeros_(bias)
+    assert float(net(x)[0].abs().max()) == 0
+    assert net.flatten_parameters() is None
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
+def test_copies(kind, copied):
+    net, x = kind(3, 4, 2), torch.randn(2, 1, 3)
+    twin = copied(net)
+    assert torch.equal(net(x)[0], twin(x)[0]) and twin.weight_ih_l0 is not net.weight_ih_l0
+    assert twin._flat_weights[0] is twin.weight_ih_l0
+    assert twin.double()(x.double())[0].dtype is torch.float64
+
+
+REPRS = [
+    (lambda: nn.LSTM(3, 4), "LSTM(3, 4)"),
+    (lambda: nn.LSTM(3, 4, proj_size=2), "LSTM(3, 4, proj_size=2)"),
+    (
+        lambda: nn.RNN(3, 4, 2, "relu", bias=False, batch_first=True, dropout=0.1, bidirectional=True),
+        "RNN(3, 4, num_layers=2, bias=False, batch_first=True, dropout=0.1, bidirectional=True)",
+    ),
+    (lambda: nn.RNNCell(3, 4, False, "relu"), "RNNCell(3, 4, bias=False, nonlinearity=relu)"),
+    (lambda: nn.GRUCell(3, 4), "GRUCell(3, 4)"),
+]
+
+
+@pytest.mark.parametrize(("make", "text"), REPRS)
+def test_repr(make, text):
+    assert repr(make()) == text
+
+
+# ---------------------------------------------------------------------------------------------- inputs
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_layouts_agree(kind):
+    """batch_first, one sequence alone, and packed sequences of equal length give the same numbers."""
+    net, x = kind(3, 4, 2, bidirectional=True, dtype=torch.float64), torch.randn(5, 2, 3, dtype=torch.float64)
+    output, state = net(x)
+    swapped = copy.deepcopy(net)
+    swapped.batch_first = True
+    torch.testing.assert_close(swapped(x.transpose(0, 1))[0].transpose(0, 1), output)
+    torch.testing.assert_close(net(x[:, 1])[0], output[:, 1])
+    packed, last = net(pack_sequence([x[:, 0], x[:, 1]]))
+    torch.testing.assert_close(pad_packed_sequence(packed)[0], output)
+    torch.testing.assert_close(last, state)
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_packed_as_each_alone(kind):
+    """Sequences of different lengths, in any order, give what each gives alone, initial state included."""
+    net = kind(3, 4, 2, bidirectional=True, dtype=torch.float64)
+    sequences = [torch.randn(n, 3, dtype=torch.float64) for n in (2, 4, 1)]
+    h = torch.randn(4, 3, 4, dtype=torch.float64)
+    states = (h, h * 0.5) if kind is nn.LSTM else h
+    output, last = net(pack_sequence(sequences, enforce_sorted=False), states)
+    assert isinstance(output, PackedSequence)
+    padded, lengths = pad_packed_sequence(output)
+    for i, sequence in enumerate(sequences):
+        alone, end = net(sequence, tuple(s[:, i] for s in states) if kind is nn.LSTM else states[:, i])
+        torch.testing.assert_close(padded[: int(lengths[i]), i], alone)
+        for whole, one in zip(last, end, strict=True) if kind is nn.LSTM else [(last, end)]:
+            torch.testing.assert_close(whole[:, i], one)
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_empty_batch(kind):
+    net = kind(3, 4)
+    output, _ = net(torch.ones(5, 0, 3))
+    assert output.shape == (5, 0, 4)
+    output.sum().backward()
+    assert float(net.weight_hh_l0.grad.abs().max()) == 0
+    with pytest.raises(RuntimeError, match="Expected sequence length to be larger than 0 in RNN"):
+        net(torch.ones(0, 2, 3))
+
+
+@pytest.mark.parametrize("kind", [nn.RNNCell, nn.LSTMCell, nn.GRUCell])
+def test_cell_without_batch(kind):
+    cell, x = kind(3, 4), torch.randn(2, 3)
+    rows, row = cell(x), cell(x[1])
+    for whole, one in zip(rows, row, strict=True) if kind is nn.LSTMCell else [(rows, row)]:
+        torch.testing.assert_close(whole[1], one)
+
+
+# ---------------------------------------------------------------------------------------------- errors
+
+X, H3 = torch.ones(5, 2, 3), torch.zeros(1, 2, 4)
+ERRORS = [
+    (lambda: nn.RNN(3, 4, nonlinearity="x"), ValueError, "Unknown nonlinearity 'x'. Select from 'tanh' or 'relu'."),
+    (lambda: nn.LSTM(3, 4, dropout=2), ValueError, "dropout should be a number in range"),
+    (lambda: nn.LSTM(3, 4, dropout=True), ValueError, "dropout should be a number in range"),
+    (lambda: nn.LSTM(3, 4.5), TypeError, "hidden_size should be of type int, got: float"),
+    (lambda: nn.LSTM(3, 4, bias=1), TypeError, "bias should be of type bool, got: int"),
+    (lambda: nn.LSTM(3, 0), ValueError, "hidden_size must be greater than zero"),
+    (lambda: nn.LSTM(3, 4, 0), ValueError, "num_layers must be greater than zero"),
+    (lambda: nn.LSTM(3, 4, proj_size=4), ValueError, "proj_size has to be smaller than hidden_size"),
+    (lambda: nn.LSTM(3, 4, proj_size=-1), ValueError, "proj_size should be a positive integer or zero"),
+    (lambda: nn.GRU(3, 4, proj_size=2), ValueError, "proj_size argument is only supported for LSTM"),
+    (lambda: nn.RNNBase("X", 3, 4), ValueError, "Unrecognized RNN mode: X"),
+    (lambda: nn.LSTM(3, 4)(X.double()), ValueError, "RNN input dtype .torch.float64. does not match weight dtype"),
+    (lambda: nn.LSTM(2, 4)(X), RuntimeError, "input.size.-1. must be equal to input_size. Expected 2, got 3"),
+    (lambda: nn.LSTM(3, 4)(X[0, 0]), ValueError, "LSTM: Expected input to be 2D or 3D, got 1D instead"),
+    (lambda: nn.RNN(3, 4)(X[0, 0]), ValueError, "RNN: Expected input to be 2D or 3D, got 1D tensor instead"),
+    (lambda: nn.GRU(3, 4)(X, H3[0]), RuntimeError, "For batched 3-D input, hx should also be 3-D but got 2-D tensor"),
+    (lambda: nn.GRU(3, 4)(X[0], H3), RuntimeError, "For unbatched 2-D input, hx should also be 2-D but got 3-D"),
+    (lambda: nn.LSTM(3, 4)(X, (H3, H3[0])), RuntimeError, "hx and cx should also be 3-D but got .3-D, 2-D. tensors"),
+    (lambda: nn.GRU(3, 4, 2)(X, H3), RuntimeError, r"Expected hidden size \(2, 2, 4\), got \[1, 2, 4\]"),
+    (lambda: nn.LSTM(3, 4)(X, (H3, H3[:, :1])), RuntimeError, r"Expected hidden\[1\] size \(1, 2, 4\), got \[1, 1, 4\]"),
+    (lambda: nn.GRU(3, 4)(X, H3.double()), RuntimeError, "mat1 and mat2 must have the same dtype, but got Double and Float"),
+    (lambda: nn.LSTMCell(3, 4)(X), ValueError, "LSTMCell: Expected input to be 1D or 2D, got 3D instead"),
+    (lambda: nn.GRUCell(3, 4)(X[0], H3), ValueError, "GRUCell: Expected hidden to be 1D or 2D, got 3D instead"),
+    (lambda: nn.LSTMCell(3, 4)(X[0], (H3[0], H3)), ValueError, r"LSTMCell: Expected hx\[1\] to be 1D or 2D, got 3D"),
+    (lambda: nn.RNNCell(3, 4, nonlinearity="x")(X[0]), RuntimeError, "Unknown nonlinearity: x"),
+    (lambda: nn.GRU(3, 4)(PackedSequence(torch.ones(6, 3), torch.tensor([2, 3, 1]))), RuntimeError, "The size of tensor a"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "error", "message"), ERRORS, ids=[e[2] for e in ERRORS])
+def test_errors(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_dropout_of_one_layer_warns():
+    with pytest.warns(UserWarning, match="dropout option adds dropout after all but last recurrent layer"):
+        nn.LSTM(3, 4, dropout=0.5)
