@@ -41,6 +41,7 @@ from .activation import (
     threshold,
     threshold_,
 )
+from .attention import multi_head_attention_forward, scaled_dot_product_attention
 from .convolution import (
     bilinear,
     conv1d,
@@ -52,8 +53,6 @@ from .convolution import (
     conv_transpose3d,
     fold,
     linear,
-    multi_head_attention_forward,
-    scaled_dot_product_attention,
     unfold,
 )
 from .distance import cosine_similarity, pairwise_distance, pdist

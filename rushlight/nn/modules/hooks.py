@@ -10,10 +10,12 @@ import functools
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rushlight.core.hooks import RemovableHandle
+from rushlight.core.mode import State, tell
 from rushlight.core.tensor import Tensor
 
 from .backward_hooks import BackwardHook, warn_about_legacy_hook
@@ -113,6 +115,19 @@ def _note_global_hooks() -> None:
         global_hook_registered.clear()
     if _any_global_hook() and not global_hook_registered:
         global_hook_registered.append(True)
+
+
+@contextmanager
+def watch_modules() -> Iterator[None]:
+    """While it is entered, every call of a module is told to the thread's listener as `entered(module)`."""
+    handle = register_module_forward_pre_hook(lambda module, args: tell("entered", module))
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+State.watch_modules = staticmethod(watch_modules)
 
 
 def _any_global_hook() -> bool:

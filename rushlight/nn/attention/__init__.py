@@ -1,0 +1,5 @@
+"""`torch.nn.attention`: which kernels scaled_dot_product_attention may choose from."""
+
+from .backends import SDPBackend, sdpa_kernel
+
+__all__ = ["SDPBackend", "sdpa_kernel"]
