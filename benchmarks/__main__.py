@@ -1,6 +1,8 @@
+"""Measurements of Rushlight beside torch. `python -m benchmarks eager|imports|cifar10|steps`; torch is optional."""
+
 import argparse
 
-from . import cifar10, eager, imports
+from . import cifar10, eager, imports, steps
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight beside torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
@@ -9,7 +11,8 @@ commands.add_parser("eager", help=eager.__doc__).add_argument(
 )
 commands.add_parser("imports", help=imports.__doc__)
 commands.add_parser("cifar10", help=cifar10.__doc__)
+steps.add_options(commands.add_parser("steps", help=steps.__doc__))
 
 if __name__ == "__main__":
     arguments = vars(parser.parse_args())
-    {"eager": eager, "imports": imports, "cifar10": cifar10}[arguments.pop("command")].main(**arguments)
+    {"eager": eager, "imports": imports, "cifar10": cifar10, "steps": steps}[arguments.pop("command")].main(**arguments)

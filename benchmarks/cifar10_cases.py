@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-def cases(torch) -> dict[str, Callable[[], object]]:
-    """'batch N' -> one eager training step."""
+def network(torch):
+    """The tutorial's network, made from `torch`'s modules."""
     nn, F = torch.nn, torch.nn.functional
 
     class Net(nn.Module):
@@ -27,9 +27,15 @@ def cases(torch) -> dict[str, Callable[[], object]]:
             x = F.relu(self.fc2(x))
             return self.fc3(x)
 
+    return Net()
+
+
+def cases(torch) -> dict[str, Callable[[], object]]:
+    """'batch N' -> one eager training step."""
+
     def step_of(n: int) -> Callable[[], object]:
         torch.manual_seed(0)
-        net, criterion = Net(), nn.CrossEntropyLoss()
+        net, criterion = network(torch), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(net.parameters(), lr=0.001, momentum=0.9)
         inputs, labels = torch.randn(n, 3, 32, 32), torch.randint(0, 10, (n,))
 

@@ -8,10 +8,12 @@ median of the pairs' ratios.
 from __future__ import annotations
 
 import importlib.util
+import os
 import statistics
 import sys
 from multiprocessing import get_context
 from time import perf_counter
+from typing import Any
 
 
 def installed(library: str) -> bool:
@@ -20,43 +22,72 @@ def installed(library: str) -> bool:
 
 
 class Runner:
-    """A process in which `library` runs the cases of `module`."""
+    """A process in which `library` runs the cases of `module`: what its `cases(library, **options)` returns."""
 
-    def __init__(self, library: str, module: str, threads: int | None = None):
+    def __init__(
+        self, library: str, module: str, threads: int | None = None, name: str | None = None, **options: object
+    ):
         context = get_context("spawn")
-        self.library = library
+        self.name = name or library
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, library, module, threads), daemon=True)
+        arguments = (theirs, library, module, threads, options)
+        self._process = context.Process(target=_serve, args=arguments, daemon=True)
         self._process.start()
+        theirs.close()  # so that the end of the process is the end of the pipe
 
     def time(self, case: str, repeats: int) -> float:
         """Seconds per call of a case, over `repeats` calls in a row."""
-        self._pipe.send((case, repeats))
-        answer = self._pipe.recv()
-        if isinstance(answer, str):
-            raise RuntimeError(f"{case} under {self.library}: {answer}")
+        return self._ask(case, repeats)
+
+    def call(self, case: str) -> Any:
+        """What one call of a case returns; it has to fit through a pipe."""
+        return self._ask(case, None)
+
+    def _ask(self, case: str, repeats: int | None) -> Any:
+        try:
+            self._pipe.send((case, repeats))
+            answer, error = self._pipe.recv()
+        except (EOFError, OSError):
+            self._process.join()
+            error = f"its process ended with exit code {self._process.exitcode}"
+        if error:
+            raise RuntimeError(f"{case} under {self.name}: {error}")
         return answer
 
     def close(self) -> None:
         """End the process."""
-        self._pipe.send(None)
+        if self._process.is_alive():
+            self._pipe.send(None)
         self._process.join()
 
 
-def _serve(pipe, library: str, module: str, threads: int | None) -> None:
-    cases = importlib.import_module(module).cases(_load(library))
+def _serve(pipe, library: str, module: str, threads: int | None, options: dict[str, object]) -> None:
     if threads:
-        _load(library).set_num_threads(threads)
+        _limit(library, threads)
+    loaded = _load(library)
+    if threads and hasattr(loaded, "set_num_threads"):
+        loaded.set_num_threads(threads)
+    cases = importlib.import_module(module).cases(loaded, **options)
     while (request := pipe.recv()) is not None:
         case, repeats = request
         try:
-            run = cases[case]
-            start = perf_counter()
-            for _ in range(repeats):
-                run()
-            pipe.send((perf_counter() - start) / repeats)
+            pipe.send((cases[case]() if repeats is None else _time(cases[case], repeats), None))
         except Exception as error:
-            pipe.send(f"{type(error).__name__}: {error}")
+            pipe.send((None, f"{type(error).__name__}: {error}"))
+
+
+def _time(run, repeats: int) -> float:
+    start = perf_counter()
+    for _ in range(repeats):
+        run()
+    return (perf_counter() - start) / repeats
+
+
+def _limit(library: str, threads: int) -> None:
+    for pool in ("OMP", "OPENBLAS", "MKL"):  # read when the pool is made; NumPy's BLAS knows no other way
+        os.environ[f"{pool}_NUM_THREADS"] = str(threads)
+    if library == "jax" and hasattr(os, "sched_setaffinity"):  # its pool is as large as the processors it may use
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
 def _load(library: str):
@@ -74,10 +105,10 @@ def compare(runners: list[Runner], case: str, seconds: float = 0.05, pairs: int 
         r.time(case, 2)
     once = max(r.time(case, 5) for r in runners)
     repeats = max(1, int(seconds / once))
-    times: dict[str, list[float]] = {r.library: [] for r in runners}
+    times: dict[str, list[float]] = {r.name: [] for r in runners}
     for _ in range(pairs):
         for r in runners:
-            times[r.library].append(r.time(case, repeats))
+            times[r.name].append(r.time(case, repeats))
     return times
 
 
