@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.mode import thread
+from ..core.mode import no_grad, thread
 from ..core.record import composite, primitive
 from ..core.storage import storage_of
 from ..core.tensor import Tensor
@@ -62,6 +62,23 @@ def _statistics(x: Tensor, axes: tuple[int, ...], eps: float) -> tuple[Tensor, T
 def _input_gradient(gy: Tensor, xhat: Tensor, rstd: Tensor, axes: tuple[int, ...]) -> Tensor:
     """The gradient of (x - mean) rstd, whose mean and rstd depend on x, for the gradient `gy` of the result."""
     return (gy - gy.mean(axes, keepdim=True) - xhat * (gy * xhat).mean(axes, keepdim=True)) * rstd
+
+
+def _standardised_slope(gy: np.ndarray, xhat: np.ndarray, rstd: np.ndarray) -> np.ndarray:
+    """`_input_gradient` over the last axis, on arrays; overwrites xhat."""
+    n = max(gy.shape[-1], 1)
+    along = np.vecdot(gy, xhat)[..., None]
+    along /= -n
+    xhat *= along
+    xhat += gy
+    xhat -= _add_reduce(gy, -1, keepdims=True) / n
+    xhat *= rstd
+    return xhat
+
+
+def _wanted(gradients: tuple, needs: tuple) -> tuple:
+    """The gradients of input, weight and bias, with None for those that nobody wants."""
+    return tuple([g if wanted else None for g, wanted in zip(gradients, needs, strict=False)])
 
 
 _NO_SHAPE = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
@@ -128,10 +145,11 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
 
 @_layer_norm.vjp
 def _(g, input, weight, mean, rstd, normalized_shape, eps, needs):
+    if not thread.state.grad:
+        return _wanted(_layer_norm_backward(g, input, mean, rstd, weight, normalized_shape, eps), needs)
     k, n = len(normalized_shape), input._array.ndim
     axes, lead = tuple(range(n - k, n)), tuple(range(n - k))
-    if thread.state.grad:
-        mean, rstd = _statistics(input, axes, eps)
+    mean, rstd = _statistics(input, axes, eps)
     xhat = (input - mean) * rstd
     gx = gw = gb = None
     if needs[0]:
@@ -141,6 +159,21 @@ def _(g, input, weight, mean, rstd, normalized_shape, eps, needs):
     if needs[2]:
         gb = g.sum(lead) if lead else g
     return gx, gw, gb
+
+
+@primitive(public=False, name="native_layer_norm_backward", outputs=3, differentiable=False)
+def _layer_norm_backward(grad, input, mean, rstd, weight=None, /, normalized_shape=(), eps=1e-5):
+    """The gradients of input, weight and bias, where they need no gradients themselves."""
+    k = len(normalized_shape)
+    lead = input.shape[: input.ndim - k]
+    rows = (prod(lead), prod(normalized_shape))
+    g, x = _wide(grad).reshape(rows), _wide(input).reshape(rows)
+    xhat = x - mean.reshape(-1, 1)
+    xhat *= rstd.reshape(-1, 1)
+    gw, gb = _add_reduce(g * xhat, 0), _add_reduce(g, 0)
+    gy = g if weight is None else g * _wide(weight).reshape(-1)
+    gx = _standardised_slope(gy, xhat, rstd.reshape(-1, 1))
+    return gx.reshape(input.shape), gw.reshape(normalized_shape), gb.reshape(normalized_shape)
 
 
 @composite()
@@ -224,8 +257,10 @@ def _(g, input, weight, out1, out2, training, eps, needs):
     n = input._array.ndim
     if n < 2:
         return g, None, None, None, None
+    if not thread.state.grad:
+        return (*_wanted(_batch_norm_backward(g, input, out1, out2, weight, training), needs), None, None)
     axes = _channel_axes(n)
-    mean, rstd = _statistics(input, axes, eps) if training and thread.state.grad else (out1, out2)
+    mean, rstd = _statistics(input, axes, eps) if training else (out1, out2)
     xhat = (input - mean) * rstd
     gx = gw = gb = None
     if needs[0]:
@@ -238,10 +273,33 @@ def _(g, input, weight, out1, out2, training, eps, needs):
     return gx, gw, gb, None, None
 
 
-def _update(running: Tensor, new: np.ndarray, momentum: float) -> None:
+@primitive(public=False, name="native_batch_norm_backward", outputs=3, differentiable=False)
+def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True):
+    """The gradients of input, weight and bias, where they need no gradients themselves."""
+    g, xhat = _wide(grad), _wide(input) - mean
+    axes = _channel_axes(xhat.ndim)
+    xhat *= rstd
+    gw, gb = _add_reduce(g * xhat, axes), _add_reduce(g, axes)
+    scale = rstd if weight is None else rstd * _per_channel(_wide(weight), xhat.ndim)
+    if not training:
+        return g * scale, gw, gb
+    n = xhat.size // max(xhat.shape[1], 1) or 1
+    xhat *= _per_channel(gw / -n, xhat.ndim)
+    xhat += g
+    xhat -= _per_channel(gb / n, xhat.ndim)
+    xhat *= scale
+    return xhat, gw, gb
+
+
+def _update(running: Tensor, new: Tensor, momentum: float) -> None:
+    """running moves towards new by the share `momentum`; a listener sees it as operators."""
     a = running._array
+    if thread.state.level > 1:
+        with no_grad():
+            running.mul_(1 - momentum).add_(new.reshape(a.shape), alpha=momentum)
+        return
     kind = a.dtype.type
-    a[...] = a * kind(1 - momentum) + new.reshape(a.shape) * kind(momentum)
+    a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
     storage_of(running).wrote("batch_norm(training=True)")
 
 
@@ -265,8 +323,10 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     out, mean, _, var = _batch_norm(input, weight, bias, *used, training, eps)
     if training and running_mean is not None:
         n = input._array.size // max(input._array.shape[1], 1)
-        _update(running_mean, mean._array, momentum)
-        _update(running_var, var._array * var._array.dtype.type(n / max(n - 1, 1)), momentum)
+        _update(running_mean, mean, momentum)
+        with no_grad():
+            unbiased = var * (n / max(n - 1, 1))
+        _update(running_var, unbiased, momentum)
     return out
 
 
@@ -302,11 +362,12 @@ def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
 
 @_group_norm.vjp
 def _(g, input, weight, mean, rstd, num_groups, eps, needs):
+    if not thread.state.grad:
+        return _wanted(_group_norm_backward(g, input, mean, rstd, weight, num_groups), needs)
     shape = input._array.shape
     axes = _channel_axes(len(shape))
     rows = input.reshape(shape[0], num_groups, prod(shape[1:]) // num_groups)
-    if thread.state.grad:
-        mean, rstd = _statistics(rows, (2,), eps)
+    mean, rstd = _statistics(rows, (2,), eps)
     xhat = (rows - mean) * rstd
     gx = gw = gb = None
     if needs[0]:
@@ -317,6 +378,19 @@ def _(g, input, weight, mean, rstd, num_groups, eps, needs):
     if needs[2]:
         gb = g.sum(axes)
     return gx, gw, gb
+
+
+@primitive(public=False, name="native_group_norm_backward", outputs=3, differentiable=False)
+def _group_norm_backward(grad, input, mean, rstd, weight=None, /, num_groups=1):
+    """The gradients of input, weight and bias, where they need no gradients themselves."""
+    shape = input.shape
+    rows = (shape[0], num_groups, prod(shape[1:]) // num_groups)
+    g, xhat = _wide(grad), _wide(input).reshape(rows) - mean
+    xhat *= rstd
+    axes = _channel_axes(len(shape))
+    gw, gb = _add_reduce(g * xhat.reshape(shape), axes), _add_reduce(g, axes)
+    gy = g if weight is None else g * _per_channel(_wide(weight), len(shape))
+    return _standardised_slope(gy.reshape(rows), xhat, rstd).reshape(shape), gw, gb
 
 
 @composite()
@@ -341,8 +415,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if use_input_stats:
         for running, new in zip((running_mean, running_var), repeated, strict=False):
             if running is not None and new is not None:
-                running._array[...] = new._array.reshape(n, c).mean(0)
-                storage_of(running).wrote("instance_norm(use_input_stats=True)")
+                with no_grad():
+                    running.copy_(new.view(n, c).mean(0))
     return out.view(shape)
 
 

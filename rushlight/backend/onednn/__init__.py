@@ -1,4 +1,4 @@
-"""oneDNN's kernels for x86-64, called through ctypes; loaded on first use.
+"""oneDNN's kernels for x86-64, called through ctypes; loaded on first use. `register` says which operators use them.
 
 Every kernel works on raw float32 arrays, returns new contiguous ones, and returns NotImplemented where it cannot serve:
 the caller then runs the reference kernel.

@@ -92,7 +92,7 @@ class Call:
         wanted = wanted_desc(desc, kind)
         outside = self._memory(layout.value)
         self._memories.append(outside)
-        inside = outside if equal(wanted, layout.value) else self._temporary(wanted)
+        inside = outside if not wanted or equal(wanted, layout.value) else self._temporary(wanted)
         return outside, inside, wanted
 
     def _memory(self, layout: int) -> int:

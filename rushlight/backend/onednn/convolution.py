@@ -31,7 +31,7 @@ from .primitives import (
     primitive_desc,
 )
 
-__all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward"]
+__all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward", "within_reach"]
 
 _DIRECT = 1
 
@@ -92,6 +92,24 @@ def conv_backward_weight(g, x, weight_shape, stride, padding, dilation, groups, 
     return call(g, x)
 
 
+def within_reach(out_shape, weight_shape, input_shape, stride, padding, dilation):
+    """(sizes, padding) of the part of the input that windows reach, or None where that is all of it.
+
+    A transposed convolution whose output_padding is at or above its stride adds more, for which oneDNN has no words.
+    """
+    sizes, pads = [], []
+    for n, o, k, s, pad, d in zip(
+        input_shape[2:], out_shape[2:], weight_shape[2:], stride, padding, dilation, strict=True
+    ):
+        before, after = pad if isinstance(pad, tuple) else (pad, pad)
+        reach = (o - 1) * s + d * (k - 1) + 1 - before
+        beyond = n + after >= reach + s
+        sizes.append(reach if beyond else n)
+        pads.append((before, 0 if beyond else after))
+    sizes = tuple(sizes)
+    return (sizes, tuple(pads)) if sizes != input_shape[2:] and min(sizes) > 0 else None
+
+
 # -- what is done once per signature -----------------------------------------------------------------------------------
 def _forward(x_shape, weight_shape, bias_shape, stride, padding, dilation, groups):
     geometry = _Geometry(x_shape, weight_shape, stride, padding, dilation, groups)
@@ -127,7 +145,7 @@ def _backward_weight(g_shape, x_shape, weight_shape, stride, padding, dilation, 
     src, weights, dst = geometry.layouts(channels_last if 4 < geometry.channels < 16 else any_layout)
     results = [(DIFF_WEIGHTS, plain(geometry.weight_shape), weight_shape, FLOAT32)]
     bias = plain(weight_shape[:1]) if with_bias else None
-    if with_bias:
+    if bias is not None:
         results.append((DIFF_BIAS, bias, weight_shape[:1], FLOAT32))
     with calls.thread.sized_for(geometry.multiply_adds):
         hint = geometry.forward(with_bias)

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from contextlib import contextmanager
-from ctypes import c_char_p, c_int, c_size_t, c_void_p
+from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 
 from .address import is_readable
 
@@ -158,8 +158,8 @@ class _Version(ctypes.Structure):
         ("minor", c_int),
         ("patch", c_int),
         ("hash", c_char_p),
-        ("cpu_runtime", ctypes.c_uint),
-        ("gpu_runtime", ctypes.c_uint),
+        ("cpu_runtime", c_uint),
+        ("gpu_runtime", c_uint),
     )
 
 
@@ -171,7 +171,7 @@ _PAUSE_SOFT = 1
 _P, _I = c_void_p, c_int
 _SIGNATURES = {
     "dnnl_engine_create": (_P, _I, c_size_t),
-    "dnnl_stream_create": (_P, _P, ctypes.c_uint),
+    "dnnl_stream_create": (_P, _P, c_uint),
     "dnnl_stream_destroy": (_P,),
     "dnnl_memory_desc_create_with_strides": (_P, _I, _P, _I, _P),
     "dnnl_memory_desc_create_with_tag": (_P, _I, _P, _I, _I),
@@ -197,6 +197,17 @@ _SIGNATURES = {
     "dnnl_pooling_forward_primitive_desc_create": (_P, _P, _I, _I, *[_P] * 8),
     "dnnl_pooling_backward_primitive_desc_create": (_P, _P, _I, *[_P] * 9),
     "dnnl_matmul_primitive_desc_create": (_P, _P, *[_P] * 5),
+    "dnnl_layer_normalization_forward_primitive_desc_create": (_P, _P, _I, *[_P] * 3, c_float, c_uint, _P),
+    "dnnl_layer_normalization_backward_primitive_desc_create": (_P, _P, _I, *[_P] * 4, c_float, c_uint, _P, _P),
+    "dnnl_softmax_forward_primitive_desc_create": (_P, _P, _I, _I, _P, _P, _I, _P),
+    "dnnl_softmax_backward_primitive_desc_create": (_P, _P, _I, *[_P] * 3, _I, _P, _P),
+    "dnnl_binary_primitive_desc_create": (_P, _P, _I, *[_P] * 4),
+    "dnnl_post_ops_create": (_P,),
+    "dnnl_post_ops_destroy": (_P,),
+    "dnnl_post_ops_append_binary": (_P, _I, _P),
+    "dnnl_primitive_attr_set_post_ops": (_P, _P),
+    "dnnl_eltwise_forward_primitive_desc_create": (_P, _P, _I, _I, _P, _P, c_float, c_float, _P),
+    "dnnl_eltwise_backward_primitive_desc_create": (_P, _P, _I, *[_P] * 3, c_float, c_float, _P, _P),
     "omp_set_num_threads": (_I,),
     "omp_get_max_threads": (),
     "omp_pause_resource_all": (_I,),

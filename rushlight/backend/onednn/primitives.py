@@ -5,15 +5,18 @@ Numbers of enumerations and argument kinds are those of the C API's headers, ver
 
 import ctypes
 import threading
+from typing import Any
 
 from .library import check, load
 
 __all__ = ["Owned", "any_layout", "channels_last", "dims", "engine", "implementation", "plain", "primitive_desc"]
 
+SRC_1, _POST_OP = 2, 32768
 SRC, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 64, 80
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
+MEAN, VARIANCE, SCALE, SHIFT, DIFF_SCALE, DIFF_SHIFT = 49, 50, 51, 52, 255, 256
 F32, S32, U8 = 3, 4, 6
-FORWARD_TRAINING = 64
+FORWARD_TRAINING, BACKWARD = 64, 128
 
 _MAX_DIMS = 12
 _TAG_ANY = 1
@@ -29,7 +32,7 @@ class Owned:
 
     __slots__ = ("_destroy", "value")
 
-    def __init__(self, value: int, destroy):
+    def __init__(self, value: Any, destroy):
         self.value = value
         self._destroy = destroy
 
@@ -45,7 +48,7 @@ def create(kind: str, *arguments, verb: str = "create") -> Owned:
     return Owned(handle.value, getattr(library, f"dnnl_{kind}_destroy"))
 
 
-_engine: int | None = None
+_engine: Any = None
 _engine_lock = threading.Lock()
 
 
@@ -102,13 +105,18 @@ def _packed(shape, order):
 
 
 # -- primitive descriptors -------------------------------------------------------------------------------------------
-def primitive_desc(kind: str, *arguments) -> Owned | None:
+def primitive_desc(kind: str, *arguments, then=()) -> Owned | None:
     """Descriptor of a primitive of `kind` ("convolution_forward", ...), or None where oneDNN refuses.
+
+    `then`: pairs (algorithm, memory descriptor): binary operations that the result passes through, one after another;
+    the second operand of the i-th is the argument `operand(i)`.
 
     oneDNN's own reference implementations (a convolution: 100 times slower than NumPy's) count as a refusal.
     `arguments` are those of dnnl_<kind>_primitive_desc_create between the engine and the attributes.
     """
     library, handle, attributes = load(), ctypes.c_void_p(), _caller_keeps_scratchpad()
+    if then:
+        _append(attributes, then)
     name = f"dnnl_{kind}_primitive_desc_create"
     values = (argument.value if isinstance(argument, Owned) else argument for argument in arguments)
     status = getattr(library, name)(ctypes.byref(handle), engine(), *values, attributes.value)
@@ -135,6 +143,19 @@ def _caller_keeps_scratchpad() -> Owned:
     return attributes
 
 
+def _append(attributes: Owned, then) -> None:
+    library, chain = load(), create("post_ops")
+    for algorithm, layout in then:
+        check(library.dnnl_post_ops_append_binary(chain.value, algorithm, layout.value), "dnnl_post_ops_append_binary")
+    status = library.dnnl_primitive_attr_set_post_ops(attributes.value, chain.value)
+    check(status, "dnnl_primitive_attr_set_post_ops")
+
+
+def operand(i: int) -> int:
+    """The argument kind of the i-th binary operation behind a primitive."""
+    return _POST_OP * (i + 1) | SRC_1
+
+
 def implementation(desc: Owned) -> str:
     """The implementation oneDNN picked, such as "jit:avx512_core"."""
     text = ctypes.c_char_p()
@@ -144,7 +165,12 @@ def implementation(desc: Owned) -> str:
 
 
 def wanted_desc(desc: Owned, argument: int) -> int:
-    """The memory descriptor that the primitive wants for `argument`; the handle lives as long as `desc`."""
+    """The memory descriptor that the primitive wants for `argument`, 0 for an `operand`, which it takes as it is.
+
+    The handle lives as long as `desc`.
+    """
+    if argument >= _POST_OP:
+        return 0
     return load().dnnl_primitive_desc_query_md(desc.value, _QUERY_EXEC_ARG_DESC, argument)
 
 

@@ -1,18 +1,22 @@
 """How many threads oneDNN's kernels use."""
 
 from . import calls
+from .blas import leave_cores_to_openmp, limit_blas_threads
 from .library import available, load
 
 __all__ = ["get_num_threads", "set_num_threads"]
 
 
 def set_num_threads(n: int) -> None:
-    """Let oneDNN's kernels use n >= 1 threads, in every Python thread, from their next call on."""
+    """Let kernels use n >= 1 threads, in every Python thread, from their next call on: oneDNN's, or else NumPy's BLAS."""
     if n < 1:
         raise RuntimeError(f"set_num_threads expects a positive integer, got {n}")
     calls.start_over(n)
     if available():
         load().omp_set_num_threads(n)
+        leave_cores_to_openmp()
+    else:
+        limit_blas_threads(n)
 
 
 def get_num_threads() -> int:

@@ -11,10 +11,14 @@ def dce(graph: Graph) -> Graph:
     kept = []
     for node in reversed(graph.nodes):
         if isinstance(node, Loop):
-            stores = [s for s in node.stores if s.ref.value in needed]
+            stores = []
+            for s in reversed(node.stores):  # a store may continue what one before it began
+                if s.ref.value in needed:
+                    stores.append(s)
+                    needed.add(s.onto or s.ref.value)
             if not stores:
                 continue
-            node = node if len(stores) == len(node.stores) else Loop(node.space, stores)
+            node = node if len(stores) == len(node.stores) else Loop(node.space, stores[::-1])
         elif not any(v in needed for v in node.writes()) and not (isinstance(node, Call) and node.record.draws):
             continue
         needed.update(r.value for r in node.reads())

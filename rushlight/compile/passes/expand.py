@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..expression import cast, load
+from ..expression import Expr, cast, load
 from ..graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, Write, same_strides
 from ..lazy import Builder, Lazy, Untraceable
 from ..rewrite import with_refs
@@ -70,6 +70,7 @@ class _Expansion:
         nodes: list[Node] = []
         checks: list = []
         builder = Builder(nodes, checks)
+        self.adopted: dict[Value, Value] = {}  # within this call: what a node wrote -> the captured value it writes now
         try:
             operands = [self._operand(builder, o, call.cast) for o in call.operands]
             results = self._apply(builder, call, operands)
@@ -121,15 +122,23 @@ class _Expansion:
         if x.shape != ref.shape or not ref.is_whole():
             raise Untraceable(f"a result of shape {x.shape}, not {ref.shape}")
         value = ref.value
+        if self.adopted:
+            x = Lazy(builder, x.shape, x.expr.rebuild(self._adopted))
         if x.expr.op == "load" and x.dtype == value.dtype:
             shown = x.expr.data
             same = same_strides(ref.shape, shown.strides, ref.strides)
             if same and value not in self.kept:
                 return lambda: self.alias.__setitem__(value, Ref(shown.value, shown.shape, shown.strides, shown.offset))
-            if same and shown.covers() and _adopt(builder.nodes, shown.value, value):
-                return lambda: self.alias.__setitem__(shown.value, value.ref())
+            free = shown.value not in self.adopted.values()
+            if same and free and shown.covers() and _adopt(builder.nodes, shown.value, value):
+                self.adopted[shown.value] = value
+                return lambda: None
         builder.nodes.append(Loop(ref.shape, [Store(ref, cast(x.expr, value.dtype))]))
         return lambda: None
+
+    def _adopted(self, e: Expr) -> Expr | None:
+        new = self.adopted.get(e.data.value) if e.op in ("load", "gather") else None
+        return None if new is None else Expr(e.op, e.args, e.dtype, e.data._replace(value=new))
 
 
 def _is_narrow(operand: Any) -> bool:
@@ -158,9 +167,6 @@ def _adopt(nodes: list[Node], old: Value, new: Value) -> bool:
         elif isinstance(node, Reduce) and old.shape == new.shape and old.dtype == new.dtype:
             nodes[i] = Reduce(node.space, node.axes, node.kind, node.expr, new, node.strides)
         elif isinstance(node, Loop) and all(s.onto is None for s in node.stores):
-            for node in nodes:
-                if isinstance(node, Extern) and node.kind != "blank" and not self.serves(node):
-                    raise Untraceable(f"the library does not serve {node.kind}")
             stores = [
                 Store(Ref(new, s.ref.shape, s.ref.strides, s.ref.offset), s.expr) if s.ref.value is old else s
                 for s in node.stores

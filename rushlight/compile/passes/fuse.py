@@ -13,13 +13,14 @@ from ..graph import Graph, Loop, Nest, Node, Reduce, Ref, Value
 from ..spaces import changed, refine, reordering, splits, splitting, squeezed
 
 _LONGEST_ROW = 1 << 16
+_SMALL = 1 << 14
 
 
 def fuse(graph: Graph) -> Graph:
     """The graph with every loop and reduction in a nest."""
     groups: list[_Group | Node] = []
     maker: dict[Value, int] = {v: -1 for v in (*graph.inputs, *graph.constants)}
-    for node in graph.nodes:
+    for node in _early_first(graph):
         if not isinstance(node, Loop | Reduce):
             groups.append(node)
             maker.update((v, len(groups) - 1) for v in node.writes())
@@ -34,6 +35,20 @@ def fuse(graph: Graph) -> Graph:
     readers = _outside_readers(groups, graph)
     graph.nodes = [g.nest(readers[i]) if isinstance(g, _Group) else g for i, g in enumerate(groups)]
     return graph
+
+
+def _early_first(graph: Graph) -> list[Node]:
+    """The nodes with small ones that need nothing but inputs in front: what waits for them can then join its own kind."""
+    known: set[Value] = {*graph.inputs, *graph.constants}
+    early, late = [], []
+    for node in graph.nodes:
+        small = isinstance(node, Loop | Reduce) and prod(node.space) <= _SMALL
+        if small and all(r.value in known for r in node.reads()):
+            known.update(node.writes())
+            early.append(node)
+        else:
+            late.append(node)
+    return early + late
 
 
 def _join(groups: list, node: Loop | Reduce, earliest: int) -> int | None:
@@ -187,7 +202,8 @@ class _Group:
         for stage in self.stages:
             if isinstance(stage, Reduce):
                 stage.settle()
-        return Nest(self.outer, self.inner, self.stages, {v for v in self.made if v not in needed})
+        local = set() if self.partial else {v for v in self.made if v not in needed}
+        return Nest(self.outer, self.inner, self.stages, local)
 
 
 def _has_inner(stage: Loop | Reduce, group: _Group) -> bool:

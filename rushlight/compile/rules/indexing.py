@@ -25,12 +25,9 @@ def embedding(b, weight, input, padding_idx, scale_grad_by_freq):
 def embedding_dense_backward(b, g, input, shape, padding_idx, scale_grad_by_freq):
     if scale_grad_by_freq or g.dtype.kind != "f" or g.dtype.itemsize == 2:
         raise Untraceable("embedding_dense_backward")
-    rows = input.astype(np.int64).reshape(-1)
-    values = g.reshape(-1, shape[1])
-    if padding_idx >= 0:
-        values = np.where((rows == padding_idx).reshape(-1, 1), g.dtype.type(0), values)
-    operands = (rows.ref(), values.ref())
-    return b.lazy(b.extern("embedding_backward", operands, (tuple(shape), g.dtype))[0])
+    operands = (g.reshape(-1, shape[1]).ref(), input.reshape(-1).ref())
+    skip = {"skip": padding_idx} if padding_idx >= 0 else {}
+    return b.lazy(b.extern("index_add", operands, (tuple(shape), g.dtype), **skip)[0])
 
 
 def _along(b, input, dim, i):

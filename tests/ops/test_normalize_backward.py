@@ -1,0 +1,65 @@
+"""Normalisation's two backwards, raw and recorded, and what a listener sees of the running statistics."""
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.core.mode import thread
+
+F = torch.nn.functional
+
+CALLS = {
+    "batch": ((6, 4, 3, 5), (4,), lambda x, w, b: F.batch_norm(x, None, None, w, b, True)),
+    "batch, rows": ((6, 4), (4,), lambda x, w, b: F.batch_norm(x, None, None, w, b, True)),
+    "batch, evaluated": ((6, 4, 3), (4,), lambda x, w, b: F.batch_norm(x, *torch.ones(2, 4, dtype=x.dtype), w, b)),
+    "layer": ((6, 4, 5), (5,), lambda x, w, b: F.layer_norm(x, (5,), w, b)),
+    "layer, two": ((6, 4, 5), (4, 5), lambda x, w, b: F.layer_norm(x, (4, 5), w, b)),
+    "group": ((6, 4, 3, 5), (4,), lambda x, w, b: F.group_norm(x, 2, w, b)),
+}
+
+
+@pytest.mark.parametrize(("shape", "parameters", "call"), CALLS.values(), ids=CALLS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("given", ["both", "weight", "bias", "none"])
+def test_raw_and_recorded_backward_agree(shape, parameters, call, dtype, given):
+    torch.manual_seed(0)
+    x = torch.randn(shape, dtype=dtype, requires_grad=True)
+    w = torch.randn(parameters, dtype=dtype, requires_grad=True) if given in ("both", "weight") else None
+    b = torch.randn(parameters, dtype=dtype, requires_grad=True) if given in ("both", "bias") else None
+    g = torch.randn(shape, dtype=dtype)
+    for leaves in ([x], [t for t in (x, w, b) if t is not None], [t for t in (w, b) if t is not None]):
+        if not leaves:
+            continue
+        out = call(x, w, b)
+        raw = torch.autograd.grad(out, leaves, g, retain_graph=True)
+        recorded = torch.autograd.grad(out, leaves, g, create_graph=True)
+        for one, other in zip(raw, recorded, strict=True):
+            assert one.dtype is other.dtype
+            np.testing.assert_allclose(one.numpy(), other.detach().numpy(), rtol=1e-4, atol=2e-6)
+
+
+@pytest.fixture
+def listened():
+    """The names of the operators called within."""
+    names = []
+    thread.state.listener = lambda record, tensors, metadata, result: names.append(record.name)
+    thread.state.refresh()
+    yield names
+    thread.state.listener = None
+    thread.state.refresh()
+
+
+def statistics():
+    torch.manual_seed(0)
+    mean, var = torch.zeros(5), torch.ones(5)
+    for momentum in (0.1, 0.25):
+        F.batch_norm(torch.randn(8, 5, 6, 6) * 3 + 1, mean, var, None, None, True, momentum)
+    return mean.tolist(), var.tolist()
+
+
+def test_a_listener_sees_the_running_statistics_change(listened):
+    seen = statistics()
+    assert listened.count("add") >= 4  # each of the two, twice
+    thread.state.listener = None
+    thread.state.refresh()
+    assert seen == statistics()
