@@ -7,7 +7,7 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.core.dtype import float32, float64, get_default_dtype
-from rushlight.core.mode import enable_grad
+from rushlight.core.mode import enable_grad, tell, thread
 from rushlight.core.tensor import Tensor
 
 from .optimizer import Optimizer, _use_grad_for_differentiable
@@ -60,7 +60,10 @@ class Algorithm(Optimizer):
         if closure is not None:
             with enable_grad():
                 loss = closure()
+        watched = thread.state.level > 1
         for group in self.param_groups:
+            if watched:
+                tell("updating", self, group)
             self._update(group)
         return loss
 

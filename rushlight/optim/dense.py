@@ -3,7 +3,8 @@
 Each algorithm writes its update once, in the tensor language, as a function over lists of tensors. A tensor's in-place
 method costs some microseconds, most of them for history and for tensors of mixed types. A step over plain real tensors
 that nothing records needs neither, so `run` gives the update `Dense` arrays instead: the same methods with the same
-roundings, each a NumPy call or two. Afterwards every tensor that the update could write has one more version.
+roundings, each a NumPy call or two. From the third time on one native call does the same (`compile/optimizer_step.py`).
+Afterwards every tensor that the update could write has one more version.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from typing import Any, Self
 import numpy as np
 from numpy import add, divide, multiply, sqrt, subtract
 
-from rushlight.core.mode import State, thread
+from rushlight.compile import optimizer_step as native
+from rushlight.core.mode import State, tell, thread
 from rushlight.core.storage import describe, storage_of, tick, user_line
 from rushlight.core.tensor import Tensor
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # elements: what an update touches of a piece stays in the cache. Adam over 4 million: 22 ms whole, 15 ms in pieces
 _PIECE = 65536
+_PLAIN = frozenset((bool, int, float, type(None)))
 _new = object.__new__
 
 
@@ -32,7 +35,11 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
     mode = thread.state
     before, mode.writer = mode.writer, _step_at(user_line(2))
     try:
-        arrays = None if _needs_tensors(mode, options) else _arrays(params, grads, *state)
+        tensors = _needs_tensors(mode, options)
+        if not tensors and mode.level <= 1 and native.step(update, (params, grads, *state), options):
+            _note_writes((params, *state), mode.writer)
+            return
+        arrays = None if tensors else _arrays(params, grads, *state)
         if arrays is None:
             update(params, grads, *state, **options)
             return
@@ -40,13 +47,18 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
             mode.run(_apply, update, arrays, options)
         finally:
             _note_writes((params, *state), mode.writer)
+        if mode.level > 1:
+            tell("updated", update, _apply, (params, grads, *state), options)
     finally:
         mode.writer = before
 
 
 def _needs_tensors(mode: State, options: dict[str, Any]) -> bool:
-    """Whether someone listens to calls, the step shall be differentiable, or an option is a tensor."""
-    return mode.level > 1 or mode.grad or any(isinstance(value, Tensor) for value in options.values())
+    """Whether someone listens to every call, the step shall be differentiable, or an option is a tensor."""
+    if mode.grad or (mode.level > 1 and not hasattr(mode.listener, "updated")):
+        return True
+    values = options.values()
+    return not _PLAIN.issuperset(map(type, values)) and any(isinstance(value, Tensor) for value in values)
 
 
 def _arrays(params: list[Tensor], *others: list | None) -> list | None:
@@ -102,6 +114,7 @@ def _note_writes(lists: tuple, writer: str) -> None:
     """Give every tensor one version more. The writes share a moment: no node can be recorded between them."""
     stamp = tick()
     entry = (stamp, writer)
+    before = after = ()  # what only steps write to soon has the same writes everywhere
     for tensors in lists:
         for t in tensors or ():
             s = t._storage
@@ -109,7 +122,10 @@ def _note_writes(lists: tuple, writer: str) -> None:
                 s = storage_of(t)
             s.version += 1
             s.stamp = stamp
-            s.writes = (*s.writes[-7:], entry)
+            writes = s.writes
+            if writes is not before or not after:
+                before, after = writes, (*writes[-7:], entry)
+            s.writes = after
 
 
 @lru_cache(1024)

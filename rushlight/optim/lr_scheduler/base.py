@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.core.mode import thread
 from rushlight.core.tensor import Tensor
 
 from ..algorithm import to_scalar
@@ -36,6 +37,18 @@ _OVERRIDDEN = (
     "to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
     "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 )
+
+
+def _reported(step: Callable) -> Callable:
+    """A scheduler's `step` that a recorder of calls runs itself, to do it again whenever the recording is replayed."""
+
+    @functools.wraps(step)
+    def call(self, *args, **kwargs):
+        if thread.state.level > 1 and hasattr(thread.state.listener, "scheduled"):
+            return thread.state.listener.scheduled(step, self, args, kwargs)
+        return step(self, *args, **kwargs)
+
+    return call
 
 
 class LRScheduler:
@@ -83,6 +96,11 @@ class LRScheduler:
         _note_calls_of_step(optimizer)
         self._initial_step()
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _reported(cls.step)
+
     def _initial_step(self) -> None:
         self._step_count = 0
         self._is_initial = True
@@ -107,6 +125,7 @@ class LRScheduler:
         """The learning rates for ``last_epoch``, one for each group. To look at rates use :meth:`get_last_lr`."""
         raise NotImplementedError
 
+    @_reported
     def step(self, epoch: int | None = None) -> None:
         """Go to the next epoch and set its learning rates. Call it after the optimizer's step.
 

@@ -1,0 +1,457 @@
+"""Native code of a traced update: one function that updates all parameters of a group.
+
+    int32_t step(int64_t *block)
+
+does the whole step. `block` has 10 words:
+
+    0  pointers   address of the arrays' addresses, an int64 [roles, parameters] (the roles in the order of the update)
+    1  counts     address of the numbers of elements, an int64 [parameters]
+    2  the number of parameters
+    3  scalars    address of the numeric options, a float64 [options] (in the order of `Update.options`)
+    4  scratch    address of room for `row_words` words for each parameter
+    5  threads    1, or how many threads of the OpenMP pool share the work
+    6  total      the sum of all counts
+    7  to 9       addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads; read if threads > 1
+
+Arrays of one parameter (but for counters) lie dense, in one order of their axes, and nothing that is written overlaps
+anything else. It returns 0; or 1 if a guard of the update does not hold, or 2 if a number has no value in Python either
+(a division by zero, a root of a negative number): then nothing has been written.
+
+The numbers are worked out first, for one parameter after the other, since they may depend on its counters: a row of
+scratch gets which leaf of the update's tree applies, the numbers that its loop needs (in the arrays' type), and the new
+counters. The loops over elements follow. Threads share the elements, so that they share a large parameter too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import numpy as np
+
+from ..expression import Expr, apply, cast, const
+from ..graph import Value
+from ..update import Branch, Leaf, Sharing, Tree, Update
+from .llvm import arithmetic
+from .llvm.arithmetic import constant, register
+from .llvm.engine import Code, attributes, available, build, vector_bytes
+from .llvm.ir import Builder, Val, number
+from .llvm.vector_math import libm
+
+BLOCK_WORDS = 10
+GUARD_MISSED, NO_VALUE = 1, 2
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_CHUNK = 1024  # elements: threads share them in multiples of this
+
+
+class Kernel:
+    """The native code of an update.
+
+    address: of `step`. row_words: words of scratch for each parameter. weight: how much work an element is, in units of
+    a load or a store; a division or a root is about eight.
+    """
+
+    __slots__ = ("update", "address", "row_words", "weight", "call", "_code")
+
+    def __init__(self, update: Update):
+        if not available():
+            raise RuntimeError("native code of an update needs llvmlite")
+        self.update = update
+        update, divisors = _multiply_roots(update)
+        rows = _Rows(update, divisors)
+        self.row_words = rows.words
+        self.weight = max(
+            _weight(update, leaf, hoisted) for leaf, hoisted in zip(rows.leaves, rows.hoisted, strict=True)
+        )
+        self._code: Code = build(_assembly(update, rows))
+        self.address = self._code.address("step")
+        self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
+
+
+class _Rows:
+    """What a parameter's row of scratch holds: the leaf, the leaf's numbers, and the new values of all counters."""
+
+    def __init__(self, update: Update, divisors: dict[int, Expr]):
+        self.leaves, self.divisors = update.leaves(), divisors
+        self.hoisted = [_hoisted(leaf, update, _scalars(update)) for leaf in self.leaves]
+        self.counters = [r for r in update.written() if update.roles[r].counter]
+        self.counters_at = 1 + max(map(len, self.hoisted))
+        self.words = self.counters_at + len(self.counters)
+
+
+def _scalars(update: Update) -> set[Value]:
+    """What is the same for all elements of a parameter."""
+    return {*update.options.values(), *(role.value for role in update.roles if role.counter)}
+
+
+def _multiply_roots(update: Update) -> tuple[Update, dict[int, Expr]]:
+    """Float32 roots divided by a number, as a product with its float64 reciprocal; and those products' divisors, by id.
+
+    Divisions and roots share one slow unit of the processor: Adam takes two thirds of the time for it. The result is
+    the same: the product in float64 is off by 2^-52 of its value, but the quotient of two float32 numbers, unless it is
+    subnormal, keeps 2^-49 away from the middle between two float32 numbers. A root is 2^-75 or more (or 0), so that a
+    divisor below 2^50 gives no subnormal quotient; for others the step is left to `dense`.
+    """
+    scalars, share = _scalars(update), Sharing()
+    divisors: dict[int, Expr] = {}
+
+    def change(e: Expr) -> Expr | None:
+        if e.op != "div" or e.dtype != _F32 or e.args[0].op != "sqrt":
+            return None
+        root, divisor = e.args
+        if any(ref.value not in scalars for ref in divisor.loads()):
+            return None
+        reciprocal = share(apply("div", const(1.0, _F64), cast(divisor, _F64)))
+        divisors[id(reciprocal)] = share(divisor)
+        return cast(apply("mul", cast(root, _F64), reciprocal), _F32)
+
+    def rewrite(tree: Tree) -> Tree:
+        if isinstance(tree, Branch):
+            return Branch(share(tree.condition), rewrite(tree.yes), rewrite(tree.no))
+        arrays = {role for role in tree.stores if not update.roles[role].counter}
+        return Leaf({r: share(e.rebuild(change) if r in arrays else e) for r, e in tree.stores.items()})
+
+    guards = tuple((share(e), outcome) for e, outcome in update.guards)
+    return update._replace(guards=guards, tree=rewrite(update.tree)), divisors
+
+
+def _hoisted(leaf: Leaf, update: Update, scalars: set[Value]) -> list[Expr]:
+    """The largest parts of the leaf's expressions over elements that are the same for all elements."""
+    found: dict[int, Expr] = {}
+
+    def visit(e: Expr) -> None:
+        if e.op == "const":
+            return
+        if all(ref.value in scalars for ref in e.loads()):
+            found[id(e)] = e
+        else:
+            for a in e.args:
+                visit(a)
+
+    for role, expr in leaf.stores.items():
+        if not update.roles[role].counter:
+            visit(expr)
+    return list(found.values())
+
+
+def _weight(update: Update, leaf: Leaf, hoisted: list[Expr]) -> int:
+    """How much one element costs."""
+    stores = [expr for role, expr in leaf.stores.items() if not update.roles[role].counter]
+    seen, weight = {id(e) for e in hoisted}, len(stores)
+    stack = list(stores)
+    while stack:
+        e = stack.pop()
+        if id(e) not in seen:
+            seen.add(id(e))
+            weight += 8 if e.op in ("div", "sqrt") else e.op == "load"
+            stack.extend(e.args)
+    return weight
+
+
+def _assembly(update: Update, rows: _Rows) -> str:
+    declarations: dict[str, str] = {}
+    functions = [_body(update, leaf, rows.hoisted[i], i, declarations) for i, leaf in enumerate(rows.leaves)]
+    functions += [_work(update, rows, declarations), _share(declarations), _step(update, rows, declarations)]
+    return "\n".join([*declarations.values(), *functions, attributes()])
+
+
+# ------------------------------------------------------------------------------------------------ expressions
+
+
+def _emit(b: Builder, e: Expr, known: dict[int, Val], faults: list[Val] | None = None) -> Val:
+    """The value of an expression whose loads are in `known`; conditions under which it has none go to `faults`."""
+    if id(e) not in known:
+        args = [_emit(b, a, known, faults) for a in e.args]
+        known[id(e)] = constant(e.data, e.dtype) if e.op == "const" else _operate(b, e, args, faults)
+    return known[id(e)]
+
+
+def _operate(b: Builder, e: Expr, args: list[Val], faults: list[Val] | None) -> Val:
+    source = e.args[0].dtype
+    if e.op == "cast":
+        return arithmetic.cast(b, args[0], source, e.dtype)
+    # Python's own power is libm's: the result must be the same to the last bit
+    value = libm(b, "pow", *args) if e.op == "pow" else arithmetic.operate(b, e.op, args, source, e.dtype)
+    if faults is not None and e.op == "div":
+        faults.append(b.compare("fcmp oeq", args[1], 0.0))
+    if faults is not None and e.op == "pow":
+        faults.append(b.op("xor", b.compare("fcmp olt", b.intrinsic("fabs", value), float("inf")), True))
+    return value
+
+
+def _loads(exprs: list[Expr], values: set[Value]) -> list[Expr]:
+    """The expressions that load one of `values`, each once."""
+    found = {id(e): e for expr in exprs for e in expr.walk() if e.op == "load" and e.data.value in values}
+    return list(found.values())
+
+
+# ------------------------------------------------------------------------------------------- loops over elements
+
+
+def _body(update: Update, leaf: Leaf, hoisted: list[Expr], index: int, declarations: dict[str, str]) -> str:
+    """void body<index>(arrays..., row, start, stop): one leaf's loop over a part of one parameter."""
+    b = Builder(declarations)
+    arrays = [i for i, role in enumerate(update.roles) if not role.counter]
+    element = register(update.roles[0].value.dtype)
+    size = update.roles[0].value.dtype.itemsize
+    lanes = vector_bytes() // size
+    start, stop = Val("%start", "i64"), Val("%stop", "i64")
+    known: dict[int, Val] = {}
+    for k, e in enumerate(hoisted):
+        slot = b.emit(f"getelementptr i64, ptr %row, i64 {1 + k}", "ptr")
+        known[id(e)] = b.splat(b.load(register(e.dtype), 0, slot.text, 8), lanes)
+    stores = {role: expr for role, expr in leaf.stores.items() if role in arrays}
+    loads = _loads(list(stores.values()), {update.roles[i].value for i in arrays})
+    parameter = {update.roles[i].value: f"%r{i}" for i in arrays}
+    plain, masked = _Plain(b, element, lanes, size), _Masked(b, element, lanes, size)
+    with b.loop(start, b.op("sub", stop, lanes - 1), lanes) as i:
+        _at(b, update, plain, i, loads, stores, dict(known), parameter)
+    rest = b.op("add", start, b.op("and", b.op("sub", stop, start), -lanes))
+    with b.when(b.compare("icmp slt", rest, stop)):
+        masked.limit(b.op("sub", stop, rest))
+        _at(b, update, masked, rest, loads, stores, dict(known), parameter)
+    b.line("ret void")
+    parameters = ", ".join([f"ptr noalias %r{i}" for i in arrays] + ["ptr noalias %row", "i64 %start", "i64 %stop"])
+    return b.function(f"@body{index}", parameters, linkage="internal ")
+
+
+def _at(
+    b: Builder,
+    update: Update,
+    memory: _Plain,
+    i: Val,
+    loads: list[Expr],
+    stores: dict[int, Expr],
+    known: dict[int, Val],
+    parameter: dict[Value, str],
+) -> None:
+    """Load, compute and store the elements from position i on."""
+    for e in loads:
+        known[id(e)] = memory.load(parameter[e.data.value], i)
+    results = {role: b.splat(_emit(b, expr, known), memory.lanes) for role, expr in stores.items()}
+    for role, result in results.items():
+        memory.store(result, parameter[update.roles[role].value], i)
+
+
+class _Plain:
+    """Whole vectors of memory."""
+
+    def __init__(self, b: Builder, element: str, lanes: int, size: int):
+        self.b, self.element, self.lanes, self.size = b, element, lanes, size
+
+    def place(self, base: str, i: Val) -> str:
+        return self.b.emit(f"getelementptr {self.element}, ptr {base}, i64 {i.text}", "ptr").text
+
+    def load(self, base: str, i: Val) -> Val:
+        return self.b.load(self.element, self.lanes, self.place(base, i), self.size)
+
+    def store(self, x: Val, base: str, i: Val) -> None:
+        self.b.store(x, self.place(base, i), self.size)
+
+
+class _Masked(_Plain):
+    """The first lanes of a vector of memory; the others are read as 1, which no operation dislikes."""
+
+    def limit(self, count: Val) -> None:
+        b = self.b
+        positions = ", ".join(f"i64 {k}" for k in range(self.lanes))
+        limits = b.splat(count, self.lanes)
+        mask = f"icmp slt <{self.lanes} x i64> <{positions}>, {limits.text}"
+        self.mask = b.emit(mask, "i1", self.lanes)
+        kind = "f32" if self.element == "float" else "f64"
+        vector = f"<{self.lanes} x {self.element}>"
+        self.load_symbol = f"@llvm.masked.load.v{self.lanes}{kind}.p0"
+        self.store_symbol = f"@llvm.masked.store.v{self.lanes}{kind}.p0"
+        b.declare(self.load_symbol, f"declare {vector} {self.load_symbol}(ptr, i32, {self.mask.type}, {vector})")
+        b.declare(self.store_symbol, f"declare void {self.store_symbol}({vector}, ptr, i32, {self.mask.type})")
+
+    def load(self, base: str, i: Val) -> Val:
+        ones = self.b.splat(number(1.0, self.element), self.lanes)
+        kind, place = ones.type, self.place(base, i)
+        args = f"ptr {place}, i32 {self.size}, {self.mask.type} {self.mask.text}, {kind} {ones.text}"
+        return self.b.emit(f"call {kind} {self.load_symbol}({args})", self.element, self.lanes, pure=False)
+
+    def store(self, x: Val, base: str, i: Val) -> None:
+        args = f"{x.type} {x.text}, ptr {self.place(base, i)}, i32 {self.size}, {self.mask.type} {self.mask.text}"
+        self.b.line(f"call void {self.store_symbol}({args})")
+
+
+# ------------------------------------------------------------------------------------------------- the step
+
+
+def _word(b: Builder, base: str, index: Any, elem: str = "i64") -> Val:
+    """The word `base[index]`."""
+    index = index.text if isinstance(index, Val) else index
+    return b.load(elem, 0, b.emit(f"getelementptr i64, ptr {base}, i64 {index}", "ptr").text, 8)
+
+
+def _row(b: Builder, scratch: Val, rows: _Rows, i: Val) -> str:
+    at = b.op("mul", i, rows.words)
+    return b.emit(f"getelementptr i64, ptr {scratch.text}, i64 {at.text}", "ptr").text
+
+
+def _array(b: Builder, pointers: Val, n: Val, role: int, i: Val) -> Val:
+    """The address of a role's array of parameter i."""
+    return _word(b, pointers.text, b.op("add", b.op("mul", n, role), i), "ptr")
+
+
+def _work(update: Update, rows: _Rows, declarations: dict[str, str]) -> str:
+    """void work(block, start, stop): the elements from start to stop, counted through all parameters."""
+    b = Builder(declarations)
+    pointers, counts, n = (_word(b, "%block", k, elem) for k, elem in enumerate(("ptr", "ptr", "i64")))
+    scratch = _word(b, "%block", 4, "ptr")
+    start, stop = Val("%start", "i64"), Val("%stop", "i64")
+    before = b.alloca("i64")
+    b.put(before, number(0, "i64"))
+    with b.loop(number(0, "i64"), n) as i:
+        base, count = b.get(before, "i64"), _word(b, counts.text, i)
+        b.put(before, b.op("add", base, count))
+        first = b.intrinsic("smax", b.op("sub", start, base), 0)
+        last = b.intrinsic("smin", b.op("sub", stop, base), count)
+        with b.when(b.compare("icmp slt", first, last)):
+            row = _row(b, scratch, rows, i)
+            arrays = [_array(b, pointers, n, k, i) for k, role in enumerate(update.roles) if not role.counter]
+            args = ", ".join([*(f"ptr {a.text}" for a in arrays), f"ptr {row}, i64 {first.text}, i64 {last.text}"])
+            leaf = _word(b, row, 0)
+            for k in range(len(rows.leaves)):
+                with b.when(b.compare("icmp eq", leaf, k)):
+                    b.line(f"call void @body{k}({args})")
+    b.line("ret void")
+    return b.function("@work", "ptr %block, i64 %start, i64 %stop", linkage="internal ")
+
+
+def _share(declarations: dict[str, str]) -> str:
+    """void share(block): this thread's part of all elements."""
+    b = Builder(declarations)
+    total, thread, threads = (_word(b, "%block", k, elem) for k, elem in ((6, "i64"), (8, "ptr"), (9, "ptr")))
+    me = b.convert("sext", b.emit(f"call i32 {thread.text}()", "i32", pure=False), "i64")
+    team = b.convert("sext", b.emit(f"call i32 {threads.text}()", "i32", pure=False), "i64")
+    unit = b.op("mul", team, _CHUNK)
+    part = b.op("mul", b.op("sdiv", b.op("add", total, b.op("sub", unit, 1)), unit), _CHUNK)
+    start = b.op("mul", me, part)
+    stop = b.intrinsic("smin", b.op("add", start, part), total)
+    b.line(f"call void @work(ptr %block, i64 {start.text}, i64 {stop.text})")
+    b.line("ret void")
+    return b.function("@share", "ptr %block", linkage="internal ")
+
+
+def _step(update: Update, rows: _Rows, declarations: dict[str, str]) -> str:
+    b = Builder(declarations)
+    pointers, n = _word(b, "%block", 0, "ptr"), _word(b, "%block", 2)
+    scalars, scratch = _word(b, "%block", 3, "ptr"), _word(b, "%block", 4, "ptr")
+    options = {v: _word(b, scalars.text, k, "double") for k, v in enumerate(update.options.values())}
+    known = _known_options(update, options)
+    _require(b, [b.op("xor", _emit(b, e, known), not outcome) for e, outcome in update.guards], GUARD_MISSED)
+    failed = b.alloca("i1")
+    b.put(failed, number(False, "i1"))
+    with b.loop(number(0, "i64"), n) as i:
+        row = _row(b, scratch, rows, i)
+        values = dict(known)
+        for k in [k for k, role in enumerate(update.roles) if role.counter]:
+            value = update.roles[k].value
+            counter = b.load(register(value.dtype), 0, _array(b, pointers, n, k, i).text, value.dtype.itemsize)
+            values.update((id(e), counter) for e in _loads(_all(update), {value}))
+        _Numbers(b, update, rows, row, failed).walk(update.tree, values)
+    _require(b, [b.op("xor", b.get(failed, "i1"), True)], NO_VALUE)
+    _write_counters(b, update, rows, pointers, n, scratch)
+    _launch(b)
+    b.line("ret i32 0")
+    return b.function("@step", "ptr %block", "i32")
+
+
+def _all(update: Update) -> list[Expr]:
+    """Every expression of an update."""
+
+    def below(tree: Tree) -> list[Expr]:
+        if isinstance(tree, Leaf):
+            return list(tree.stores.values())
+        return [tree.condition, *below(tree.yes), *below(tree.no)]
+
+    return [*(e for e, _ in update.guards), *below(update.tree)]
+
+
+def _known_options(update: Update, options: dict[Value, Val]) -> dict[int, Val]:
+    return {id(e): options[e.data.value] for e in _loads(_all(update), set(options))}
+
+
+def _require(b: Builder, conditions: list[Val], code: int) -> None:
+    """Return `code` unless all conditions hold."""
+    for condition in conditions:
+        miss, go = b.fresh("miss"), b.fresh("go")
+        b.line(f"br i1 {condition.text}, label {go}, label {miss}")
+        b.block(miss)
+        b.line(f"ret i32 {code}")
+        b.block(go)
+
+
+class _Numbers:
+    """Writes a parameter's row of scratch."""
+
+    def __init__(self, b: Builder, update: Update, rows: _Rows, row: str, failed: str):
+        self.b, self.update, self.rows, self.row, self.failed = b, update, rows, row, failed
+
+    def walk(self, tree: Tree, known: dict[int, Val]) -> None:
+        """Follow the tree's conditions and write what the leaf there needs."""
+        b = self.b
+        if isinstance(tree, Branch):
+            condition = self._compute(tree.condition, known)
+            with b.when(condition):
+                self.walk(tree.yes, dict(known))
+            with b.when(b.op("xor", condition, True)):
+                self.walk(tree.no, dict(known))
+            return
+        index = next(k for k, leaf in enumerate(self.rows.leaves) if leaf is tree)
+        self._put(0, number(index, "i64"))
+        for k, e in enumerate(self.rows.hoisted[index], 1):
+            self._put(k, self._compute(e, known))
+            if id(e) in self.rows.divisors:
+                size = self.b.intrinsic("fabs", self._compute(self.rows.divisors[id(e)], known))
+                self._fail([self.b.compare("fcmp oge", size, 2.0**50)])
+        for k, role in enumerate(self.rows.counters, self.rows.counters_at):
+            value = self.update.roles[role].value
+            same = Expr("load", (), value.dtype, value.ref())
+            stored = tree.stores.get(role)
+            self._put(k, self._compute(stored, known) if stored is not None else self._old(same, known))
+
+    def _old(self, load: Expr, known: dict[int, Val]) -> Val:
+        return next(known[id(e)] for e in _loads(_all(self.update), {load.data.value}))
+
+    def _compute(self, e: Expr, known: dict[int, Val]) -> Val:
+        faults: list[Val] = []
+        value = _emit(self.b, e, known, faults)
+        self._fail(faults)
+        return value
+
+    def _fail(self, conditions: list[Val]) -> None:
+        """Note that the step cannot be done if one of the conditions holds."""
+        if conditions:
+            fault = self.b.get(self.failed, "i1")
+            for condition in conditions:
+                fault = self.b.op("or", fault, condition)
+            self.b.put(self.failed, fault)
+
+    def _put(self, k: int, x: Val) -> None:
+        self.b.store(x, self.b.emit(f"getelementptr i64, ptr {self.row}, i64 {k}", "ptr").text, 8)
+
+
+def _write_counters(b: Builder, update: Update, rows: _Rows, pointers: Val, n: Val, scratch: Val) -> None:
+    if not rows.counters:
+        return
+    with b.loop(number(0, "i64"), n) as i:
+        row = _row(b, scratch, rows, i)
+        for k, role in enumerate(rows.counters, rows.counters_at):
+            dtype = update.roles[role].value.dtype
+            value = _word(b, row, k, register(dtype))
+            b.store(value, _array(b, pointers, n, role, i).text, dtype.itemsize)
+
+
+def _launch(b: Builder) -> None:
+    """Run the loops over elements, on one thread or shared by several."""
+    threads, total = _word(b, "%block", 5), _word(b, "%block", 6)
+    several = b.compare("icmp sgt", threads, 1)
+    with b.when(several):
+        parallel = _word(b, "%block", 7, "ptr")
+        count = b.convert("trunc", threads, "i32")
+        b.line(f"call void {parallel.text}(ptr @share, ptr %block, i32 {count.text}, i32 0)")
+    with b.when(b.op("xor", several, True)):
+        b.line(f"call void @work(ptr %block, i64 0, i64 {total.text})")

@@ -1,0 +1,450 @@
+"""An optimizer's step as one native call: the same bits as over arrays, whatever the optimizer and its options."""
+
+import copy
+import itertools
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.compile import optimizer_step
+from rushlight.compile.update import NotTraceable, evaluate, holds, trace
+from rushlight.optim import adam, dense, radam, sgd
+
+pytest.importorskip("llvmlite")
+pytestmark = pytest.mark.skipif(not optimizer_step._on, reason="turned off by RUSHLIGHT_JIT")
+
+SHAPES = [(3, 4), (5,), (2, 3, 2), (), (1, 1, 2), (17, 19)]
+STEPS = 8
+CASES = {
+    "SGD": [
+        {},
+        {"weight_decay": 0.1, "maximize": True},
+        {"momentum": 0.9},
+        {"momentum": 0.9, "dampening": 0.3, "weight_decay": 0.01},
+        {"momentum": 0.8, "nesterov": True, "weight_decay": 1},
+    ],
+    "Adam": [
+        {},
+        {"weight_decay": 0.1, "maximize": True, "eps": 0.01},
+        {"amsgrad": True},
+        {"betas": (0.3, 0.5)},
+        {"betas": (0.0, 0.0), "decoupled_weight_decay": True, "weight_decay": 0.3},
+    ],
+    "AdamW": [{}, {"amsgrad": True, "weight_decay": 0, "maximize": True}],
+    "RMSprop": [{}, {"centered": True}, {"momentum": 0.9}, {"centered": True, "momentum": 0.5, "weight_decay": 0.1}],
+    "Adagrad": [{}, {"lr_decay": 0.1, "weight_decay": 0.1}, {"initial_accumulator_value": 0.5, "maximize": True}],
+    "Adadelta": [{}, {"rho": 0.5, "weight_decay": 0.1, "maximize": True}],
+    "Adamax": [{}, {"weight_decay": 0.1, "betas": (0.4, 0.9)}],
+    "NAdam": [{}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "decoupled_weight_decay": True, "momentum_decay": 0.1}],
+    "RAdam": [{}, {"weight_decay": 0.1, "maximize": True}, {"decoupled_weight_decay": True, "weight_decay": 0.2}],
+    "ASGD": [{}, {"t0": 4, "lambd": 0.1}, {"weight_decay": 0.1, "alpha": 0.5, "maximize": True, "t0": 2}],
+}
+TABLE = [(name, options) for name, cases in CASES.items() for options in cases]
+
+
+def parameters(dtype="float32", shapes=SHAPES, seed=7):
+    rs = np.random.RandomState(seed)
+    return [torch.from_numpy(np.asarray(rs.standard_normal(s), dtype)).requires_grad_() for s in shapes]
+
+
+def give_gradients(params, step, without=()):
+    rs = np.random.RandomState(100 + step)
+    for i, p in enumerate(params):
+        values = np.asarray(rs.standard_normal(p.shape), p.detach().numpy().dtype)
+        p.grad = None if i in without else torch.from_numpy(values)
+
+
+def advance(params, optimizer, steps=range(STEPS), without=()):
+    for step in steps:
+        for group in optimizer.param_groups:
+            group["lr"] = 0.05 / (1 + step)
+        give_gradients(params, step, without)
+        optimizer.step()
+
+
+def snapshot(params, optimizer):
+    state = optimizer.state_dict()["state"]
+    arrays = [p.detach().numpy().copy() for p in params]
+    return arrays + [v.numpy().copy() for s in state.values() for v in s.values() if isinstance(v, torch.Tensor)]
+
+
+def assert_same(got, expected):
+    assert len(got) == len(expected)
+    for a, b in zip(got, expected, strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a.reshape(-1).view(np.uint8), b.reshape(-1).view(np.uint8))
+
+
+@pytest.fixture
+def native_steps(monkeypatch):
+    """Counts the steps that are done natively."""
+    done = []
+    plain = optimizer_step.step
+
+    def step(*args):
+        done.append(plain(*args))
+        return done[-1]
+
+    monkeypatch.setattr(dense.native, "step", step)
+    return done
+
+
+def over_arrays(monkeypatch, run):
+    with monkeypatch.context() as patch:
+        patch.setattr(optimizer_step, "_on", False)
+        return run()
+
+
+def both(monkeypatch, run):
+    """What ``run`` gives natively, after a check that over arrays it gives the same."""
+    expected = over_arrays(monkeypatch, run)
+    got = run()
+    assert_same(got, expected)
+    return got
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("name", "options"), TABLE, ids=[f"{name} {options}" for name, options in TABLE])
+def test_native_is_array_bit_for_bit(name, options, dtype, monkeypatch, native_steps):
+    def run():
+        params = parameters(dtype)
+        optimizer = getattr(torch.optim, name)(params, lr=0.1, **options)
+        advance(params, optimizer)
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert native_steps[STEPS:].count(True) >= STEPS - 3
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "RAdam"])
+def test_large_parameters_are_shared_by_threads(name, monkeypatch, native_steps):
+    options = {"momentum": 0.9} if name == "SGD" else {}
+
+    def run():
+        params = parameters(shapes=[(7,), (300, 401), (33, 1000), (1,), (64,)])
+        optimizer = getattr(torch.optim, name)(params, lr=0.1, **options)
+        advance(params, optimizer)
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert native_steps[STEPS:].count(True) >= STEPS - 3
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "ASGD"])
+def test_a_parameter_without_elements_changes_nothing(name, monkeypatch, native_steps):
+    def run(shapes):
+        params = parameters(shapes=shapes)
+        optimizer = getattr(torch.optim, name)(params, lr=0.1)
+        advance(params, optimizer)
+        return [p.detach().numpy().copy() for p in params] + [s["step"].numpy() for s in optimizer.state.values() if s]
+
+    expected = over_arrays(monkeypatch, lambda: run([(3, 4), (5,)]))
+    got = run([(3, 4), (5,), (0, 3)])
+    assert native_steps[-3:] == [True] * 3
+    assert_same(got[:2], expected[:2])
+    assert {float(step) for step in got[3:]} <= {float(STEPS)}
+
+
+def test_groups_with_other_options(monkeypatch, native_steps):
+    def run():
+        params = parameters()
+        groups = [{"params": params[:3]}, {"params": params[3:], "weight_decay": 0.1, "amsgrad": True}]
+        optimizer = torch.optim.AdamW(groups, lr=0.1, weight_decay=0.0)
+        advance(params, optimizer)
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert native_steps[2 * STEPS :].count(True) == 2 * (STEPS - 2)
+
+
+def test_a_gradient_that_comes_later(monkeypatch):
+    def run():
+        params = parameters()
+        optimizer = torch.optim.Adam(params, lr=0.1)
+        advance(params, optimizer, range(4), without=(1,))
+        advance(params, optimizer, range(4, 8))
+        advance(params, optimizer, range(8, 10), without=(0, 5))
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+
+
+def test_options_that_switch_what_is_done(monkeypatch, native_steps):
+    def run():
+        params = parameters()
+        optimizer = torch.optim.SGD(params, lr=0.1, momentum=0.9)
+        for step in range(20):
+            optimizer.param_groups[0]["weight_decay"] = 0.1 if step // 5 % 2 else 0
+            optimizer.param_groups[0]["momentum"] = 0.9 - step / 100
+            advance(params, optimizer, [step])
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert native_steps[20:].count(True) >= 10
+
+
+def test_strided_parameters_fall_back_and_transposed_ones_do_not(monkeypatch, native_steps):
+    def run(build):
+        def steps():
+            params = [build(torch.from_numpy(np.arange(24.0, dtype="float32").reshape(4, 6))).requires_grad_()]
+            optimizer = torch.optim.Adam(params, lr=0.1)
+            for step in range(6):
+                give_gradients(params, step)
+                params[0].grad = torch.empty_like(params[0].detach()).copy_(params[0].grad)
+                optimizer.step()
+            return snapshot(params, optimizer)
+
+        return steps
+
+    both(monkeypatch, run(lambda x: x[:, ::2].detach()))
+    assert not any(native_steps)
+    both(monkeypatch, run(lambda x: x.t().detach()))
+    assert native_steps[-3:] == [True] * 3
+
+
+def test_overlapping_memory_falls_back(monkeypatch, native_steps):
+    def run():
+        base = torch.from_numpy(np.arange(12.0, dtype="float32"))
+        params = [base[:8].detach().requires_grad_(), base[4:].detach().requires_grad_()]
+        optimizer = torch.optim.SGD(params, lr=0.1)
+        advance(params, optimizer)
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert not any(native_steps)
+
+
+def test_a_gradient_that_is_a_parameter(monkeypatch, native_steps):
+    def run():
+        params = parameters(shapes=[(4, 4), (4, 4)])
+        optimizer = torch.optim.SGD(params, lr=0.1, momentum=0.9)
+        advance(params, optimizer, range(5))
+        for _ in range(3):
+            params[0].grad, params[1].grad = params[1].detach(), params[0].detach()
+            optimizer.step()
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert native_steps[-4:] == [True, False, False, False]
+
+
+def test_two_optimizers_and_copies(monkeypatch):
+    def run():
+        first, second = parameters(seed=1), parameters(seed=2)
+        optimizers = [torch.optim.Adam(first, lr=0.1), torch.optim.Adam(second, lr=0.2, betas=(0.5, 0.9))]
+        for step in range(6):
+            for params, optimizer in zip((first, second), optimizers, strict=True):
+                advance(params, optimizer, [step])
+        twin, twin_optimizer = copy.deepcopy((first, optimizers[0]))
+        advance(twin, twin_optimizer, range(6, 10))
+        advance(first, optimizers[0], range(6, 8))
+        return [*snapshot(first, optimizers[0]), *snapshot(second, optimizers[1]), *snapshot(twin, twin_optimizer)]
+
+    both(monkeypatch, run)
+
+
+def test_state_and_data_may_be_replaced(monkeypatch, native_steps):
+    def run():
+        params = parameters()
+        optimizer = torch.optim.AdamW(params, lr=0.1)
+        advance(params, optimizer, range(5))
+        saved = copy.deepcopy(optimizer.state_dict())
+        advance(params, optimizer, range(5, 7))
+        optimizer.load_state_dict(saved)
+        params[0].data = torch.ones(3, 4)
+        advance(params, optimizer, range(7, 10))
+        return snapshot(params, optimizer)
+
+    both(monkeypatch, run)
+    assert native_steps[-3:] == [True] * 3
+
+
+def test_versions_and_writers(native_steps):
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.5, momentum=0.5)
+    for step in range(6):
+        give_gradients([w], step)
+        optimizer.step()
+        assert w._version == step + 1
+    assert native_steps[-1]
+    loss = (w * w).sum()
+    give_gradients([w], 7)
+    optimizer.step()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+
+
+def test_a_number_without_value_is_pythons_error(native_steps):
+    params = parameters()
+    optimizer = torch.optim.Adagrad(params, lr=0.1)
+    advance(params, optimizer, range(5))
+    optimizer.param_groups[0]["lr_decay"] = -1 / 5  # the sixth step divides by 1 + 5 * lr_decay = 0
+    before = snapshot(params, optimizer)[len(params) :]
+    give_gradients(params, 5)
+    with pytest.raises(ZeroDivisionError):
+        optimizer.step()
+    assert native_steps[-2:] == [True, False]
+    assert len(before) == 2 * len(params)
+
+
+def test_read_only_memory_is_not_written(native_steps):
+    values = np.ones(3, "float32")
+    w = torch.from_numpy(values).requires_grad_()
+    optimizer = torch.optim.SGD([w], lr=0.5)
+    for step in range(5):
+        give_gradients([w], step)
+        optimizer.step()
+    assert native_steps[-1]
+    w._array.setflags(write=False)
+    give_gradients([w], 6)
+    with pytest.raises(ValueError, match="read-only"):
+        optimizer.step()
+
+
+SCRIPT = """
+import os, sys
+if "no-llvmlite" in sys.argv:
+    sys.modules["llvmlite"] = None
+import rushlight as torch
+from rushlight.compile import optimizer_step
+
+def steps(n):
+    for _ in range(n):
+        w.grad = torch.full((40000,), 0.5)
+        optimizer.step()
+
+w = torch.ones(40000, requires_grad=True)
+optimizer = torch.optim.Adam([w], lr=0.1)
+steps(5)
+print(any(group.plans for group in optimizer_step._groups.values()), "llvmlite" in sys.modules, flush=True)
+if "fork" in sys.argv:
+    child = os.fork()
+    steps(2)
+    if not child:
+        print(w[0].item(), flush=True)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    print(w[0].item(), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "jit", "expected"),
+    [("", "1", "True True"), ("", "0", "False False"), ("no-llvmlite", "1", "False True")],
+)
+def test_without_native_code_steps_run_as_before(argument, jit, expected):
+    environment = os.environ | {"RUSHLIGHT_JIT": jit}
+    command = [sys.executable, "-W", "error", "-c", SCRIPT, argument]
+    out = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=True)
+    assert (out.stdout.strip(), out.stderr) == (expected, "")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+def test_a_forked_child_goes_on():
+    command = [sys.executable, "-c", SCRIPT, "fork"]
+    out = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    started, child, parent = out.stdout.splitlines()
+    assert started == "True True"
+    assert child == parent
+
+
+SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 1e-20, 1.0])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nan_infinity_and_subnormal_numbers(name, monkeypatch, native_steps):
+    def run():
+        rs = np.random.RandomState(3)
+        p = torch.from_numpy(rs.choice(SPECIAL, 500).astype("float32")).requires_grad_()
+        optimizer = getattr(torch.optim, name)([p], lr=0.1)
+        for _ in range(5):
+            p.grad = torch.from_numpy(rs.choice(SPECIAL, 500).astype("float32"))
+            optimizer.step()
+        return [np.where(np.isnan(a), np.float32(np.nan), a) for a in snapshot([p], optimizer)]  # any nan is as good
+
+    both(monkeypatch, run)
+    assert native_steps[-1]
+
+
+def test_root_quotients_are_divisions():
+    """The product with a reciprocal that stands for a division of a root gives the division's bits."""
+    rs = np.random.RandomState(0)
+    squares = rs.randint(0, 0x7F800001, 1 << 18).astype(np.uint32).view(np.float32)
+    divisors = rs.uniform(1e-6, 2, 200).astype(np.float32)
+    for divisor in divisors:
+        with np.errstate(all="ignore"):
+            exact = np.sqrt(squares) / divisor
+            product = (np.sqrt(squares).astype(np.float64) * (1 / np.float64(divisor))).astype(np.float32)
+        np.testing.assert_array_equal(exact.view(np.uint32), product.view(np.uint32))
+
+
+# ---------------------------------------------------------------------------------------------------- tracing
+
+
+F4 = np.dtype("float32")
+ARRAY, COUNTER = (F4, False), (F4, True)
+ADAM = {"lr": 0.1, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "weight_decay": 0.0, "decoupled_weight_decay": False}
+ADAM |= {"maximize": False, "differentiable": False}
+
+
+def test_a_trace_names_what_it_depends_on():
+    update = trace(adam._single, [ARRAY] * 4 + [None, COUNTER], ADAM)
+    assert [role.counter for role in update.roles] == [False] * 4 + [True]
+    assert list(update.options) == ["lr", "beta1", "beta2", "eps", "weight_decay"]
+    assert update.written() == (0, 2, 3, 4)
+    assert holds(update, ADAM | {"lr": 3, "eps": 0.5, "beta1": 0.8})
+    assert not holds(update, ADAM | {"weight_decay": 0.1})
+    assert not holds(update, ADAM | {"beta1": 0.2})
+    condition, outcome = update.guards[0]
+    assert evaluate(condition, {v: float(ADAM[name]) for name, v in update.options.items()}) == outcome
+
+
+def test_a_branch_on_the_step_number_has_two_leaves():
+    assert len(trace(adam._single, [ARRAY] * 4 + [None, COUNTER], ADAM).leaves()) == 1
+    assert len(trace(radam._single, [ARRAY] * 4 + [COUNTER], ADAM).leaves()) == 2
+
+
+def reads_an_element(params, grads, *, lr):
+    params[0].add_(grads[0], alpha=-lr * grads[0].item())
+
+
+def branches_without_end(params, grads, steps, *, lr):
+    while steps[0].item() < 5:
+        steps[0] += 1
+
+
+def mutates_the_list(params, grads, *, lr):
+    params[0] = -grads[0]
+
+
+def calls_what_is_unknown(params, grads, *, lr):
+    params[0].add_(grads[0].cumsum(0), alpha=-lr)
+
+
+@pytest.mark.parametrize("update", [reads_an_element, branches_without_end, mutates_the_list, calls_what_is_unknown])
+def test_what_expressions_cannot_say_is_refused(update):
+    kinds = [ARRAY, ARRAY, COUNTER] if update is branches_without_end else [ARRAY, ARRAY]
+    with pytest.raises(NotTraceable):
+        trace(update, kinds, {"lr": 0.1})
+
+
+def test_native_update_for_compiled_steps():
+    rs = np.random.RandomState(0)
+    arrays = [[np.asarray(rs.standard_normal(n), "float32") for n in (5, 40)] for _ in range(3)]
+    options = {"lr": 0.1, "momentum": 0.9, "dampening": 0, "weight_decay": 0.0, "nesterov": False, "maximize": False}
+    native = optimizer_step.native_update(sgd._single, arrays, options)
+    expected = [[a.copy() for a in row] for row in arrays]
+    for lr, _ in itertools.product((0.1, 0.2), range(2)):
+        options["lr"] = lr
+        assert native.accepts(options) and native.set_options(options)
+        assert native.kernel.call(native.block.ctypes.data) == 0
+        dense._apply(sgd._single, expected, options)
+    assert_same([*itertools.chain(*arrays)], [*itertools.chain(*expected)])
+    assert not native.accepts(options | {"weight_decay": 0.5})
+    assert native.set_options(options | {"weight_decay": 0.5})
+    assert native.kernel.call(native.block.ctypes.data) == 1
+    assert_same([*itertools.chain(*arrays)], [*itertools.chain(*expected)])
