@@ -6,6 +6,8 @@ arrays over the same memory. Draws that depend on nothing come first, in their o
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +18,9 @@ from ..core.mode import thread
 from ..core.slow import number_as
 from ..core.storage import describe
 from .graph import Call, Extern, Graph, Loop, Nest, Node, Reduce, Ref, Update, Value
+from .interpret import Executable, Interpreter
 from .log import show
+from .lower.llvm.engine import available
 from .lower.llvm.program import Program
 from .lower.onednn import Binder, bind, choose, serves
 from .passes.cse import cse
@@ -26,6 +30,7 @@ from .passes.fuse import fuse
 from .passes.inline import inline
 from .passes.layout import layout
 from .passes.plan_memory import Memory, plan_memory
+from .passes.rebase import rebase
 from .sources import Fresh, Into
 from .verify import verify
 
@@ -48,6 +53,7 @@ def optimise(graph: Graph) -> Graph:
     for name, step in steps:
         new = verify(step(new), name)
         show("passes", f"after {name}: {len(new.nodes)} nodes")
+    new.nodes = _draws_first(new.nodes)
     return new
 
 
@@ -77,7 +83,7 @@ class Native:
     def _assemble(self, graph: Graph) -> None:
         program = self._start()
         after = _checks_after(graph)
-        for i, node in enumerate(_draws_first(graph.nodes)):
+        for i, node in enumerate(graph.nodes):
             if isinstance(node, Call | Update):
                 program = self._flush(program)
                 self.steps.append(self._call(node) if isinstance(node, Call) else self._update(node))
@@ -110,13 +116,13 @@ class Native:
         return self._start()
 
     def _emit(self, program: Program, node: Node) -> None:
-        if isinstance(node, Nest | Loop | Reduce):
-            program.launch(node, self.memory.place)
+        if isinstance(node, Nest):
+            program.launch(*rebase(node, self.memory.place.__getitem__))
         elif isinstance(node, Extern):
             if node.kind == "blank":
                 return
             if self.binder is None:
-                self.binder = Binder(program, self.memory.place.__getitem__, self.arena_address)
+                self.binder = Binder(program, self.memory.place.__getitem__)
             if not bind(node, self.binder):
                 raise NotImplementedError(f"no kernel for {node!r}")
         else:
@@ -313,10 +319,22 @@ def _draws_first(nodes: list[Node]) -> list[Node]:
 
 def _checks_after(graph: Graph) -> dict[int, list]:
     """Index of a node -> the checks that can be made once it has run."""
-    order = _draws_first(graph.nodes)
-    defined = {v: i for i, node in enumerate(order) for v in node.writes()}
+    defined = {v: i for i, node in enumerate(graph.nodes) for v in node.writes()}
     out: dict[int, list] = {}
     for check in graph.checks:
         if check[0] in defined:
             out.setdefault(defined[check[0]], []).append(check)
     return out
+
+
+def executable(graph: Graph) -> Executable:
+    """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
+    if not available():
+        return Interpreter(graph)
+    try:
+        return Native(graph)
+    except Exception as error:
+        if os.environ.get("RUSHLIGHT_CHECK") == "1":
+            raise
+        warnings.warn(f"a compiled function runs on the interpreter: {type(error).__name__}: {error}", stacklevel=2)
+        return Interpreter(graph)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rushlight.compile.expression import Expr
-from rushlight.compile.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Value, Write
+from rushlight.compile.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
 from rushlight.core.record import OPS
 from rushlight.ops import conv
 
@@ -116,6 +116,8 @@ def run_node(node, memory: Memory) -> None:
         _call(node, memory)
     elif isinstance(node, Extern):
         _extern(node, memory)
+    elif isinstance(node, Update):
+        _update(node, memory)
     else:
         raise TypeError(type(node).__name__)
 
@@ -139,6 +141,17 @@ def _call(node: Call, memory: Memory) -> None:
     for ref, r in zip(node.results, out if isinstance(out, tuple | list) else [out], strict=False):
         if ref is not None:
             memory.put(ref.value, r)
+
+
+def _update(node: Update, memory: Memory) -> None:
+    lists = [refs and [r and memory.view(r).copy(order="K") for r in refs] for refs in node.lists]
+    options = {k: memory.view(o).item() if isinstance(o, Ref) else o for k, o in node.options.items()}
+    node.apply(node.update, lists, options)
+    for values, refs, arrays in zip(node.results, node.lists, lists, strict=True):
+        for value, ref, array in zip(values or (), refs or (), arrays or (), strict=False):
+            if value is not None:
+                memory.make(value, ref.value)
+                memory.view(ref._replace(value=value))[...] = array
 
 
 def _extern(node: Extern, memory: Memory) -> None:
@@ -167,9 +180,10 @@ def _convolution(name: str):
     return run
 
 
-def _embedding_backward(node, rows, values):
-    out = np.zeros(node.results[0].shape, values.dtype)
-    np.add.at(out, rows, values)
+def _index_add(node, source, index):
+    out = np.zeros(node.results[0].shape, source.dtype)
+    keep = index != node.options.get("skip", -1)
+    np.add.at(out, index[keep], source[keep])
     return out
 
 
@@ -178,5 +192,5 @@ EXTERN = {
     "convolution_forward": _convolution("convolution"),
     "convolution_backward_data": _convolution("convolution_input"),
     "convolution_backward_weights": _convolution("convolution_weight"),
-    "embedding_backward": _embedding_backward,
+    "index_add": _index_add,
 }

@@ -36,7 +36,10 @@ class _Expansion:
     def run(self) -> Graph:
         for node in self.old.nodes:
             if isinstance(node, Call):
-                self._expand(node)
+                if node.record.draws:  # its kernel must not run now: it would move the random stream
+                    self.new.nodes.append(self._unchanged(node))
+                else:
+                    self._expand(node)
             elif isinstance(node, Write):
                 self._write(node)
             else:

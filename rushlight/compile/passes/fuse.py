@@ -131,7 +131,7 @@ class _Group:
         if stages is None:
             return False
         made = {v: stage for stage in stages for v in stage.writes()}
-        if not all(_same_point(r, made, len(outer)) for r in node.reads()):
+        if not all(_same_point(r, made, len(outer)) for r in node.reads()) or _looks_up(node, made):
             return False
         if prod(inner) > _LONGEST_ROW and any(r.value in made for r in node.reads()):
             return False
@@ -220,6 +220,12 @@ def _boundary(space: tuple[int, ...], outer: int) -> int | None:
 
 def _split(node: Loop | Reduce, space: tuple[int, ...]) -> Loop | Reduce:
     return node if node.space == space else changed(node, splitting(node.space, splits(node.space, space)))
+
+
+def _looks_up(node: Loop | Reduce, made: dict[Value, Loop | Reduce]) -> bool:
+    """Whether it gathers from a value made in the nest: that may be an element which another point stores."""
+    exprs = [s.expr for s in node.stores] if isinstance(node, Loop) else [node.expr]
+    return any(x.op == "gather" and x.data.value in made for e in exprs for x in e.walk())
 
 
 def _same_point(ref: Ref, made: dict[Value, Loop | Reduce], outer: int) -> bool:
