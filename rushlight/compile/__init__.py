@@ -1,0 +1,29 @@
+"""Whole functions, such as training steps, as one program. `rushlight.compile(step)` is the way in; see `api`."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+
+class _Callable(ModuleType):
+    """The package is also the function: `compile(step)`. The compiler itself loads at the first use."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from .api import compile
+
+        return compile(*args, **kwargs)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "explain":
+        from .explanation import explain
+
+        return explain
+    if name in ("reset", "disable", "is_compiling"):
+        from . import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'rushlight.compile' has no attribute {name!r}")
+
+
+sys.modules[__name__].__class__ = _Callable

@@ -214,7 +214,8 @@ class Store(NamedTuple):
 class Loop:
     """For every point of `space`, evaluate and store. All windows that its expressions load have the shape `space`.
 
-    Points are independent: no store is seen by a load, whose values are older.
+    Points are independent: no store is seen by a load, whose values are older. A store may continue the value of one
+    before it in the list.
     """
 
     __slots__ = ("space", "stores")
@@ -223,10 +224,12 @@ class Loop:
         self.space, self.stores = tuple(space), stores
 
     def reads(self) -> Iterator[Ref]:
+        made: set[Value] = set()
         for s in self.stores:
             yield from s.expr.loads()
-            if s.onto is not None:
+            if s.onto is not None and s.onto not in made:
                 yield s.onto.ref()
+            made.add(s.ref.value)
 
     def writes(self) -> Iterator[Value]:
         return (s.ref.value for s in self.stores)

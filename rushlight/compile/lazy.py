@@ -39,8 +39,8 @@ class Builder:
         return Lazy(self, tuple(shape), const(value, dtype))
 
     def positions(self, shape: tuple[int, ...], axis: int) -> Lazy:
-        """Each element's position along an axis, int64."""
-        return Lazy(self, tuple(shape), index(axis % len(shape)))
+        """Each element's position along an axis, int32: half as many lanes hold int64."""
+        return Lazy(self, tuple(shape), cast(index(axis % len(shape)), np.int32))
 
     def store(self, x: Lazy, dtype: Any = None, strides: tuple[int, ...] | None = None) -> Ref:
         """`x` in memory of its own."""
@@ -84,6 +84,8 @@ class Lazy:
     __array_priority__ = 1000
 
     def __init__(self, builder: Builder, shape: tuple[int, ...], expr: Expr):
+        if expr.dtype.kind == "c":
+            raise Untraceable("complex numbers")
         self.builder, self.shape, self.expr = builder, tuple(shape), expr
 
     # -------------------------------------------------------------------------------------- what arrays tell

@@ -74,5 +74,5 @@ def nll_loss_backward(b, g, target, weight=None, shape=(), ignore_index=-100, re
         value = np.where(w == 0, g.dtype.type(0), value * w)
     spread = (n, 1, *places[1:])
     full = (n, classes, *places[1:])
-    hit = b.positions(full, 1) == t.astype(np.int64).reshape(spread)
+    hit = b.positions(full, 1) == t.astype(np.int32).reshape(spread)
     return np.where(hit, value.broadcast_to(places).reshape(spread), g.dtype.type(0)).reshape(tuple(shape))

@@ -77,9 +77,9 @@ def max_pool_backward(b, g, input, place, window, stride, padding, dilation, cei
     shape, n = input.shape, len(window)
     if _apart(shape, window, stride, dilation) and prod(window) < 256:
         g, place = _tiled(g, window), _tiled(place, window)
-        within = b.constant(0, np.int64, g.shape)
+        within = b.constant(0, np.int32, g.shape)
         for i, k in enumerate(window):
-            within = within * np.int64(k) + b.positions(g.shape, g.ndim - 2 * n + 2 * i + 1)
+            within = within * np.int32(k) + b.positions(g.shape, g.ndim - 2 * n + 2 * i + 1)
         return np.where(place == within.astype(np.uint8), g, g.dtype.type(0)).reshape(shape)
     parts = [(at, np.where(place == np.uint8(k), g, g.dtype.type(0))) for k, at in enumerate(places(*map(range, window)))]
     return _scattered(b, parts, shape, outs, stride, dilation)

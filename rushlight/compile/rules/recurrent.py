@@ -85,7 +85,7 @@ def lstm_layer(
     cs.put(spans[0], c)
     for i, span in enumerate(spans):
         z = b.lazy(_rows_of(share, span)) + product(b, hs.part(span), turned)
-        cell = b.positions(z.shape, 1) // np.int64(k) == 2
+        cell = b.positions(z.shape, 1) // np.int32(k) == 2
         gates.put(span, np.where(cell, np.tanh(z), function("sigmoid", z)))
         gate = [gates.part(span, slice(j * k, (j + 1) * k)) for j in range(4)]
         c = gate[1] * cs.part(span) + gate[0] * gate[2]

@@ -1,0 +1,102 @@
+"""`compile`, `explain`, `disable`, `reset`: what the user calls."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..core.mode import tell, thread
+from .capture import Forgiving, Recorder
+from .step import CompiledStep
+
+_MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+_steps: weakref.WeakSet[CompiledStep] = weakref.WeakSet()
+
+
+def compile(
+    model: Callable | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: str | Callable | None = "rushlight",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """A function or module that runs as one program.
+
+    model: a function such as a whole training step, or a Module; without it, a decorator.
+    fullgraph: a module that cannot be captured raises instead of running eagerly with a warning.
+    backend: "rushlight"; torch's "inductor" and "eager" are taken for it and for no compiling.
+    dynamic, mode, options: accepted; shapes are always compiled one by one. disable: return `model` as it is.
+
+    Raises RuntimeError for an unknown mode or backend.
+    """
+    check_options(fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options)
+    arguments = {"fullgraph": fullgraph, "dynamic": dynamic, "backend": backend, "mode": mode, "options": options}
+    if model is None:
+        return lambda f: compile(f, disable=disable, **arguments)
+    if not callable(model):
+        raise RuntimeError(f"compile() takes a function or a module, not {type(model).__name__}")
+    if disable or backend == "eager":
+        return model
+    if hasattr(model, "_compiled_wrapper"):
+        return model._compiled_wrapper(arguments)
+    return track(CompiledStep(model))
+
+
+def check_options(
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "rushlight",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+) -> None:
+    """Raise RuntimeError for an unknown mode or backend."""
+    if mode not in _MODES:
+        raise RuntimeError(f"Unrecognized mode={mode}, should be one of: {', '.join(map(str, _MODES[1:]))}")
+    if mode is not None and options is not None:
+        raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
+    if not callable(backend) and backend not in (None, "rushlight", "inductor", "eager", "aot_eager"):
+        raise RuntimeError(f"Invalid backend: {backend!r}: this build has 'rushlight' (and 'eager')")
+    if callable(backend):
+        raise NotImplementedError("compile(backend=<function>): a backend of your own is not supported")
+
+
+def compile_forward(forward: Callable, fullgraph: bool) -> CompiledStep:
+    """A module's call as programs; unless `fullgraph`, a forward that cannot be captured runs eagerly with a warning."""
+    return track(CompiledStep(forward, fallback=not fullgraph))
+
+
+def track(step: CompiledStep) -> CompiledStep:
+    """Let `reset` know of it."""
+    _steps.add(step)
+    return step
+
+
+def reset() -> None:
+    """Forget every captured program."""
+    for step in list(_steps):
+        step.reset()
+
+
+def is_compiling() -> bool:
+    """Whether a function is being captured in this thread."""
+    return isinstance(thread.state.listener, (Recorder, Forgiving))
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """torch's way to keep a function out of compiling. Here a captured step is captured whole: raises if it meets it."""
+    if fn is None:
+        return lambda f: disable(f, recursive, reason=reason)
+    from functools import wraps
+
+    @wraps(fn)
+    def outside(*args: Any, **kwargs: Any) -> Any:
+        if is_compiling():
+            tell("left", fn.__qualname__)
+        return fn(*args, **kwargs)
+
+    return outside

@@ -1,0 +1,77 @@
+"""Starting a kernel: an entry that every step of a program has, `i32 entry(ptr data)`, and threads from the OpenMP pool."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+
+from . import engine
+from .nest import Kernel
+
+THRESHOLD_NS = 10_000  # less work than this is done faster than a second thread can be woken for it
+
+
+@functools.cache
+def pool() -> bool:
+    """Whether the OpenMP pool can be used; its functions are then known to generated code."""
+    from ....backend.onednn import library
+
+    if not library.available():
+        return False
+    loaded = library.load()
+    for name in ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "dnnl_primitive_execute"):
+        engine.register(name, ctypes.cast(getattr(loaded, name), ctypes.c_void_p).value or 0)
+    return True
+
+
+def entry(kernel: Kernel, check: bool) -> str:
+    """The entry of a kernel: `name`_entry."""
+    name, text = kernel.name, ""
+    calls, more = _start(name, kernel.units, kernel.grain, kernel.work_ns)
+    text += more
+    if kernel.finish_units:
+        again, more = _start(f"{name}_finish", kernel.finish_units, 1, kernel.scratch_bytes / 10)
+        calls, text = calls + again, text + more
+    status = "  ret i32 0"
+    if check:
+        status = "  %place = load ptr, ptr %data\n  %status = load atomic i32, ptr %place monotonic, align 4\n  ret i32 %status"
+    return text + f"define i32 @{name}_entry(ptr %data) #0 {{\n{calls}{status}\n}}\n"
+
+
+def _start(name: str, units: int, grain: int, work_ns: float) -> tuple[str, str]:
+    """(instructions that run a kernel's units, the outlined function they need)."""
+    if work_ns < THRESHOLD_NS or units < 2 or not pool():
+        return f"  call void @{name}(ptr %data, i64 0, i64 {units})\n", ""
+    most = max(2, min(units, int(work_ns / (THRESHOLD_NS / 2))))
+    outlined = f"""
+define internal void @{name}_part(ptr %data) #0 {{
+  %thread = call i32 @omp_get_thread_num()
+  %all = call i32 @omp_get_num_threads()
+  %few = call i32 @llvm.umin.i32(i32 %all, i32 {most})
+  %t = zext i32 %thread to i64
+  %n = zext i32 %few to i64
+  %sum = add i64 %n, {ceil_div(units, grain) - 1}
+  %each = udiv i64 %sum, %n
+  %chunk = mul i64 %each, {grain}
+  %from = mul i64 %t, %chunk
+  %to = add i64 %from, %chunk
+  %start = call i64 @llvm.umin.i64(i64 %from, i64 {units})
+  %stop = call i64 @llvm.umin.i64(i64 %to, i64 {units})
+  call void @{name}(ptr %data, i64 %start, i64 %stop)
+  ret void
+}}
+"""
+    return f"  call void @GOMP_parallel(ptr @{name}_part, ptr %data, i32 0, i32 0)\n", outlined
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+DECLARATIONS = """
+declare i32 @omp_get_thread_num()
+declare i32 @omp_get_num_threads()
+declare void @GOMP_parallel(ptr, ptr, i32, i32)
+declare i32 @llvm.umin.i32(i32, i32)
+declare i64 @llvm.umin.i64(i64, i64)
+"""

@@ -1,0 +1,23 @@
+"""What a compiled step runs that is no loop: `Extern` nodes as oneDNN primitives with prepared argument tables.
+
+    kind                           operands -> results                      file
+    matmul                         x, y[, bias] -> out                      matmul.py
+    convolution_forward            x, w[, bias] -> y                        convolution.py, few_channels.py
+    convolution_backward_data      g, w -> dx
+    convolution_backward_weights   g, x -> dw[, dbias]
+    avg_pool_forward               x -> y                                   pooling.py
+    avg_pool_backward              g -> dx
+    max_pool_backward              g, place -> dx
+    attention_forward              q, k, v -> out, lse                      attention.py
+    attention_backward             g, q, k, v, out, lse -> dq, dk, dv
+    index_add, scatter_add         source, index -> out                     scatter.py
+
+Each file says what its kinds compute, with which options and types. A pass asks `serves` before it makes an Extern and
+`choose` for the layouts that it likes; the executor makes one `Binder`, gives it every Extern through `bind`, and calls
+`Binder.rebind(table)` before a run whose pointer table has changed.
+"""
+
+from .binder import Binder
+from .kinds import SAME, Choice, absorbs, bind, choose, serves
+
+__all__ = ["SAME", "Binder", "Choice", "absorbs", "bind", "choose", "serves"]

@@ -1,0 +1,275 @@
+"""`Binder`: where primitives and products of one executable get their memory, and where their steps are emitted.
+
+A place says where a value lies: ("arena", byte offset), ("table", index of the slot that holds its address), or
+("address", number). Memory objects of the arena are bound once; those of slots are pointed anew by `rebind`, and only
+where an address has changed. What primitives need besides their operands (scratchpads, operands in a primitive's own
+layout) lives in one buffer that all of them use in turn.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ....backend.onednn.address import address
+from ....backend.onednn.blas import leave_cores_to_openmp
+from ....backend.onednn.library import check, load, load_holding_lock
+from ....backend.onednn.primitives import (
+    DST,
+    SCRATCHPAD,
+    SRC,
+    Owned,
+    create,
+    engine,
+    equal,
+    reorder_desc,
+    size_bytes,
+    wanted_desc,
+)
+from ...graph import Extern, Node, Ref, Value
+from ..llvm.program import Program
+from . import kernels
+
+__all__ = ["Binder", "Place", "Probe", "shifted", "threads_for"]
+
+Place = tuple  # ("arena", bytes), ("table", index), ("table", index, bytes) or ("address", number)
+
+_STREAM_IN_ORDER = 1
+_ALIGNMENT_BYTES = 64
+
+
+# Two threads on 2.5 million multiply-adds: 29 us for 43; on 0.65 million: 10 for 12; on 0.05 million: 2.8 for 1.7.
+_ONE_THREAD_MULTIPLY_ADDS = 400_000
+
+
+@contextmanager
+def threads_for(multiply_adds: float) -> Iterator[int]:
+    """Make the primitives within for one OpenMP thread if they have little to do; the value is that number, or 0."""
+    library = load()
+    threads = library.omp_get_max_threads()
+    if threads == 1 or multiply_adds > _ONE_THREAD_MULTIPLY_ADDS:
+        yield 0
+        return
+    library.omp_set_num_threads(1)
+    try:
+        yield 1
+    finally:
+        library.omp_set_num_threads(threads)
+
+
+class _Argument(ctypes.Structure):
+    """dnnl_exec_arg_t."""
+
+    _fields_ = (("kind", ctypes.c_int), ("memory", ctypes.c_void_p))
+
+
+def shifted(place: Place, offset_bytes: int) -> Place:
+    """The place so many bytes further on."""
+    if not offset_bytes:
+        return place
+    if place[0] == "table":
+        return ("table", place[1], offset_bytes + (place[2] if len(place) > 2 else 0))
+    return (place[0], place[1] + offset_bytes)
+
+
+class Probe:
+    """Goes through what binding does, up to the primitives' descriptors, and makes nothing: can this be served?"""
+
+    threads = 1
+
+    def pointer(self, ref: Ref, offset: int = 0) -> Place:
+        """The place of a ref's first element, or of the element `offset` behind it."""
+        return ("address", 0)
+
+    def memory(self, ref: Ref, layout: Owned, offset: int = 0) -> int:
+        """A memory object over a ref."""
+        return 0
+
+    def memory_at(self, layout: Owned, at: int) -> int:
+        """A memory object over an address."""
+        return 0
+
+    def temporary(self, layout: int) -> int:
+        """A memory object that lasts during the present extern."""
+        return 0
+
+    def room(self, size_bytes: int) -> int:
+        """The address of memory that lasts during the present extern."""
+        return 0
+
+    def keep(self, *things: Any) -> None:
+        """Keep things alive as long as the executable."""
+
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
+        """Emit a primitive. arguments: (argument kind, memory object); the scratchpad is added."""
+
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
+        """Emit a copy from one layout to another."""
+
+    def call(self, function: int, *arguments: int | Place) -> None:
+        """Emit a call of a native function on numbers and places; it returns a status."""
+
+    def block(self, *numbers: int) -> int:
+        """The address of numbers for a native function, 64 bits each."""
+        return 0
+
+    def launch(
+        self, function: int, rows: int, places: tuple[int | Place, ...], *numbers: int, threads: int = 0
+    ) -> None:
+        """Emit a call of a function made by `kernels.address_of`, on at most so many threads (0: all)."""
+        self.call(function, self.block(threads, rows, *numbers), *places)
+
+    def copy(self, target: Place, source: Place, size_bytes: int) -> None:
+        """Emit a copy of bytes, if it is one."""
+
+    def uses(self, ref: Ref) -> int:
+        """How many matrix products have this ref as their second operand."""
+        return 1
+
+    def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+        """As `inside`, with one reorder for all products that want the same of the same ref."""
+        return self.inside(desc, kind, ref, layout)
+
+    # -- derived from these ----------------------------------------------------------------------------------------
+    def inside(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+        """A memory object for an operand as the primitive wants it, after a reorder if it wants another layout."""
+        outside, wanted = self.memory(ref, layout), wanted_desc(desc, kind)
+        if equal(wanted, layout.value):
+            return outside
+        temporary = self.temporary(wanted)
+        self.reorder(layout.value, outside, wanted, temporary)
+        return temporary
+
+    def result(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> tuple[int, Callable[[], None]]:
+        """A memory object for a result, and what emits the reorder behind the primitive, if it needs one."""
+        outside, wanted = self.memory(ref, layout), wanted_desc(desc, kind)
+        if equal(wanted, layout.value):
+            return outside, lambda: None
+        temporary = self.temporary(wanted)
+        return temporary, lambda: self.reorder(wanted, temporary, layout.value, outside)
+
+
+class Binder(Probe):
+    """For one executable: `program` takes the steps, `place_of` tells where a value lies.
+
+    nodes: all of the graph's, so that a matrix by which several products multiply is brought into their layout once.
+    """
+
+    def __init__(self, program: Program, place_of: Callable[[Value], Place], nodes: Iterable[Node] = ()):
+        leave_cores_to_openmp()
+        self.program, self._place_of = program, place_of
+        self.name = "extern"
+        self.threads = load().omp_get_max_threads()
+        self._kept: list[Any] = [create("stream", engine(), _STREAM_IN_ORDER)]
+        self._stream = self._kept[0].value
+        self._by_slot: dict[int, list[tuple[int, int]]] = {}
+        self._bound: dict[int, int] = {}
+        self._room, self._room_bytes, self._used = 0, 0, 0
+        self._uses = Counter(n.operands[1] for n in nodes if isinstance(n, Extern) and n.kind == "matmul")
+        self._packed: dict[Ref, list[tuple[int, int]]] = {}
+
+    def begin(self, name: str) -> None:
+        """What follows belongs to the next extern: temporaries of earlier ones are free again."""
+        self.name, self._used = name, 0
+
+    def rebind(self, table: np.ndarray) -> None:
+        """Point the memory objects of slots at the addresses in `table` (int64)."""
+        bound, addresses = self._bound, table.tolist()
+        for slot, memories in self._by_slot.items():
+            start = addresses[slot]
+            if bound.get(slot) != start:
+                set_handle = load_holding_lock().dnnl_memory_set_data_handle
+                for memory, offset in memories:
+                    check(set_handle(memory, start + offset), "dnnl_memory_set_data_handle")
+                bound[slot] = start
+
+    def keep(self, *things: Any) -> None:
+        self._kept.extend(things)
+
+    def pointer(self, ref: Ref, offset: int = 0) -> Place:
+        return shifted(self._place_of(ref.value), (ref.offset + offset) * ref.dtype.itemsize)
+
+    def memory(self, ref: Ref, layout: Owned, offset: int = 0) -> int:
+        place = self.pointer(ref, offset)
+        if place[0] == "table":
+            memory = self._memory(layout.value, 0)
+            self._by_slot.setdefault(place[1], []).append((memory, place[2] if len(place) > 2 else 0))
+            return memory
+        return self._memory(layout.value, place[1] + (self.program.arena if place[0] == "arena" else 0))
+
+    def memory_at(self, layout: Owned, at: int) -> int:
+        return self._memory(layout.value, at)
+
+    def temporary(self, layout: int) -> int:
+        return self._memory(layout, self.room(size_bytes(layout)))
+
+    def room(self, size_bytes: int) -> int:
+        start = -(-self._used // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        self._used = start + size_bytes
+        if self._used > self._room_bytes:
+            # Externs bound before keep their addresses in the smaller buffer, which doubling keeps cheap.
+            self._room_bytes = max(self._used, 2 * self._room_bytes)
+            buffer = np.empty(self._room_bytes + _ALIGNMENT_BYTES, np.uint8)
+            self.keep(buffer)
+            self._room = -(-address(buffer) // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        return self._room + start
+
+    def uses(self, ref: Ref) -> int:
+        return self._uses[ref]
+
+    def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+        wanted = wanted_desc(desc, kind)
+        if self._uses[ref] < 2 or equal(wanted, layout.value):
+            return self.inside(desc, kind, ref, layout)
+        known = self._packed.setdefault(ref, [])
+        for other, memory in known:
+            if equal(other, wanted):
+                return memory
+        # Values are written once, so what the first product in a run packs holds for the rest of that run.
+        buffer = np.empty(size_bytes(wanted) + _ALIGNMENT_BYTES, np.uint8)
+        self.keep(buffer, desc)
+        memory = self._memory(wanted, -(-address(buffer) // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES)
+        self.reorder(layout.value, self.memory(ref, layout), wanted, memory)
+        known.append((wanted, memory))
+        return memory
+
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
+        used = self._used
+        scratchpad = wanted_desc(desc, SCRATCHPAD)
+        if scratchpad and size_bytes(scratchpad):
+            arguments = [*arguments, (SCRATCHPAD, self.temporary(scratchpad))]
+            self._used = used  # nobody needs it behind the primitive
+        primitive = create("primitive", desc.value)
+        table = (_Argument * len(arguments))(*arguments)
+        self.keep(primitive, table)
+        steps = (primitive.value, self._stream, len(arguments), ctypes.addressof(table))
+        if threads in (0, self.threads):
+            self.program.execute(*steps, name=self.name)
+        else:
+            self.program.call(kernels.fixed("limited"), *steps, threads, self.threads, name=self.name)
+
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
+        small = size_bytes(target_layout) < 1 << 16
+        self.execute(reorder_desc(source_layout, target_layout), [(SRC, source), (DST, target)], int(small))
+
+    def call(self, function: int, *arguments: int | Place) -> None:
+        self.program.call(function, *arguments, name=self.name)
+
+    def block(self, *numbers: int) -> int:
+        words = np.array(numbers, np.int64)
+        self.keep(words)
+        return address(words)
+
+    def copy(self, target: Place, source: Place, size_bytes: int) -> None:
+        if target != source:
+            self.program.copy(target, source, size_bytes)
+
+    def _memory(self, layout: int, at: int) -> int:
+        memory = create("memory", layout, engine(), ctypes.c_void_p(at or None))
+        self.keep(memory)
+        return memory.value

@@ -1,0 +1,103 @@
+"""The kinds of Extern that are served here, and what the layout pass and the executor ask about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ...graph import Extern
+from . import attention, convolution, few_channels, kernels, matmul, pooling, scatter
+from .binder import Binder, Probe
+from .descriptors import channels_last_order
+from .matmul import absorbs
+
+__all__ = ["KINDS", "SAME", "Choice", "absorbs", "bind", "choose", "serves"]
+
+SAME = "same"
+_PLAIN = (0, 1, 2, 3)
+
+
+class Choice(NamedTuple):
+    """How an Extern likes its operands and results to lie: for each the order of its axes, slowest first.
+
+    None: any order that has an axis of stride 1 among its last two (a matrix product), or any at all (weights).
+    SAME: like the operands, whatever that is. Whatever is chosen works; other orders cost a copy each way.
+    """
+
+    operands: tuple
+    results: tuple
+
+
+def serves(extern: Extern) -> bool:
+    """Whether `bind` would succeed. If not, the operator stays a Call and its reference kernel computes."""
+    return kernels.available() and extern.kind in KINDS and KINDS[extern.kind][0](extern, Probe())
+
+
+def bind(extern: Extern, binder: Binder) -> bool:
+    """Make the primitives of an Extern and emit its steps; False, with nothing emitted, where `serves` is False."""
+    if not serves(extern):
+        return False
+    binder.begin(extern.kind)
+    return KINDS[extern.kind][0](extern, binder)
+
+
+def choose(extern: Extern) -> Choice:
+    """The layouts that an Extern prefers."""
+    return KINDS[extern.kind][1](extern)
+
+
+def _indifferent(extern: Extern) -> Choice:
+    return Choice((None,) * len(extern.operands), (None,) * len(extern.results))
+
+
+def _alike(extern: Extern) -> Choice:
+    return Choice((SAME,) * len(extern.operands), (SAME,) * len(extern.results))
+
+
+def _channels_last(*operands: bool) -> Callable[[Extern], Choice]:
+    """operands: whether each of operands and results, in this order, is an activation."""
+
+    def of(extern: Extern) -> Choice:
+        refs = (*extern.operands, *extern.results)
+        flags = (*operands, *(False,) * (len(refs) - len(operands)))
+        n = len(extern.operands)
+        orders = [channels_last_order(r.ndim) if flag and r else None for flag, r in zip(flags, refs, strict=True)]
+        return Choice(tuple(orders[:n]), tuple(orders[n:]))
+
+    return of
+
+
+def _forward(extern: Extern) -> Choice:
+    if few_channels.serves(extern, *extern.operands[:2], extern.results[0]):
+        return Choice((_PLAIN, *(None,) * (len(extern.operands) - 1)), (_PLAIN,))
+    return _channels_last(True, False, *(False,) * (len(extern.operands) - 2), True)(extern)
+
+
+def _backward_weights(extern: Extern) -> Choice:
+    g, x = extern.operands
+    if few_channels.serves(extern, x, extern.results[0], g):
+        return Choice((_PLAIN, _PLAIN), (None,) * len(extern.results))
+    return _channels_last(True, True)(extern)
+
+
+def _bind_forward(extern: Extern, binder: Probe) -> bool:
+    return few_channels.bind_forward(extern, binder) or convolution.bind_forward(extern, binder)
+
+
+def _bind_backward_weights(extern: Extern, binder: Probe) -> bool:
+    return few_channels.bind_backward_weights(extern, binder) or convolution.bind_backward_weights(extern, binder)
+
+
+KINDS: dict[str, tuple[Callable[[Extern, Probe], bool], Callable[[Extern], Choice]]] = {
+    "matmul": (matmul.bind, _indifferent),
+    "convolution_forward": (_bind_forward, _forward),
+    "convolution_backward_data": (convolution.bind_backward_data, _channels_last(True, False, True)),
+    "convolution_backward_weights": (_bind_backward_weights, _backward_weights),
+    "attention_forward": (attention.bind_forward, _indifferent),
+    "attention_backward": (attention.bind_backward, _indifferent),
+    "index_add": (scatter.bind_index_add, _indifferent),
+    "scatter_add": (scatter.bind_scatter_add, _indifferent),
+    "avg_pool_forward": (pooling.bind_avg_forward, _alike),
+    "avg_pool_backward": (pooling.bind_avg_backward, _alike),
+    "max_pool_backward": (pooling.bind_max_backward, _alike),
+}

@@ -1,0 +1,162 @@
+"""Which value lies at an address: how a capture knows a tensor again, whatever alias or view it meets it through.
+
+While a capture runs, every array that it has seen is kept alive, so that no address is used twice and memory is a name.
+A `Region` is a dense piece of memory and the value that it holds now; a write gives it a new value.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from typing import Any
+
+import numpy as np
+
+from ..core.storage import address_of
+from ..core.tensor import Tensor, element_strides
+from .graph import Ref, Value, is_dense
+from .sources import Argument, CaptureError, External, Gradient, Window, extent
+
+
+class Region:
+    """A dense piece of memory: its place, its present value, and where it comes from (None: made inside)."""
+
+    __slots__ = ("start", "end", "value", "first", "source", "writes", "keep", "line")
+
+    def __init__(self, start: int, end: int, value: Value, source: Any, keep: Any, line: Any = None):
+        self.start, self.end = start, end
+        self.value = self.first = value
+        self.source, self.keep, self.line = source, keep, line
+        self.writes = 0
+
+    def ref(self, a: np.ndarray) -> Ref:
+        """The window onto the present value that an array in this memory shows."""
+        return Ref(self.value, a.shape, element_strides(a), (address_of(a) - self.start) // a.itemsize)
+
+    def renew(self) -> Value:
+        """A new value for the memory, which is about to be written."""
+        old = self.value
+        self.value = Value(old.shape, old.dtype, old.strides, old.name)
+        self.writes += 1
+        return self.value
+
+
+def value_of(a: np.ndarray, name: str = "") -> Value:
+    """A value with an array's geometry if that is dense, else one axis over all of its extent."""
+    strides = element_strides(a)
+    if is_dense(a.shape, strides):
+        return Value(a.shape, a.dtype, strides, name)
+    low, high = extent(a)
+    return Value(((high - low) // a.itemsize,), a.dtype, None, name)
+
+
+class Memory:
+    """The regions of one capture."""
+
+    def __init__(self) -> None:
+        self.starts: list[int] = []
+        self.regions: dict[int, Region] = {}
+        self.retyped: list[Region] = []  # memory of another region, seen as another type
+        self.empty: dict[int, tuple[np.ndarray, Value]] = {}
+
+    def find(self, a: np.ndarray) -> Region | None:
+        """The region that an array lies in. CaptureError where it lies in several, or partly outside."""
+        low, high = extent(a)
+        i = bisect_right(self.starts, low) - 1
+        region = self.regions[self.starts[i]] if i >= 0 else None
+        if region is None or region.end <= low:
+            if i + 1 < len(self.starts) and self.starts[i + 1] < high:
+                raise CaptureError("a tensor overlaps the memory of another one only in part")
+            return None
+        if high > region.end:
+            raise CaptureError("a tensor overlaps the memory of another one only in part")
+        if region.value.dtype == a.dtype and (low - region.start) % a.itemsize == 0:
+            return region
+        return next((r for r in self.retyped if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None)
+
+    def add(self, a: np.ndarray, source: Any = None, line: Any = None) -> Region:
+        """A region for an array that lies in none."""
+        low, high = extent(a)
+        value = value_of(a)
+        region = Region(low, high, value, source, a, line)
+        if low in self.regions or any(s < high for s in self._inside(low, high)):
+            self.retyped.append(region)
+            return region
+        insort(self.starts, low)
+        self.regions[low] = region
+        return region
+
+    def _inside(self, low: int, high: int) -> list[int]:
+        i = bisect_right(self.starts, low)
+        before = self.starts[i - 1 : i]
+        return [s for s in self.starts[i : i + 1] if s < high] + [s for s in before if self.regions[s].end > low]
+
+    def all(self) -> list[Region]:
+        return [*self.regions.values(), *self.retyped]
+
+    def check_write(self, region: Region) -> None:
+        """Refuse a write to memory that is also known under another type."""
+        for r in self.retyped:
+            other = self.find_any(r.start)
+            if region is r or region is other:
+                raise CaptureError("a tensor is written whose memory another tensor shows as another type")
+
+    def find_any(self, address: int) -> Region | None:
+        i = bisect_right(self.starts, address) - 1
+        return self.regions[self.starts[i]] if i >= 0 else None
+
+
+class Existing:
+    """The tensors that were there before the capture began, by their memory, and the gradients among them."""
+
+    def __init__(self, tensors: list[Tensor], arguments: list):
+        own = {id(t) for t in arguments}
+        self.arguments = {id(t): i for i, t in reversed(list(enumerate(arguments))) if isinstance(t, Tensor)}
+        self.tensors = tensors
+        self.arrays = {id(t): t._array for t in tensors}  # kept alive: no address may be used again
+        self.known = {id(t) for t in tensors}
+        self.grads = [(t, t._grad) for t in tensors if t._grad is not None or t._edge is not None]
+        self.owner = {id(g): t for t, g in self.grads if g is not None}
+        places = [(*extent(t._array), t) for t in tensors if t._array.size and id(t) not in own]
+        places.sort(key=lambda p: p[:2])
+        self.starts: list[int] = []
+        self.groups: list[tuple[int, list[Tensor]]] = []  # (end, tensors) of memory that hangs together
+        for low, high, t in places:
+            if self.groups and low < self.groups[-1][0]:
+                end, members = self.groups[-1]
+                members.append(t)
+                self.groups[-1] = max(end, high), members
+            else:
+                self.starts.append(low)
+                self.groups.append((high, [t]))
+
+    def source_of(self, t: Tensor) -> Any:
+        """The source of a tensor that existed."""
+        if id(t) in self.arguments:
+            return Argument(self.arguments[id(t)])
+        owner = self.owner.get(id(t))
+        return External(t) if owner is None else Gradient(self.source_of(owner))
+
+    def region_for(self, t: Tensor, memory: Memory) -> Region | None:
+        """The region of existing memory that `t` lies in, None where it lies in none."""
+        a = t._array
+        low, high = extent(a)
+        i = bisect_right(self.starts, low) - 1
+        if i < 0 or self.groups[i][0] < high:
+            return None
+        start, (end, members) = self.starts[i], self.groups[i]
+        members = [t, *members] if id(t) in self.known else members
+        whole = next((m for m in members if extent(self.arrays[id(m)]) == (start, end)), None)
+        if whole is None:
+            raise CaptureError("tensors overlap in memory, but none of them shows all of it")
+        array = self.arrays[id(whole)]
+        if memory.find(array) is not None:
+            raise CaptureError("a tensor of the function's surroundings overlaps one of its arguments")
+        return add_source(memory, array, self.source_of(whole))
+
+
+def add_source(memory: Memory, a: np.ndarray, source: Any) -> Region:
+    """A region for memory from outside."""
+    region = memory.add(a, source)
+    if not is_dense(a.shape, element_strides(a)):
+        region.source = Window(source, region.value.size)
+    return region

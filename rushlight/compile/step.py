@@ -1,0 +1,227 @@
+"""A compiled function: plain first, then captured twice, then replayed while its guards hold."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, NamedTuple
+
+from ..core.mode import State, thread
+from . import log, numbers
+from .capture import Forgiving, Recorder
+from .compare import Comparison
+from .graph import Call, Graph, Node, Update
+from .guards import Guards, modes, surroundings
+from .interpret import Executable, Interpreter
+from .joint import Backward
+from .outcome import Outcome
+from .program import Program
+from .sources import CaptureError
+from .structure import Slot, flatten
+from .verify import verify
+
+
+class _Settings:
+    limit = 8  # programs of one function
+    suppress_errors = False  # run what cannot be captured eagerly
+
+
+settings = _Settings()
+
+
+def build(graph: Graph) -> Executable:
+    """What runs a verified graph."""
+    from .native import executable
+
+    return executable(graph)
+
+
+class _Around(NamedTuple):
+    """What a call's guards are made from: its arguments, what its function refers to, the modes."""
+
+    leaves: list
+    template: Any
+    surroundings: tuple
+    modes: tuple
+
+
+class _Captured:
+    """One capture: a candidate until a second one agrees, then a program."""
+
+    def __init__(self, recorder: Recorder, outcome: Outcome, backward: Backward | None, guards: Guards):
+        self.graph, self.outcome, self.guards = recorder.graph, outcome, guards
+        self.backward = backward
+        self.sources = list(recorder.graph.inputs.values())
+        self.program: Program | None = None
+
+
+class CompiledStep:
+    """What `compile(function)` returns. Call it as the function.
+
+    Call 1 runs plainly (optimizers make their state), 2 and 3 are captured and compared, later ones replay. Other
+    shapes, modes or numbers capture anew, up to 8 programs; beyond them calls run eagerly, with one warning.
+    """
+
+    def __init__(self, function: Callable, fallback: bool = False):
+        update_wrapper(self, function)
+        self.function = function
+        self._fallback = fallback
+        self.reset()
+
+    @property
+    def fallback(self) -> bool:
+        """Whether a function that cannot be captured runs eagerly."""
+        return self._fallback or settings.suppress_errors
+
+    def reset(self) -> None:
+        """Forget everything that was captured."""
+        self.calls = 0
+        self.captured: list[_Captured] = []
+        self.varying: set = set()
+        self.given_up = False
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self
+        from types import MethodType
+
+        return MethodType(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.given_up or thread.state.level > 1:
+            return self.function(*args, **kwargs)
+        leaves: list = []
+        template = flatten((args, kwargs), leaves)
+        now = modes()
+        for captured in self.captured:
+            if captured.guards.mismatch(leaves, template, now) is None:
+                if captured.program is not None:
+                    return captured.program.run(leaves)
+                return self._capture(args, kwargs, leaves, template, now, captured)
+        self.calls += 1
+        if self.calls == 1:
+            return self.function(*args, **kwargs)
+        if len(self.captured) >= settings.limit:
+            return self._give_up(leaves, template, now, args, kwargs)
+        for captured in self.captured:
+            self.varying |= captured.guards.changed_options()
+        return self._capture(args, kwargs, leaves, template, now, None)
+
+    def has_program(self, args: tuple, kwargs: dict[str, Any]) -> bool:
+        """Whether a call with these arguments would be a replay."""
+        leaves: list = []
+        template, now = flatten((args, kwargs), leaves), modes()
+        return any(c.program is not None and c.guards.mismatch(leaves, template, now) is None for c in self.captured)
+
+    def _give_up(self, leaves: list, template: Any, now: tuple, args: tuple, kwargs: dict) -> Any:
+        self.given_up = True
+        reason = self.captured[-1].guards.mismatch(leaves, template, now)
+        warnings.warn(
+            f"{_name(self.function)} was captured {settings.limit} times and runs eagerly from now on; what changed last: {reason}",
+            stacklevel=3,
+        )
+        return self.function(*args, **kwargs)
+
+    # ------------------------------------------------------------------------------------------ capturing
+
+    def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
+        recorder = Recorder(leaves, self.varying, strict=not self.fallback)
+        listener: Any = Forgiving(recorder) if self.fallback else recorder
+        owner = getattr(self.function, "__self__", None)
+        if hasattr(owner, "_parameters"):
+            recorder.entered(owner)
+        around = surroundings(self.function)
+        result = listen(listener, self.function, args, kwargs)
+        try:
+            if self.fallback and listener.error is not None:
+                raise listener.error
+            self._conclude(recorder, result, _Around(leaves, template, around, now), candidate)
+        except CaptureError as error:
+            if not self.fallback:
+                raise
+            self.given_up = True
+            warnings.warn(f"{_name(self.function)} runs eagerly: {error}", stacklevel=3)
+        return _unmarked(result)
+
+    def _conclude(self, recorder: Recorder, result: Any, around: _Around, candidate: _Captured | None) -> None:
+        """Make a candidate of a finished call, or a program if it agrees with the candidate before it."""
+        outcome = Outcome(recorder, result)
+        backward = Backward(recorder, outcome, listen, prune) if outcome.live else None
+        if outcome.check_kept(list(filter(numbers.is_read, _leaves((result, recorder.schedules))))):
+            self._accept(_Captured(recorder, outcome, backward, Guards(recorder, outcome, *around)), candidate)
+        outcome.release()
+
+    def _accept(self, new: _Captured, candidate: _Captured | None) -> None:
+        verify(prune(new.graph), "capture")
+        if candidate is None:
+            self.captured.append(new)
+            return
+        comparison = Comparison()
+        self.captured.remove(candidate)
+        comparison.graphs(candidate.graph, new.graph)
+        comparison.outcomes(candidate.outcome, new.outcome)
+        if new.backward is not None:
+            if candidate.backward is None:
+                raise CaptureError("one call returns tensors with a history, the other one without")
+            comparison.graphs(candidate.backward.graph, new.backward.graph)
+        log.show("graph", lambda: f"{_name(self.function)}: {new.graph!r}")
+        if new.backward is not None:
+            log.show("graph", lambda: f"{_name(self.function)}, backward: {new.backward.graph!r}")
+            new.backward.executable = build(verify(new.backward.graph, "capture"))
+        new.program = Program(new.sources, new.outcome, build(new.graph), new.guards, new.backward)
+        self.captured.insert(0, new)
+
+
+def listen(recorder: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call a function while the recorder listens."""
+    state = thread.state
+    numbers.handed_out.clear()
+    watch = State.watch_modules
+    state.listener = recorder
+    state.refresh()
+    try:
+        if watch is None:
+            return function(*args, **kwargs)
+        with watch():
+            return function(*args, **kwargs)
+    finally:
+        state.listener = None
+        state.refresh()
+
+
+def prune(graph: Graph) -> Graph:
+    """The graph without the nodes whose results nobody reads. Draws stay: they move a random stream."""
+    wanted = {ref.value for ref, _ in graph.outputs}
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        draws = isinstance(node, Call) and getattr(node.record, "draws", "")
+        if draws or isinstance(node, Update) or any(v in wanted for v in node.writes()):
+            kept.append(node)
+            wanted.update(r.value for r in node.reads())
+    graph.nodes = kept[::-1]
+    graph.constants = {v: a for v, a in graph.constants.items() if v in wanted}
+    return graph
+
+
+def _leaves(result: Any) -> list:
+    leaves: list = []
+    flatten(result, leaves)
+    return leaves
+
+
+def _unmarked(result: Any) -> Any:
+    """The result with ordinary numbers in place of those that remember where they came from."""
+    leaves: list = []
+    template = flatten(result, leaves)
+    if not any(map(numbers.is_read, leaves)):
+        return result
+    if type(template) is Slot:
+        return numbers.plain(result)
+    from .structure import rebuild
+
+    return rebuild(template, lambda i: numbers.plain(leaves[i]))
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)
