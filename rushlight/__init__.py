@@ -44,9 +44,14 @@ from .settings import *
 float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
 newaxis = None
 _LAZY_PACKAGES = (
+    "_dynamo",
+    "amp",
     "backend",
     "backends",
     "compat",
+    "compile",
+    "compiler",
+    "cpu",
     "cuda",
     "linalg",
     "nn",
@@ -57,8 +62,32 @@ _LAZY_PACKAGES = (
     "utils",
     "vision",
 )
-_LAZY_NAMES = {"save": "serialization", "load": "serialization"}
+_LAZY_NAMES = {
+    "save": "serialization",
+    "load": "serialization",
+    "autocast": "amp",
+    "GradScaler": "amp",
+    **dict.fromkeys(
+        (
+            "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
+            "get_autocast_dtype", "get_autocast_gpu_dtype", "is_autocast_cache_enabled", "is_autocast_cpu_enabled",
+            "is_autocast_enabled", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+            "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+        ),
+        "amp.modes",
+    ),
+}  # fmt: skip
 _register.install()
+
+
+def _consider(*tape):
+    from .compile.repeated import consider
+
+    autograd.engine.consider = consider
+    return consider(*tape)
+
+
+autograd.engine.consider = _consider
 
 
 def __getattr__(name):

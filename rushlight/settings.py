@@ -9,7 +9,6 @@ from .core.legacy_types import set_default_tensor_type, typename
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
-    "compile",
     "get_default_device",
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
@@ -83,8 +82,3 @@ def set_flush_denormal(mode: bool) -> bool:
 def is_warn_always_enabled() -> bool:
     """False: warnings follow Python's own filters."""
     return False
-
-
-def compile(model: Any = None, **options: Any) -> Any:
-    """Not implemented yet: raises. A whole training step as one native call is what it will be."""
-    raise NotImplementedError("compile is not implemented yet: call the model itself")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.node import Leaf
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, constant
 from . import engine
 
 
@@ -98,7 +98,7 @@ def _present(t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -
             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
             "this is the desired behavior."
         )
-    return wrap(np.zeros_like(t._array)) if zeros else None
+    return constant(np.zeros_like(t._array)) if zeros else None
 
 
 def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize) -> tuple:
@@ -166,7 +166,7 @@ def _root_grad(t: Tensor, g: Any) -> Tensor:
             )
         if a.dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
-        return wrap(np.ones(a.shape, a.dtype))
+        return constant(np.ones(a.shape, a.dtype))
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._array.shape != a.shape:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from ..core.autocast import Remembered
 from ..core.mode import enable_grad, is_grad_enabled, no_grad
 from ..core.random import default_generator
 from ..core.tensor import Tensor
@@ -147,6 +148,7 @@ class CheckpointFunction(Function):
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.random_state = default_generator.get_state() if preserve_rng_state else None
+        ctx.autocast = Remembered()
         ctx.plain = [None if isinstance(a, Tensor) else a for a in args]
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
@@ -165,7 +167,7 @@ class CheckpointFunction(Function):
         for i, t in zip(ctx.places, ctx.saved_tensors, strict=True):
             inputs[i] = t
         inputs = detach_variable(tuple(inputs))
-        with _random_state(ctx.random_state), enable_grad():
+        with _random_state(ctx.random_state), enable_grad(), ctx.autocast:
             outputs = ctx.run_function(*inputs)
         outputs = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
         pairs = [(o, g) for o, g in zip(outputs, grads, strict=True) if isinstance(o, Tensor) and o.requires_grad]
@@ -253,6 +255,7 @@ class _Part:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.context, self.check, self.early_stop = context, check, early_stop
         self.random_state = default_generator.get_state() if preserve else None
+        self.autocast = Remembered()
         self.slots: list[weakref.ref[_Slot]] = []
         self.kinds: list[dict] = []
         self.recomputed: weakref.WeakSet = weakref.WeakSet()
@@ -286,7 +289,8 @@ class _Part:
             return t
 
         try:
-            with saved_tensors_hooks(fill, _as_it_is), _random_state(self.random_state), enable_grad(), self.context:
+            modes = enable_grad(), self.autocast
+            with saved_tensors_hooks(fill, _as_it_is), _random_state(self.random_state), modes[0], modes[1], self.context:
                 self.function(*self.args, **self.kwargs)
         except _Enough:
             pass

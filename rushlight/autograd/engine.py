@@ -7,6 +7,7 @@ it has run, as in torch, so that hooks on parameters run early.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from operator import attrgetter
@@ -22,14 +23,26 @@ from ..core.size import sum_to_axes
 from ..core.storage import describe, user_line
 from ..core.tensor import Tensor, wrap
 
-_by_seq = attrgetter("seq")
+_by_seq, _shape_of = attrgetter("seq"), attrgetter("shape")
 
 
 class _Running(threading.local):
     task: Any = None  # the innermost backward pass of the thread
 
+    def __init__(self):
+        self.programs: dict[type, list] = {}  # by the class of the root: `program(root, g)` may do the whole pass
+
 
 running = _Running()
+
+# What to ask about a tape whose outline was met before: `consider(outline, root, g)` says whether it did the pass.
+# Installed by the package, since the compiler lies below.
+consider: Any = None
+_FIRST = 3  # the sight of an outline at which `consider` is asked
+_LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
+_OUTLINES = 4096
+_on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
+waiting: dict[int, int] = {}  # outline -> sights until `consider` is asked (again)
 
 
 def run(
@@ -45,10 +58,17 @@ def run(
     accumulate=True only the wanted leaves accumulate (`backward(inputs=...)`).
     """
     state = thread.state
+    plain = wanted is None and len(roots) == 1 and not (keep_graph or create_graph) and state.level <= 1
+    if plain:
+        root, g = roots[0]
+        for program in running.programs.get(type(root), ()):
+            if program(root, g):
+                return []
     before = state.grad, state.inference
     state.set(create_graph, False)
     outer = running.task
     running.task = task = _Pass(keep_graph, create_graph, wanted, accumulate)
+    task.repeats = plain and _on
     try:
         return task.run(roots)
     finally:
@@ -67,10 +87,14 @@ class _Pass:
         self.grads: dict[Any, Any] = {}
         self.summed: set[Any] = set()  # edges whose waiting gradient this pass made by adding: it may add into it
         self.uses: dict[Leaf, int] = {}
+        self.watched = thread.state.level > 1  # a listener shall see every sum
+        self.repeats = False  # whether a program may do what this pass does
         self.freed: Freed | None = None
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
         order = self._order([edge for edge, _ in roots])
+        if self.repeats and 3 <= len(order) <= _LONGEST and _is_done(order, *roots[0]):
+            return []
         for edge, g in roots:
             self._deliver(edge, g)
         for edge, _ in roots:
@@ -195,7 +219,7 @@ class _Pass:
         waiting = self.grads.get(edge)
         if waiting is None:
             self.grads[edge] = g
-        elif edge in self.summed and not self.create_graph and waiting._array.shape == g._array.shape:
+        elif edge in self.summed and not (self.create_graph or self.watched) and waiting._array.shape == g._array.shape:
             np.add(waiting._array, g._array, out=waiting._array)
         else:
             total = waiting + g
@@ -220,7 +244,7 @@ class _Pass:
         cls = type(target)
         keeps = _KEEPS.get(cls)
         if keeps is None:
-            keeps = _KEEPS[cls] = _keeps_tensors(cls)
+            keeps = _KEEPS[cls] = keeps_tensors(cls)
         if keeps:
             if self.freed is None:
                 self.freed = Freed(user_line(4))
@@ -255,12 +279,29 @@ class _Pass:
                 _run_leaf_hooks(leaf, t, g)
 
 
+def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
+    """Count the sight of a tape; from the third one on let a program do the pass, if there can be one."""
+    outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
+    left = waiting.get(outline)
+    if left is None:
+        left = _FIRST + max(0, len(order) - _LONG) // 8
+    left -= 1
+    if left <= 0:
+        return consider is not None and consider(outline, root, g)
+    if len(waiting) >= _OUTLINES:
+        waiting.clear()
+    waiting[outline] = left
+    return False
+
+
 def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
     """`t.grad += g`. The first gradient becomes `.grad` itself where nothing else can see its memory."""
     old = t._grad
     if old is None:
         if create_graph:
-            t._grad = g.clone() if g._edge is not None else wrap(g._array.copy())
+            t._grad = g.clone() if g._edge is not None or thread.state.level > 1 else wrap(g._array.copy())
+        elif thread.state.level > 1:
+            t._grad = _watched_copy(g, t._array)
         elif _is_private(g, t):
             g._edge = None
             t._grad = g
@@ -268,6 +309,13 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
             t._grad = wrap(_copy_like(g._array, t._array))
     elif create_graph or old._edge is not None:
         t._grad = old + g
+    elif thread.state.level > 1:
+        state = thread.state
+        before, state.writer = state.writer, "backward()"
+        try:
+            old.add_(g)  # type: ignore[attr-defined]
+        finally:
+            state.writer = before
     else:
         np.add(old._array, g._array, out=old._array)
         s = old._storage
@@ -309,6 +357,23 @@ def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
     if like.flags.f_contiguous and not like.flags.c_contiguous:
         return np.array(a, order="F")
     return np.array(a, order="C")
+
+
+def _watched_copy(g: Tensor, like: np.ndarray) -> Any:
+    """`_copy_like` in operators, for a listener."""
+    if like.flags.f_contiguous and not like.flags.c_contiguous:
+        order = tuple(reversed(range(like.ndim)))
+        g = _plain_copy(g.permute(order)).permute(order)  # type: ignore[attr-defined]
+    else:
+        g = _plain_copy(g)
+    g._edge = g._view = None
+    return g
+
+
+def _plain_copy(g: Tensor) -> Any:
+    from ..core.layout import contiguous_format
+
+    return g.clone(memory_format=contiguous_format)  # type: ignore[attr-defined]
 
 
 class _Unfit(Exception):
@@ -360,7 +425,7 @@ def sum_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
 _KEEPS: dict[type, bool] = {}  # by node class: whether there is something to free after backward
 
 
-def _keeps_tensors(cls: Any) -> bool:
+def keeps_tensors(cls: Any) -> bool:
     return bool(cls.tensor_slots) or cls.op is None or bool(cls.op.extras) or any(is_result(n) for n in cls.saved_names)
 
 

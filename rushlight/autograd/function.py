@@ -16,7 +16,7 @@ from ..core.mode import no_grad, thread
 from ..core.node import Freed, Node
 from ..core.slow import _output_edge
 from ..core.storage import storage_of, tick
-from ..core.tensor import Tensor, alias, wrap
+from ..core.tensor import Tensor, alias, constant
 from .graph import Packed
 
 
@@ -84,7 +84,7 @@ class FunctionCtx(Node):
 
 def _zeros(meta: tuple) -> Tensor:
     shape, kind = meta
-    return wrap(np.zeros(shape, kind))
+    return constant(np.zeros(shape, kind))
 
 
 def _for_inputs(ctx: FunctionCtx, result: tuple) -> tuple:

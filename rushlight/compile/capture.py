@@ -8,7 +8,7 @@ below the operators tell it of what they do. What a tensor is, it knows from the
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,18 @@ from .sources import Argument, CaptureError, Option
 class Draw:
     """Stands for an operator's record where random numbers are drawn by shape: `kernel(*metadata)` draws them."""
 
-    kind, promote, draws, view = "draw", None, "shape", False
+    kind, promote, view = "draw", None, False
 
-    def __init__(self, name: str, kernel: Callable):
-        self.name = name
+    def __init__(self, name: str, kernel: Callable, draws: str = "shape"):
+        self.name, self.draws = name, draws
         self.kernel = self.reference = kernel
 
     def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
-        return f(*metadata)
+        return f(*arrays, *metadata)
+
+
+def _set_state(state: np.ndarray, generator: Any) -> None:
+    generator.set_state_bytes(state)
 
 
 class Recorder:
@@ -50,6 +54,7 @@ class Recorder:
         self.existing = Existing([o for o in objects if issubclass(type(o), Tensor)], leaves)
         kind = State.module_type or ()
         self.training = [(o, o.__dict__.get("training")) for o in objects if issubclass(type(o), kind)]
+        self.attributes = list(_tensor_attributes([m for m, _ in self.training]))
         del objects
         self.wanting = {id(t) for t in self.existing.tensors if t._edge is not None}
         self._claim()
@@ -69,6 +74,10 @@ class Recorder:
             a = leaf._array if isinstance(leaf, Tensor) else leaf
             if isinstance(a, np.ndarray) and a.size and self.memory.find(a) is None:
                 self._input(add_source(self.memory, a, Argument(i)))
+
+    def before(self, attribute: Any) -> Tensor:
+        """The tensor that a module's attribute held when the call began."""
+        return next(t for d, k, t in self.attributes if d is attribute.scope and k == attribute.name)
 
     def _input(self, region: Region) -> Region:
         self.graph.inputs[region.first] = region.source
@@ -254,8 +263,13 @@ class Recorder:
         results = tuple(self._result(a, line) for a in arrays)
         self.graph.nodes.append(Call(Draw(name, draw), (), arguments, None, results, line))
 
-    def reseeded(self) -> None:
-        """A random stream was set."""
+    def reseeded(self, generator: Any = None, state: Any = None) -> None:
+        """A random stream was set to `state`, which the call itself may have taken before (None: restarted)."""
+        known = self.memory.find(state) if isinstance(state, np.ndarray) else None
+        if known is not None:
+            record = Draw("set_state", _set_state, "data")
+            self.graph.nodes.append(Call(record, (known.ref(state),), (generator,), None, (), self._line()))
+            return
         raise CaptureError(
             f"{describe(self._line())}: the state of a random generator is set inside a compiled function; do it outside"
         )
@@ -393,6 +407,16 @@ class Forgiving:
 
 
 # ---------------------------------------------------------------------------------------------- small pieces
+
+
+def _tensor_attributes(modules: list) -> Iterator[tuple[dict[str, Any], str, Tensor]]:
+    """(dict, key, tensor) of what modules hold beside their parameters."""
+    for m in modules:
+        state = m.__dict__
+        for scope in (state, state.get("_buffers", {})):
+            for key, value in scope.items():
+                if isinstance(value, Tensor):
+                    yield scope, key, value
 
 
 def _is_same_window(a: Ref, b: Ref) -> bool:

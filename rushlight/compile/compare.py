@@ -97,7 +97,7 @@ class Comparison:
                 raise CaptureError(
                     f"the function returns {_brief(x)} in one call and {_brief(y)} in the next.{_RETURNED}"
                 )
-        for what in ("grads", "moved", "written"):
+        for what in ("grads", "moved", "written", "assigned"):
             p, q = getattr(a, what), getattr(b, what)
             if [s.key() for s, _ in p] != [s.key() for s, _ in q]:
                 raise CaptureError(f"two calls change different tensors ({what}).{_WAY_OUT}")

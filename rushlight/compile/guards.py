@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from itertools import repeat
 from operator import attrgetter, is_, is_not, itemgetter
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..core.dtype import get_default_dtype
-from ..core.mode import thread
+from ..core.mode import State, thread
+from ..core.storage import address_of
 from ..core.tensor import Tensor
 from .capture import Recorder
 from .outcome import Outcome
-from .sources import External, Gradient, Option, Window
+from .sources import Argument, Attribute, External, Gradient, Option, Window
 from .structure import same
 
 _training_of = itemgetter("training")
@@ -22,7 +24,7 @@ _PLAIN = (int, float, bool, str, bytes, complex, type(None))
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
-def surroundings(function: Any) -> tuple:
+def surroundings(function: Any, kinds: Any = None) -> tuple:
     """(dict or cell, key, value) of the numbers and tensors that a function refers to outside its arguments."""
     function = getattr(function, "__func__", function)
     code = getattr(function, "__code__", None)
@@ -36,7 +38,7 @@ def surroundings(function: Any) -> tuple:
             continue
     scope = function.__globals__
     found += [(scope, name, scope[name]) for name in _global_names(code) if name in scope]
-    return tuple(f for f in found if isinstance(f[2], (*_PLAIN, Tensor)))
+    return tuple(f for f in found if isinstance(f[2], kinds or (*_PLAIN, Tensor)))
 
 
 def _global_names(code: Any) -> list[str]:
@@ -48,16 +50,45 @@ def _global_names(code: Any) -> list[str]:
     return list(dict.fromkeys([*names, *(n for c in inner for n in _global_names(c))]))
 
 
+def plain_attributes(function: Any, leaves: list) -> tuple:
+    """(dict, key, value) of the numbers that the user's own objects hold: arguments, and what a closure refers to."""
+    cells = getattr(getattr(function, "__func__", function), "__closure__", None) or ()
+    objects = [*leaves, getattr(function, "__self__", None)]
+    objects += [v for _, key, v in surroundings(function, object) if key is None] if cells else []
+    states = {id(o): o.__dict__ for o in objects if _is_own(o)}
+    return tuple((s, k, v) for s in states.values() for k, v in s.items() if isinstance(v, _PLAIN))
+
+
+def _is_own(o: Any) -> bool:
+    """Whether an object is an instance of a class of the user's that is no tensor, module or function."""
+    kind = type(o)
+    if kind.__module__.startswith("rushlight.") or isinstance(o, (Tensor, State.module_type or Tensor)):
+        return False
+    return isinstance(getattr(o, "__dict__", None), dict) and not isinstance(o, (type, ModuleType)) and not callable(o)
+
+
 class Guards:
     """The conditions of one captured program."""
 
-    def __init__(self, recorder: Recorder, outcome: Outcome, leaves: list, template: Any, around: tuple, modes: tuple):
+    def __init__(
+        self,
+        recorder: Recorder,
+        outcome: Outcome,
+        leaves: list,
+        template: Any,
+        around: tuple,
+        attributes: tuple,
+        modes: tuple,
+    ):
         self.template = template
         self.leaves = [_describe(leaf) for leaf in leaves]
         self.modes = modes
         self.around = around
         sources = [s.source if isinstance(s, Window) else s for s in recorder.graph.inputs.values()]
         self._note_tensors(recorder, outcome, sources)
+        self.carried = [(s, _describe(recorder.before(s))) for s in sources if isinstance(s, Attribute)]
+        written = [s.source if isinstance(s, Window) else s for s, _ in outcome.written]
+        self.aliases = _aliases(leaves) if any(isinstance(s, Argument) for s in written) else ()
         self.modules = tuple(m for m, _ in recorder.modules.values())
         self.states = [m.__dict__ for m in self.modules]
         self.training = [state["training"] for _, state in recorder.modules.values()]
@@ -65,12 +96,15 @@ class Guards:
         self.hooked = list(map(len, self.hooks))
         members = [(m._parameters, k, p) for m in self.modules for k, p in m._parameters.items()]
         self.members = tuple(zip(*members, strict=True)) if members else ((), (), ())
-        self.attributes = tuple(
-            (m.__dict__, k, v)
-            for m, state in recorder.modules.values()
-            if not type(m).__module__.startswith("rushlight.")
-            for k, v in state.items()
-            if isinstance(v, _PLAIN) and k != "training"
+        self.attributes = (
+            tuple(
+                (m.__dict__, k, v)
+                for m, state in recorder.modules.values()
+                if not type(m).__module__.startswith("rushlight.")
+                for k, v in state.items()
+                if isinstance(v, _PLAIN) and k != "training"
+            )
+            + attributes
         )
         self.optimizers = tuple((o, o.param_groups, o.state) for o in recorder.optimizers.values())
         free = {s.key() for s in sources if isinstance(s, Option)}
@@ -98,12 +132,14 @@ class Guards:
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
         """What is not as it was; None if everything is."""
         if modes != self.modes:
-            return "the gradient mode, or the default dtype"
+            return "the gradient mode, the default dtype, or autocast"
         if len(leaves) != len(self.leaves) or not same(template, self.template):
             return "the number or the structure of the arguments"
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
             if not _fits(leaf, described):
                 return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
+        if self.aliases and _aliases(leaves) != self.aliases:
+            return "which arguments share memory"
         return self._tensors_changed(leaves) or self._modules_changed() or self._around_changed()
 
     def _tensors_changed(self, leaves: list) -> str | None:
@@ -143,10 +179,13 @@ class Guards:
         tables, keys, values = self.members
         if not all(map(is_, map(dict.get, tables, keys), values)):
             return "a parameter of a module is another tensor"
+        for source, described in self.carried:
+            if not _fits(source.tensor([]), described):
+                return f"the tensor of {source!r} of a module"
         for table, key, value in self.attributes:
             now = table.get(key)
             if now is not value and (type(now) is not type(value) or now != value):
-                return f"the attribute {key!r} of a module: {value!r} became {now!r}"
+                return f"the attribute {key!r} of an object: {value!r} became {now!r}"
         return None
 
     def _around_changed(self) -> str | None:
@@ -205,10 +244,17 @@ def _equal(now: Any, value: Any, key: str, group: dict, free: set) -> bool:
     return not isinstance(value, Tensor) and type(now) is type(value) and now == value
 
 
+def _aliases(leaves: list) -> tuple[int, ...]:
+    """For each tensor among the arguments the first one that starts at the same address."""
+    places = [address_of(leaf._array) for leaf in leaves if isinstance(leaf, Tensor)]
+    return tuple(map(places.index, places))
+
+
 def modes() -> tuple:
     """The modes of the thread that decide what operators do."""
     state = thread.state
-    return state.grad, state.inference, get_default_dtype()
+    region = state.autocast
+    return state.grad, state.inference, get_default_dtype(), None if region is None else region.dtype
 
 
 def _geometry(a: np.ndarray) -> tuple:

@@ -162,11 +162,13 @@ class Interpreter:
         stored = {r.value for r in node.operands if isinstance(r, Ref)}
         stores: list[tuple[int, Callable] | None] = []
         for r in node.results:  # the first result with a new value is that; further ones lie in it
-            new = r is not None and r.value not in stored
-            stores.append((self._slot(r.value), _storer(r)) if new else None)
-            stored.add(r and r.value)
-        first = stores[0]
-        slot, store = first or (0, None)
+            if r is None or r.value in stored:
+                stores.append(None)
+            else:
+                stores.append((self._slot(r.value), _storer(r)))
+                stored.add(r.value)
+        first = stores[0] if stores else None
+        slot, store = first or (0, _nothing)
 
         def single(env: list) -> None:
             arrays = [get(env) for get in gets]
@@ -206,7 +208,7 @@ class Interpreter:
         return step
 
     def _update(self, node: Update, i: int) -> Callable:
-        rows = []
+        rows: list[Any] = []
         for refs, values in zip(node.lists, node.results, strict=True):
             rows.append(
                 None if refs is None else [self._entry(r, v, i) for r, v in zip(refs, values or refs, strict=True)]
@@ -217,12 +219,13 @@ class Interpreter:
         update, apply = node.update, node.apply
 
         def step(env: list) -> None:
-            lists: list = [row and [get(env) for get, _ in row] for row in rows]
+            lists: list[Any] = [row and [get(env) for get, _ in row] for row in rows]
             apply(update, lists, fixed | {k: get(env).item() for k, get in changing})
             for row, arrays in zip(rows, lists, strict=True):
-                for (_, slot), a in zip(row or (), arrays or (), strict=True):
-                    if slot is not None:
-                        env[slot] = a
+                if row is not None:
+                    for (_, slot), a in zip(row, arrays, strict=True):
+                        if slot is not None:
+                            env[slot] = a
 
         return step
 
@@ -234,6 +237,10 @@ class Interpreter:
             return self._buffer(ref.value, i), self._slot(value)
         get = self._get(ref)
         return lambda env: get(env).copy(order="K"), self._slot(value)
+
+
+def _nothing(r: Any, arrays: list) -> None:
+    """The store of a result that nobody wants."""
 
 
 def _all_reads(node: Any) -> list[Ref]:

@@ -55,6 +55,9 @@ class Builder:
         kept = tuple(n for i, n in enumerate(x.shape) if i not in axes)
         if not axes:
             return x
+        if all(x.shape[i] == 1 for i in axes) and not kind.startswith("arg"):
+            x = x.astype(BOOL) if kind in ("any", "all") else x
+            return x if keepdims else x.reshape(kept)
         if any(e.op in _EXPENSIVE for e in x.expr.walk()):
             x.expr = load(self.store(x))  # whoever reads it again need not compute it again
         value = Value(kept, np.int64 if kind.startswith("arg") else BOOL if kind in ("any", "all") else x.dtype)

@@ -55,31 +55,26 @@ class Memory:
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.regions: dict[int, Region] = {}
-        self.retyped: list[Region] = []  # memory of another region, seen as another type
-        self.empty: dict[int, tuple[np.ndarray, Value]] = {}
+        self.beside: list[Region] = []  # memory of other regions, seen as another type or shared in part; never written
 
     def find(self, a: np.ndarray) -> Region | None:
-        """The region that an array lies in. CaptureError where it lies in several, or partly outside."""
+        """The region that an array lies in, None where it lies in none or only in part."""
         low, high = extent(a)
         i = bisect_right(self.starts, low) - 1
         region = self.regions[self.starts[i]] if i >= 0 else None
-        if region is None or region.end <= low:
-            if i + 1 < len(self.starts) and self.starts[i + 1] < high:
-                raise CaptureError("a tensor overlaps the memory of another one only in part")
-            return None
-        if high > region.end:
-            raise CaptureError("a tensor overlaps the memory of another one only in part")
-        if region.value.dtype == a.dtype and (low - region.start) % a.itemsize == 0:
+        inside = region is not None and high <= region.end and (low - region.start) % a.itemsize == 0
+        if inside and region.value.dtype == a.dtype:
             return region
-        return next((r for r in self.retyped if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None)
+        return next((r for r in self.beside if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None)
 
     def add(self, a: np.ndarray, source: Any = None, line: Any = None) -> Region:
         """A region for an array that lies in none."""
         low, high = extent(a)
         value = value_of(a)
         region = Region(low, high, value, source, a, line)
-        if low in self.regions or any(s < high for s in self._inside(low, high)):
-            self.retyped.append(region)
+        before = self.find_any(low)
+        if (before is not None and before.end > low) or any(s < high for s in self._inside(low, high)):
+            self.beside.append(region)
             return region
         insort(self.starts, low)
         self.regions[low] = region
@@ -91,14 +86,21 @@ class Memory:
         return [s for s in self.starts[i : i + 1] if s < high] + [s for s in before if self.regions[s].end > low]
 
     def all(self) -> list[Region]:
-        return [*self.regions.values(), *self.retyped]
+        return [*self.regions.values(), *self.beside]
 
     def check_write(self, region: Region) -> None:
-        """Refuse a write to memory that is also known under another type."""
-        for r in self.retyped:
-            other = self.find_any(r.start)
-            if region is r or region is other:
-                raise CaptureError("a tensor is written whose memory another tensor shows as another type")
+        """Refuse a write to memory that is also known as part of another region."""
+        for r in self.beside:
+            if region is r or (r.start < region.end and region.start < r.end):
+                raise CaptureError("a tensor is written whose memory another one shows in part, or as another type")
+
+    def check_unwritten(self, region: Region) -> None:
+        """Refuse memory from outside that was written already through another region."""
+        for r in self.all():
+            if r.writes and r.start < region.end and region.start < r.end:
+                raise CaptureError(
+                    "a tensor is read whose memory was written through another one that it shares it with"
+                )
 
     def find_any(self, address: int) -> Region | None:
         i = bisect_right(self.starts, address) - 1
@@ -157,6 +159,8 @@ class Existing:
 def add_source(memory: Memory, a: np.ndarray, source: Any) -> Region:
     """A region for memory from outside."""
     region = memory.add(a, source)
+    if region in memory.beside:
+        memory.check_unwritten(region)
     if not is_dense(a.shape, element_strides(a)):
         region.source = Window(source, region.value.size)
     return region

@@ -122,7 +122,7 @@ class Native:
             if node.kind == "blank":
                 return
             if self.binder is None:
-                self.binder = Binder(program, self.memory.place.__getitem__)
+                self.binder = Binder(program, self.memory.place.__getitem__, self.graph.nodes)
             if not bind(node, self.binder):
                 raise NotImplementedError(f"no kernel for {node!r}")
         else:

@@ -17,7 +17,7 @@ from . import numbers
 from .capture import Recorder
 from .graph import Ref
 from .memory import Region
-from .sources import CaptureError, Fresh, Into
+from .sources import Attribute, CaptureError, External, Fresh, Into
 from .structure import flatten
 
 
@@ -63,6 +63,7 @@ class Outcome:
         self._fresh: dict[Any, Fresh] = {}
         self.live: list[Tensor] = []
         self._held: list[Any] = []  # tensors that the result, gradients and other memory hold
+        self.assigned = list(self._assigned())
         leaves: list = []
         self.template = flatten(result, leaves)
         self.leaves = [self._spec(leaf) for leaf in leaves]
@@ -147,6 +148,19 @@ class Outcome:
         changed = [(existing.source_of(t), t) for t, before in existing.grads if t._grad is not before]
         for source, t in sorted(changed, key=_by_source):
             yield source, None if t._grad is None else self._tensor(t._grad)
+
+    def _assigned(self):
+        """(attribute, spec) of the modules' tensors that were replaced by others."""
+        recorder = self._recorder
+        changed = [
+            (Attribute(d, k), t) for d, k, t in recorder.attributes if isinstance(d.get(k), Tensor) and d[k] is not t
+        ]
+        for attribute, t in changed:
+            for region in recorder.memory.all():
+                if isinstance(region.source, External) and region.source.held is t:
+                    region.source = self._graph.inputs[region.first] = attribute
+        for attribute, _ in sorted(changed, key=_by_source):
+            yield attribute, self._tensor(attribute.tensor([]))
 
     def _moved(self):
         """(source, spec) of each tensor that was given other memory."""

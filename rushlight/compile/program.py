@@ -14,7 +14,7 @@ from ..core.tensor import Tensor, wrap
 from .interpret import Executable
 from .numbers import Computed, Read
 from .outcome import Constant, Made, Number, Outcome, Same
-from .sources import External, Fresh
+from .sources import External, Fresh, Window
 from .structure import rebuild
 
 _new = object.__new__
@@ -32,6 +32,7 @@ class Program:
         self._known: Any = None
         self._base: list = []
         self._varying = {i: s for i, s in enumerate(sources) if not isinstance(s, External)}
+        self._read = {(s.source if isinstance(s, Window) else s).key() for s in sources}
         self.grads = [(s, spec) for s, spec in outcome.grads]
         self.reuse: list[Any] = [None] * outcome.count
 
@@ -73,6 +74,9 @@ class Program:
                 t._grad = build.leaf(spec)
         for source, spec in outcome.moved:
             _move(source.tensor(leaves), build.leaf(spec))
+        assigned = [build.leaf(spec) for _, spec in outcome.assigned]
+        for (attribute, _), t in zip(outcome.assigned, assigned, strict=True):
+            attribute.scope[attribute.name] = t
         for module, training in outcome.training:
             module.training = training
         for step, scheduler, template, specs in outcome.schedules:
@@ -88,7 +92,7 @@ class Program:
         found: dict[int, Tensor] = {}
         reuse = self.reuse
         for source, spec in self.grads:
-            if type(spec) is not Made or type(spec.memory) is not Fresh:
+            if type(spec) is not Made or type(spec.memory) is not Fresh or ("gradient", *source.key()) in self._read:
                 continue
             i = spec.memory.index
             reuse[i] = None

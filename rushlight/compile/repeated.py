@@ -13,27 +13,26 @@ from __future__ import annotations
 
 import threading
 from itertools import count
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from ..autograd import engine
 from ..backend.onednn.address import address
-from ..core.mode import thread
 from ..core.node import Freed
 from ..core.storage import user_line
 from ..core.tensor import Tensor, wrap
 from .capture import Recorder
 from .compare import Comparison
 from .graph import Graph, Value
-from .lower.llvm.engine import available
 from .log import show
+from .lower.llvm.engine import available
 from .memory import Region
 from .native import Native
 from .sources import Argument, CaptureError, Fresh, Into, Window, extent
 from .step import listen, prune
 from .tape import Ineligible, Match, Tape
-from .verify import verify
 
 PROGRAMS = 16  # of a thread
 _CANDIDATES = 32
@@ -214,9 +213,10 @@ class _Recorded:
         """Do the pass with the plain engine. Afterwards the graph is complete, or `failed` says why it is not."""
         recorder, tape = self.recorder, self.tape
         before = [t._grad for t in tape.leaves]
-        writer = thread.state.writer
+        unshared = [old for old in before if old is not None and old._storage is None]
         listen(recorder, engine.run, ([(root, g)], False, False), {})
-        assert thread.state.writer is writer
+        for old in unshared:
+            old._storage = None  # the recorder's sums are operators and count; the engine's do where somebody may see
         self.failed = recorder.failed
         if self.failed is None:
             try:
@@ -241,6 +241,8 @@ class _Recorded:
             self.strides.append(grad._array.strides)
         if any(tape.leaves[i]._grad is not before[i] for i in self.written):
             raise CaptureError("a gradient was replaced")
+        if any(type(node.saved) is not Freed for node in tape.keepers):
+            raise CaptureError("no gradient arrives at a part of the tape")
         for region in recorder.memory.all():
             if region.source is not None and region.writes:
                 self._add_into(region)
@@ -255,7 +257,7 @@ class _Recorded:
 
     def _settle(self) -> None:
         """Leave out what nobody reads, and note which arrays are the inputs."""
-        graph = verify(prune(self.graph), "capture")
+        graph = prune(self.graph)
         used: set[Value] = {r.value for node in graph.nodes for r in node.reads()}
         used |= {ref.value for ref, _ in graph.outputs} | {t.value for _, t in graph.outputs if isinstance(t, Into)}
         graph.inputs = {v: s for v, s in graph.inputs.items() if v in used}
@@ -276,13 +278,9 @@ def _pieces(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], list[int], list
         else:
             groups.append([i])
         end = max(end, high)
-    wholes, first, aliases = [], [], []
-    for members in groups:
-        whole, leader = _whole(arrays, members)
-        wholes.append(whole)
-        first.append(leader)
-        aliases += [(i, leader) for i in members if i != leader]
-    return wholes, first, aliases
+    pieces = sorted(((*_whole(arrays, members), members) for members in groups), key=itemgetter(1))
+    aliases = [(i, leader) for _, leader, members in pieces for i in members if i != leader]
+    return [whole for whole, _, _ in pieces], [leader for _, leader, _ in pieces], aliases
 
 
 def _whole(arrays: list[np.ndarray], members: list[int]) -> tuple[np.ndarray, int]:
@@ -317,7 +315,7 @@ class _Program:
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         self.executable = Native(graph)
-        self.reuse: list[None] = [None] * len(self.fresh)
+        self.reuse: list[np.ndarray | None] = [None] * len(self.fresh)
 
     def __call__(self, root: Any, g: Tensor) -> bool:
         """Do the pass, if the tape is one like that of the recording."""

@@ -54,6 +54,25 @@ class External:
         return f"tensor {list(self.held._array.shape)}"
 
 
+class Attribute:
+    """The tensor that a module's attribute or buffer holds when the call begins; the call puts another one there."""
+
+    def __init__(self, scope: dict[str, Any], name: str):
+        self.scope, self.name = scope, name
+
+    def key(self) -> tuple:
+        return "attribute", id(self.scope), self.name
+
+    def array(self, leaves: list) -> np.ndarray:
+        return self.scope[self.name]._array
+
+    def tensor(self, leaves: list) -> Any:
+        return self.scope.get(self.name)
+
+    def __repr__(self) -> str:
+        return f"attribute {self.name}"
+
+
 class Gradient:
     """The `.grad` that another source's tensor has when the call begins."""
 

@@ -12,8 +12,8 @@ from . import log, numbers
 from .capture import Forgiving, Recorder
 from .compare import Comparison
 from .graph import Call, Graph, Node, Update
-from .guards import Guards, modes, surroundings
-from .interpret import Executable, Interpreter
+from .guards import Guards, modes, plain_attributes, surroundings
+from .interpret import Executable
 from .joint import Backward
 from .outcome import Outcome
 from .program import Program
@@ -43,6 +43,7 @@ class _Around(NamedTuple):
     leaves: list
     template: Any
     surroundings: tuple
+    attributes: tuple
     modes: tuple
 
 
@@ -89,7 +90,7 @@ class CompiledStep:
         return MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.given_up or thread.state.level > 1:
+        if self.given_up or (thread.state.level > 1 and thread.state.is_watched()):
             return self.function(*args, **kwargs)
         leaves: list = []
         template = flatten((args, kwargs), leaves)
@@ -131,12 +132,12 @@ class CompiledStep:
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
-        around = surroundings(self.function)
+        around, attributes = surroundings(self.function), plain_attributes(self.function, leaves)
         result = listen(listener, self.function, args, kwargs)
         try:
             if self.fallback and listener.error is not None:
                 raise listener.error
-            self._conclude(recorder, result, _Around(leaves, template, around, now), candidate)
+            self._conclude(recorder, result, _Around(leaves, template, around, attributes, now), candidate)
         except CaptureError as error:
             if not self.fallback:
                 raise

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from ..autograd.engine import keeps_tensors
+from ..backend.onednn.address import address
 from ..core.dtype import dtype
 from ..core.inplace import CopySlices
 from ..core.layout import layout, memory_format
 from ..core.node import Leaf, Output
 from ..core.size import Size
-from ..core.storage import address_of
 from ..core.tensor import Tensor
 
 Match = Callable[[Any, Any], tuple[tuple, tuple, tuple] | None]
@@ -38,16 +38,18 @@ class Tape:
 
     arrays: all that its backward reads, in the order in which `match` gives them: first that of `g`.
     leaves: the tensors that accumulate. grads: for each leaf the index of its `.grad` among the arrays, or None.
+    keepers: the nodes whose saved values a backward frees.
     """
 
     def __init__(self, root: Any, g: Tensor):
         self.arrays: list[np.ndarray] = []
         self.leaves: list[Tensor] = []
         self.grads: list[int | None] = []
-        self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address_of": address_of}
+        self.keepers: list[Any] = []
+        self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address": address}
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
-        self._lines: list[str] = []
+        self._lines: list[str | int] = []  # an int stands for the test of that array
         self._known: dict[Any, str] = {root: "n0"}
         self._waiting: list[Any] = [root]
         self._array("g._array", g._array)
@@ -59,12 +61,14 @@ class Tape:
 
         aliases: pairs of arrays, the first of which lies in the memory of the second; they have to do so again.
         """
+        first = self._first_of_each()
         for i, j in aliases:
-            a, b = self.arrays[i], self.arrays[j]
-            if a is b:
-                self._require(f"a{i} is a{j}")
-            else:
-                self._require(f"address_of(a{i}) - address_of(a{j}) == {address_of(a) - address_of(b)}")
+            if self.arrays[i] is not self.arrays[j] and first[id(self.arrays[i])] == i:
+                distance = address(self.arrays[i]) - address(self.arrays[j])
+                self._require(f"address(a{i}) - address(a{j}) == {distance}")
+        for i, t in enumerate(self.leaves):
+            known = first.get(id(t._array))
+            self._require(f"t{i}._array is a{known}" if known is not None else self._geometry(f"t{i}._array", t._array))
         n = len(self.leaves)
         self._require(f"len({{{', '.join(f'l{i}' for i in range(n))}}}) == {n}")
         results = (
@@ -72,7 +76,8 @@ class Tape:
             [f"t{i}" for i in range(n)],
             self._kept,
         )
-        text = "".join(f"        {line}\n" for line in self._lines)
+        lines = [self._array_test(line, first) if isinstance(line, int) else line for line in self._lines]
+        text = "".join(f"        {line}\n" for line in lines)
         text += f"        return {', '.join(f'({_listed(names)})' for names in results)}\n"
         text = f"def match(n0, g):\n    try:\n{text}    except (AttributeError, TypeError, ValueError):\n        return None\n"
         scope = self._scope
@@ -82,7 +87,23 @@ class Tape:
     # ------------------------------------------------------------------------------------------ text
 
     def _require(self, *conditions: str) -> None:
-        self._lines.append(f"if not ({' and '.join(conditions)}): return None")
+        self._lines.append(_unless(*conditions))
+
+    def _first_of_each(self) -> dict[int, int]:
+        """By id, the first index of each array."""
+        first: dict[int, int] = {}
+        for i, a in enumerate(self.arrays):
+            first.setdefault(id(a), i)
+        return first
+
+    def _array_test(self, i: int, first: dict[int, int]) -> str:
+        """The test of an array: its geometry, or that it is the same one as before."""
+        known = first[id(self.arrays[i])]
+        return _unless(self._geometry(f"a{i}", self.arrays[i]) if known == i else f"a{i} is a{known}")
+
+    def _geometry(self, name: str, a: np.ndarray) -> str:
+        strides = f" and {name}.strides == {a.strides}" if a.ndim else ""
+        return f"{name}.shape == {a.shape} and {name}.dtype is {self._constant(a.dtype)}{strides}"
 
     def _constant(self, value: Any) -> str:
         """A name for an object."""
@@ -92,24 +113,23 @@ class Tape:
             self._scope[name] = value
         return name
 
-    def _array(self, expression: str, a: np.ndarray) -> str:
+    def _array(self, expression: str, a: np.ndarray) -> None:
         if type(a) is not np.ndarray or any(s < 0 for s in a.strides):
             raise Ineligible("an array of a kind of its own")
-        name = f"a{len(self.arrays)}"
+        self._lines.append(f"a{len(self.arrays)} = {expression}")
+        self._lines.append(len(self.arrays))
         self.arrays.append(a)
-        self._lines.append(f"{name} = {expression}")
-        tests = [f"{name}.shape == {a.shape}", f"{name}.dtype is {self._constant(a.dtype)}"]
-        if a.ndim:
-            tests.append(f"{name}.strides == {a.strides}")
-        self._require(*tests)
-        return name
 
     # ------------------------------------------------------------------------------------------ nodes and leaves
 
     def _node(self, node: Any) -> None:
         name, cls = self._known[node], type(node)
         target, inner = node, name
-        tests = [f"type({name}) is {self._constant(cls)}", f"{name}.hooks is None", f"{name}.shape == {tuple(node.shape)!r}"]
+        tests = [
+            f"type({name}) is {self._constant(cls)}",
+            f"{name}.hooks is None",
+            f"{name}.shape == {tuple(node.shape)!r}",
+        ]
         if node.dtype is not None:
             tests.append(f"{name}.dtype is {self._constant(node.dtype)}")
         if node.hooks is not None:
@@ -131,6 +151,7 @@ class Tape:
         self._saved(inner, target)
         if keeps_tensors(type(target)):
             self._kept.append(inner)
+            self.keepers.append(target)
 
     def _edges(self, name: str, edges: tuple) -> None:
         names, tests = [], []
@@ -163,13 +184,9 @@ class Tape:
         return t
 
     def _leaf(self, i: str, t: Tensor) -> None:
-        a, old = t._array, t._grad
-        leaf, array, grad = f"l{i}", f"b{i}", f"g{i}"
+        old, leaf, grad = t._grad, f"l{i}", f"g{i}"
         self._lines.append(f"t{i} = {leaf}.ref()")
         self._require(f"type({leaf}) is Leaf", f"{leaf}.hooks is None", f"t{i}._edge is {leaf}")
-        self._lines.append(f"{array} = t{i}._array")
-        shape, kind = f"{array}.shape == {a.shape}", f"{array}.dtype is {self._constant(a.dtype)}"
-        self._require(shape, kind, f"{array}.strides == {a.strides}")
         if old is None:
             self._require(f"t{i}._grad is None")
             self.grads.append(None)
@@ -226,6 +243,10 @@ class Tape:
         else:
             compared = list(compared) if type(compared) is list else compared
             self._require(f"type({name}) is {self._constant(type(compared))}", f"{name} == {self._constant(compared)}")
+
+
+def _unless(*conditions: str) -> str:
+    return f"if not ({' and '.join(conditions)}): return None"
 
 
 def _listed(names: list[str]) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import slow
+from .autocast import Off
 from .mode import thread
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor
@@ -600,7 +601,9 @@ def accept_out(f: Callable) -> Callable:
     def call(*args, out=None, **kwargs):
         if out is None:
             return f(*args, **kwargs)
-        return slow.write_out(f.__name__, args, f(*args, **kwargs), out)
+        with Off():
+            result = f(*args, **kwargs)
+        return slow.write_out(f.__name__, args, result, out)
 
     call.__name__, call.__doc__, call.__module__, call.__wrapped__ = f.__name__, f.__doc__, f.__module__, f  # type: ignore[attr-defined]
     return call

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import dtype as dtypes
-from .mode import State, thread
+from .mode import State, tell, thread
 from .node import Leaf, Node, Output
 from .slow import are_operands, call, common_type, execute, finish, number_as, observe, prepare
 from .storage import _PACKAGE, LATEST, describe, storage_of, tick, user_line
@@ -205,6 +205,8 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if recording and _rule_reads_first(record):
         before = wrap(self._array.copy())
         before._edge = self._edge
+        if state.level > 1:
+            tell("copied", before, self)
         arrays[0] = before._array if arrays[0] is self._array else arrays[0]
     r = _compute(record, arrays, metadata, self._array)
     if r is not self._array:
@@ -214,7 +216,7 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if recording:
         _record_write(record, self, before, others, arrays, metadata)
     if state.level > 1:
-        observe(state, record, tensors, metadata, self)
+        observe(state, record, tensors, metadata, self, r)
     return self
 
 

@@ -14,7 +14,7 @@ from . import dtype as dtypes
 from .device import device
 from .record import OPS, composite
 from .size import Size
-from .tensor import Tensor, type_word, wrap
+from .tensor import Tensor, constant, type_word
 
 
 class tensortype(type):
@@ -87,7 +87,7 @@ def construct(
     if len(args) == 1 and isinstance(args[0], Tensor):
         return _alias_of(args[0], kind, convert)
     if not args:
-        return wrap(np.zeros(0, kind.numpy))
+        return constant(np.zeros(0, kind.numpy))
     if len(args) == 1 and isinstance(args[0], Size):
         return _of_shape(args[0], kind)
     if _is_size(args[0]):
@@ -138,7 +138,7 @@ def _of_shape(shape: tuple[Any, ...], kind: dtypes.dtype) -> Tensor:
     if any(n < 0 for n in sizes):
         wrong = next(n for n in sizes if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {sizes}")
-    return wrap(np.zeros(sizes, kind.numpy))
+    return constant(np.zeros(sizes, kind.numpy))
 
 
 def _of_values(data: Any, kind: dtypes.dtype) -> Tensor:

@@ -3,7 +3,8 @@
 Entry points read one object per call, `thread.state`. Its `level` sums the modes up in one number so that the common
 case is one comparison:
 
-    -1  inference mode        0  no gradients        1  gradients are recorded        2  a listener wants every call
+    -1  inference mode        0  no gradients        1  gradients are recorded
+     2  a listener, or an autocast region, wants every call
 
 A state also owns `run`, which calls a NumPy function with floating-point warnings off: torch is silent about 1/0, and
 a private `contextvars.Context` costs 25 ns where `np.errstate` costs 800 (measured), without touching the settings that
@@ -31,8 +32,21 @@ def _silent_runner() -> Callable[..., Any]:
 class State:
     """One thread's modes."""
 
-    __slots__ = ("level", "grad", "inference", "listener", "anomaly", "check_nan", "run", "writer", "hooks_saved")
+    __slots__ = (
+        "level",
+        "grad",
+        "inference",
+        "listener",
+        "anomaly",
+        "check_nan",
+        "run",
+        "writer",
+        "hooks_saved",
+        "autocast",
+    )
 
+    module_type: Any = None  # set by nn: the class of modules
+    watch_modules: Any = None  # set by nn: a context in which every call of a module is told to the listener
     trace: Any = None  # set by autograd: stores the forward stack of a call's results (anomaly mode)
     pack: Any = None  # set by autograd: passes what a call saved through the saved-tensor hooks
 
@@ -44,6 +58,7 @@ class State:
         self.check_nan = True
         self.writer: Any = None  # what is writing in place on the user's behalf, such as an optimizer's step
         self.hooks_saved: Any = None  # saved_tensors_hooks: a stack of (pack, unpack)
+        self.autocast: Any = None  # amp's region, which brings inputs to other types
         self.run = _silent_runner()
         self.level = 1
 
@@ -51,9 +66,13 @@ class State:
         self.grad, self.inference = grad, inference
         self.refresh()
 
+    def is_watched(self) -> bool:
+        """Whether somebody sees every call: level 2 for another reason than autocast."""
+        return self.listener is not None or self.anomaly or bool(self.hooks_saved)
+
     def refresh(self) -> None:
         """Work out `level` after any other field changed."""
-        if self.listener is not None or self.anomaly or self.hooks_saved:
+        if self.autocast is not None or self.is_watched():
             self.level = 2
         elif self.inference:
             self.level = -1
@@ -67,6 +86,24 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+
+
+def tell(event: str, *values: Any) -> Any:
+    """Call the listener's method `event`, if it has one: for what happens beside operators' calls (level 2 only).
+
+    A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
+    `rebound`), values that leave for Python (`read`), optimizers (`updating`, `updated`), schedulers (`scheduled`),
+    module calls (`entered`), changes of a random stream (`reseeded`), and of each call the kernel's result (`returned`).
+    """
+    method = getattr(thread.state.listener, event, None)
+    return None if method is None else method(*values)
+
+
+def may_look() -> bool:
+    """Whether an operator may choose its way by its inputs' values: not while a recorder listens, for which that way
+    would be every later call's."""
+    state = thread.state
+    return state.level < 2 or state.listener is None
 
 
 def is_grad_enabled() -> bool:

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import entry
+from .autocast import followed
 from .node import Node
 from .tensor import Tensor
 
@@ -40,7 +41,8 @@ class Record:
     of differentiable results (-1: a tuple of unknown length); extras: names of arrays that the kernel returns behind its
     one result for backward's use only: rules receive them by these names, as tensors without history; returns: the named
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
-    of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests.
+    of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
+    what decides how many.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Record:
         inplace: bool = False,
         out: bool = False,
         samples: Callable | None = None,
+        draws: str = "",
     ):
         self.name = name
         self.kernel = kernel
@@ -78,6 +81,7 @@ class Record:
         self.inplace = inplace
         self.out = out
         self.samples = samples
+        self.draws = draws
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.rules: dict[str | None, Callable] = rules or {}
         self.node_class: type[Node] = type(node or node_name(name), (Node,), {"__slots__": ()})
@@ -196,7 +200,8 @@ def composite(
     """
 
     def register(f: Callable) -> Any:
-        g = entry.accept_out(f) if out else f
+        g = followed(name or f.__name__, f)
+        g = entry.accept_out(g) if out else g
         publish(name or f.__name__, g, method, functional, aliases, function)
         return g
 

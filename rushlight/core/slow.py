@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from . import dtype as dtypes
+from .autocast import Off
 from .errors import argument_type, explain
-from .mode import thread
+from .mode import tell, thread
 from .node import Leaf, Output
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
@@ -26,6 +27,8 @@ _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
 def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
     state = thread.state
+    if state.autocast is not None:
+        tensors = state.autocast.inputs(record, tensors)
     try:
         arrays = prepare(record, tensors)
         r = execute(record, arrays, metadata)
@@ -34,7 +37,7 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
         raise
     result = _finish(record, tensors, arrays, metadata, r, state)
     if state.level > 1:
-        observe(state, record, tensors, metadata, result)
+        observe(state, record, tensors, metadata, result, r)
     return result
 
 
@@ -74,14 +77,15 @@ def finish(record: Any, r: Any, level: int, tensors: tuple, arrays: list, metada
     return record.scope["finish"](r, level, *tensors, *arrays, *metadata)
 
 
-def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
-    """Tell whoever listens of a finished call."""
+def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any, r: Any) -> None:
+    """Tell whoever listens of a finished call; `r` is what the kernel returned."""
+    if state.listener is not None:  # first: a packing hook may end the call by an exception, as checkpoints do
+        tell("returned", r)
+        state.listener(record, tensors, metadata, result)
     if state.anomaly:
         state.trace(result)
     if state.hooks_saved:
         state.pack(result)
-    if state.listener is not None:
-        state.listener(record, tensors, metadata, result)
 
 
 # ---------------------------------------------------------------------------------------------- bringing inputs together
@@ -237,8 +241,10 @@ def no_rule(record: Any, array: str) -> Any:
 
 
 def into_out(record: Any, tensors: tuple, metadata: tuple, out: Any) -> Any:
-    """Call an operator and put its result into `out`."""
-    return write_out(record.name, tensors, call(record, tensors, metadata, None), out)
+    """Call an operator and put its result into `out`. An autocast region does not touch such a call."""
+    with Off():
+        result = call(record, tensors, metadata, None)
+    return write_out(record.name, tensors, result, out)
 
 
 def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
@@ -258,6 +264,8 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
         _resize_out(out, result._array.shape)
     np.copyto(out._array, result._array, casting="unsafe")
     storage_of(out).wrote(f"{name}(out=...)")
+    if thread.state.level > 1:
+        tell("wrote", out, result._array, (result,))
     return out
 
 
@@ -284,3 +292,5 @@ def _resize_out(out: Tensor, shape: tuple[int, ...]) -> None:
         )
     out._array = np.empty(shape, out._array.dtype)
     storage_of(out).root = out._array
+    if thread.state.level > 1:
+        tell("created", out, False)

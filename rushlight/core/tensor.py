@@ -13,7 +13,7 @@ import numpy as np
 from . import dtype as dtypes
 from .device import CPU
 from .layout import strided
-from .mode import thread
+from .mode import tell, thread
 from .node import Leaf, Output, hooks_of
 from .size import Size, wrap_dim
 from .storage import Storage, address_of, storage_of
@@ -304,6 +304,8 @@ class Tensor:
         edge = self._edge
         if type(edge) is Leaf:
             edge.shape, edge.dtype = self._array.shape, self._array.dtype
+        if thread.state.level > 1:
+            tell("rebound", self)
 
     # ---------------------------------------------------------------- Python's and NumPy's view of it
 
@@ -311,10 +313,14 @@ class Tensor:
         """The value of a one-element tensor as a Python number."""
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        if thread.state.level > 1 and (told := tell("read", self, "item()")) is not None:
+            return told
         return _python_number(self._array.item())
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; a number for a 0-d tensor."""
+        if thread.state.level > 1:
+            tell("read", self, "tolist()")
         a = self._array
         return (a.astype(np.float32) if a.dtype.kind == "V" else a).tolist()
 
@@ -324,6 +330,8 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
+        if thread.state.level > 1:
+            tell("read", self, "numpy()")
         storage_of(self)  # the ndarray is an alias: no gradient buffer may be taken over in place any more
         return self._array
 
@@ -347,31 +355,39 @@ class Tensor:
             if not self._array.size:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        if thread.state.level > 1:
+            tell("read", self, "bool()")
         return bool(self._array.item())
 
-    def _one_value(self) -> Any:
+    def _one_value(self, how: str) -> Any:
         if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        return self.item()
+        if thread.state.level > 1 and (told := tell("read", self, how)) is not None:
+            return told
+        return _python_number(self._array.item())
 
     def __float__(self) -> float:
-        return float(self._one_value())
+        return float(self._one_value("float()"))
 
     def __int__(self) -> int:
-        return int(self._one_value())
+        return int(self._one_value("int()"))
 
     def __complex__(self) -> complex:
-        return complex(self._one_value())
+        return complex(self._one_value("complex()"))
 
     def __index__(self) -> int:
         if self._array.dtype.kind not in "iub" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
+        if thread.state.level > 1:
+            tell("read", self, "an index")
         return int(self._array.item())
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, Tensor):
             return bool((self == element).any().item())
         if isinstance(element, (int, float, complex, bool)):
+            if thread.state.level > 1:
+                tell("read", self, "in")
             return bool((self._array == element).any())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
@@ -383,6 +399,8 @@ class Tensor:
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from .printing import describe_tensor
 
+        if thread.state.level > 1:
+            tell("read", self, "printing")
         return describe_tensor(self, tensor_contents)
 
     def __reduce_ex__(self, protocol: Any):
@@ -406,6 +424,14 @@ def wrap(array: np.ndarray) -> Tensor:
     t = _new(Tensor)
     t._array = array
     t._edge = t._grad = t._storage = t._view = None
+    return t
+
+
+def constant(array: np.ndarray) -> Tensor:
+    """`wrap` of an array that Python's values alone determine, so that a recorder of calls knows where it comes from."""
+    t = wrap(array)
+    if thread.state.level > 1:
+        tell("created", t)
     return t
 
 

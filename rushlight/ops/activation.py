@@ -14,7 +14,7 @@ from ..core.mode import thread
 from ..core.random import default_generator, uniform
 from ..core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
 from ..core.slow import write_out
-from ..core.tensor import type_word, wrap
+from ..core.tensor import constant, type_word, wrap
 from .comparison import select, where
 from .elements import F32, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
 from .special import sigmoid_of
@@ -51,7 +51,7 @@ def _(g, input, mask, needs):
 
 def _tied(grad, input):
     """`grad` as a function of `input` too, which it does not change with: torch's backward nodes keep the input."""
-    return _cut(grad, input, wrap(np.zeros(grad.shape, bool))) if thread.state.grad else grad
+    return _cut(grad, input, constant(np.zeros(grad.shape, bool))) if thread.state.grad else grad
 
 
 # ---------------------------------------------------------------------------------------------- rectifiers

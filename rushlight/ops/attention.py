@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.mode import thread
+from ..core.mode import may_look, thread
 from ..core.record import OPS, composite, primitive
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word
 from . import attention_blocks
 from .sample import dropout
 
@@ -26,20 +26,19 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, s
     root = sqrt(abs(scale))
     scores = OPS["matmul"](query * copysign(root, scale), (key * root).transpose(-2, -1))
     if is_causal:
-        mask = wrap(np.tri(*scores._array.shape[-2:], dtype=bool))
+        mask = constant(np.tri(*scores._array.shape[-2:], dtype=bool))
     if mask is not None:
         if mask._array.dtype.kind == "b":
-            mask = wrap(np.where(mask._array, 0, -np.inf).astype(scores._array.dtype))
+            mask = scores.new_zeros(mask._array.shape).masked_fill(mask.logical_not(), float("-inf"))
         scores = scores + mask
     return _softmax_or_nothing(scores)
 
 
 def _softmax_or_nothing(scores: Any) -> Tensor:
     """softmax, but zeros instead of nan for a query that may see no key, as in torch."""
-    nothing = (scores._array == -np.inf).all(-1, keepdims=True)
-    if not nothing.any():
+    blind = (scores.detach() == float("-inf")).all(-1, keepdim=True)
+    if may_look() and not blind._array.any():
         return scores.softmax(-1)
-    blind = wrap(nothing)
     return scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
 
 

@@ -11,7 +11,7 @@ from ..core.inplace import write
 from ..core.record import binary, primitive, publish, unary
 from ..core.return_types import named
 from ..core.slow import number_as, write_out
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, constant
 from .elements import F32, F64, for_types, not_implemented, of_arrays, tensors_only, zeros_of
 
 # ---------------------------------------------------------------------------------------------- bits
@@ -95,7 +95,7 @@ def _shift_operator(shift):
 
 def _reflected_shift(shift):
     def operator(self, other):
-        return shift(wrap(number_as(other, self.dtype)), self) if isinstance(other, int) else NotImplemented
+        return shift(constant(number_as(other, self.dtype)), self) if isinstance(other, int) else NotImplemented
 
     return operator
 

@@ -9,7 +9,7 @@ from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
 from ..core.record import binary, composite, primitive, publish, unary
 from ..core.slow import number_as, write_out
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word
 from .elements import F32, F64, bits_of, guard, of_arrays, tensors_only, zero_where
 
 # ---------------------------------------------------------------------------------------------- comparisons
@@ -59,7 +59,7 @@ def _compare_exactly(op):
                 if not -(1 << 63) <= y < 1 << 63:
                     raise OverflowError("int too big to convert")
                 if x._array.dtype.itemsize < 8:
-                    return careful(record, (wrap(x._array.astype(np.int64)), y), metadata, error)
+                    return careful(record, (x.to(dtypes.int64), y), metadata, error)
             return careful(record, tensors, metadata, error)
 
         return call
@@ -75,7 +75,7 @@ def _equal_to_array(op):
     def call(record, tensors, metadata, error):
         x, y = tensors
         if isinstance(y, np.ndarray) and y.dtype.kind in "biufc":
-            return careful(record, (x, wrap(y)), metadata, None)
+            return careful(record, (x, constant(y)), metadata, None)
         return careful(record, tensors, metadata, error)
 
     op.record.scope["slow_operator"] = call
@@ -264,7 +264,7 @@ def _of_one_type(*values):
         else:
             p.add_number(v)
     d = p.result()
-    return [(v if v.dtype is d else v.to(d)) if isinstance(v, Tensor) else wrap(number_as(v, d)) for v in values]
+    return [(v if v.dtype is d else v.to(d)) if isinstance(v, Tensor) else constant(number_as(v, d)) for v in values]
 
 
 publish("where", where, False, False, ())

@@ -22,6 +22,7 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ..core.autocast import LOWER, brought
 from ..core.dtype import from_numpy
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
@@ -464,6 +465,9 @@ def _convolve(name, n, input, weight, bias, stride, padding, dilation, groups):
         raise
     steps = _known(key)
     if steps is None:
+        lower = brought(LOWER, input, weight, bias)
+        if lower is not None:  # types that differ are right inside an autocast region only: not to be remembered
+            return _convolve(name, n, *lower, stride, padding, dilation, groups)
         steps = _remember(key, _check_forward(name, n, input, weight, bias, stride, padding, dilation, groups))
     if len(shapes[0]) == n + 1:
         return convolution(input.unsqueeze(0), weight, bias, *steps).squeeze(0)
@@ -477,6 +481,9 @@ def _transpose(name, n, input, weight, bias, stride, padding, output_padding, gr
     key = (-n, *shapes, input._array.dtype is weight._array.dtype, *arguments)
     steps = _known(key)
     if steps is None:
+        lower = brought(LOWER, input, weight, bias)
+        if lower is not None:
+            return _transpose(name, n, *lower, *arguments)
         steps = _remember(key, _check_transpose(name, n, input, weight, bias, *arguments))
     stride, padding, dilation, groups, shape = steps
     if len(shapes[0]) == n + 1:

@@ -10,7 +10,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, check_writable, set_history
-from ..core.mode import thread
+from ..core.mode import tell, thread
 from ..core.node import Node
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from
@@ -179,6 +179,8 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     check_writable(self, state)
     np.copyto(self._array, a, casting="unsafe")
     storage_of(self).wrote(state.writer or user_line(3))
+    if state.level > 1:
+        tell("wrote", self, a, sources)
     if recording:
         set_history(self, node())
     return self
@@ -289,10 +291,14 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     """Make the tensor use the memory, shape and strides of `source` (a tensor); without source it becomes empty."""
     if source is None:
         self._array, self._storage = np.empty(0, self._array.dtype), None
+        if thread.state.level > 1:
+            tell("rebound", self)
         return self
     if size is not None:
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
     self._array, self._storage = source._array, storage_of(source)
+    if thread.state.level > 1:
+        tell("rebound", self)
     return self
 
 
@@ -321,6 +327,8 @@ def resize_(self, *sizes, memory_format=None):
         flat = np.concatenate([flat, np.empty(n - flat.size, flat.dtype)])
     self._array = flat[:n].reshape(shape)
     storage_of(self).root = self._array
+    if thread.state.level > 1:
+        tell("resized", self)
     return self
 
 

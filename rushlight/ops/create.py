@@ -13,19 +13,19 @@ from ..core.errors import argument_type
 from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided
 from ..core.legacy_types import construct
-from ..core.mode import thread
+from ..core.mode import tell, thread
 from ..core.record import composite
 from ..core.size import shape_from
 from ..core.slow import write_out
 from ..core.storage import storage_of
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
 
 # ---------------------------------------------------------------------------------------------- from data
 
 
 def fresh(array: np.ndarray, requires_grad: bool = False) -> Tensor:
     """A tensor on `array`, an inference tensor in inference mode."""
-    t = wrap(array)
+    t = constant(array)
     if thread.state.inference:
         storage_of(t).inference = True
     return t.requires_grad_() if requires_grad else t
@@ -325,9 +325,12 @@ def _creator(name: str, make: Any, doc: str) -> Any:
         shape = _shape(name, args, size)
         default = dtypes.get_default_dtype()
         t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
+        state = thread.state
+        if state.level > 1:
+            tell("created", t, make is not np.empty)
         if out is not None:
             return write_out(name, (), t, out)
-        if thread.state.inference:
+        if state.inference:
             storage_of(t).inference = True
         return t.requires_grad_() if requires_grad else t
 

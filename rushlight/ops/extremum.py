@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.mode import may_look
 from ..core.record import primitive, publish
 from ..core.return_types import named
 from ..core.size import wrap_dim
@@ -140,7 +141,7 @@ def _refuse_empty(name, a, axis):
 def _same(x, value):
     """Where `x` equals the extreme value, which may be nan."""
     chosen = x == value
-    if x.dtype.category >= 2 and bool(np.isnan(value._array).any()):
+    if x.dtype.category >= 2 and (not may_look() or bool(np.isnan(value._array).any())):
         chosen = chosen | (x.isnan() & value.isnan())
     return chosen
 

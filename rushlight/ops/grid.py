@@ -16,7 +16,7 @@ from ..core.dtype import from_numpy
 from ..core.errors import argument_type
 from ..core.mode import thread
 from ..core.record import composite, primitive
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
 from .adaptive_pool import scatter_places, take_places
 from .interpolate import cubic_weights
 from .join import stack
@@ -300,7 +300,7 @@ def affine_grid(theta, size, align_corners=None):
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    base = wrap(_base_grid(size[2:], align_corners, theta._array.dtype)).expand(size[0], prod(size[2:]), n + 1)
+    base = constant(_base_grid(size[2:], align_corners, theta._array.dtype)).expand(size[0], prod(size[2:]), n + 1)
     return bmm(base, theta.transpose(1, 2)).view((size[0], *size[2:], n))
 
 

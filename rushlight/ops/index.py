@@ -9,7 +9,7 @@ import numpy as np
 from ..core.inplace import write
 from ..core.record import composite, primitive
 from ..core.slow import number_as
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
 from .parts import embed, part
 
 # ---------------------------------------------------------------------------------------------- reading x[...]
@@ -143,18 +143,18 @@ def _item(i: Any) -> Any:
     if i is None or i is Ellipsis or isinstance(i, slice) or type(i) is int:
         return i
     if isinstance(i, (bool, np.bool_)):
-        return wrap(np.array(i))
+        return constant(np.array(i))
     if isinstance(i, Tensor):
         return _index_tensor(i)
     if isinstance(i, np.integer):
         return int(i)
     if isinstance(i, np.ndarray):
-        return _index_tensor(wrap(i))
+        return _index_tensor(constant(i))
     if isinstance(i, (list, tuple, range)):
         from .create import array_from
 
         a = array_from(list(i))
-        return _index_tensor(wrap(a if a.size else a.astype(np.int64)))
+        return _index_tensor(constant(a if a.size else a.astype(np.int64)))
     if hasattr(i, "__index__"):
         return i.__index__()
     raise IndexError(
@@ -175,7 +175,7 @@ def _index_tensor(i: Tensor) -> Any:
         )
         return wrap(a.astype(bool))
     if not a.ndim and a.dtype.kind != "b":
-        return int(a)
+        return i.__index__()
     if a.dtype.kind != "b" and a.dtype.itemsize < 4:
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
     return i
@@ -300,7 +300,7 @@ def _setitem(self, index, value):
     elif isinstance(value, (bool, int, float, complex, np.generic)):
         target.fill_(value)
     elif isinstance(value, np.ndarray):
-        target.copy_(_fit_value(wrap(value), target))
+        target.copy_(_fit_value(constant(value), target))
     else:
         raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_word(self.dtype)}Tensor")
 
@@ -329,9 +329,9 @@ def _expands(shape: tuple, to: tuple) -> bool:
 def _put(target: Tensor, advanced: list, value: Any) -> None:
     if not isinstance(value, Tensor):
         value = (
-            wrap(value.astype(target._array.dtype))
+            constant(value.astype(target._array.dtype))
             if isinstance(value, np.ndarray)
-            else wrap(number_as(value, target.dtype))
+            else constant(number_as(value, target.dtype))
         )
     elif value.dtype is not target.dtype:
         if value._array.ndim:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.autocast import Off
 from ..core.record import composite, primitive
 from ..core.size import shape_from, wrap_dim, wrap_dims
 from ..core.slow import write_out
@@ -73,8 +74,11 @@ def cat(tensors, dim=0, *, axis=None, out=None):
         tensors = _sequence("cat", tensors)
         if not tensors:
             raise ValueError("torch.cat(): expected a non-empty list of Tensors")
-    result = _cat(*tensors, dim=dim)
-    return result if out is None else write_out("cat", tensors, result, out)
+    if out is None:
+        return _cat(*tensors, dim=dim)
+    with Off():
+        result = _cat(*tensors, dim=dim)
+    return write_out("cat", tensors, result, out)
 
 
 @primitive(name="stack", public=False, promote="same")

@@ -23,7 +23,7 @@ def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
     total = np.add.reduce(a, None, dtype=wide)
     if reduction == "mean":
         total = total / np.dtype(wide).type(a.size)
-    return np.asarray(total, a.dtype)
+    return total.astype(a.dtype)
 
 
 def _reduce(t: Tensor, reduction: str) -> Tensor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..core.autocast import LOWER, Off, brought
 from ..core.dtype import from_numpy
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
@@ -356,17 +357,18 @@ def matmul(input, other, *, out=None):
     torch.Size([5, 4, 2, 2])
     """
     if out is not None:
-        return write_out("matmul", (input, other), matmul(input, other), out)
+        with Off():
+            result = matmul(input, other)
+        return write_out("matmul", (input, other), result, out)
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         first = not isinstance(input, Tensor)
         raise argument_type("matmul", *(("input", 1, input) if first else ("other", 2, other)))
     n, m = input._array.ndim, other._array.ndim
     if n == 2 and m == 2:
         return mm(input, other)
-    if n == 1 and m == 1:
-        return dot(input, other)
-    if n == 2 and m == 1:
-        return mv(input, other)
+    if m == 1 and n in (1, 2):  # alone, dot and mv are no operators that autocast lowers
+        input, other = brought(LOWER, input, other) or (input, other)
+        return dot(input, other) if n == 1 else mv(input, other)
     if n == 1 and m == 2:
         return vector_matrix(input, other)
     return _matmul(input, other)
@@ -513,7 +515,9 @@ def linear(input, weight, bias=None, *, out=None):
     Shape: input (*, in), weight (out, in), bias (out,) -> (*, out); weight (in,) -> (*)
     """
     if out is not None:
-        return write_out("linear", (input, weight), linear(input, weight, bias), out)
+        with Off():
+            result = linear(input, weight, bias)
+        return write_out("linear", (input, weight), result, out)
     try:
         n, m = input._array.ndim, weight._array.ndim
     except AttributeError:

@@ -200,8 +200,8 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     x = input.float() if small else input
     eps = float(np.finfo(x._array.dtype).eps) if eps is None else eps
     out = x * ((x * x).mean(axes, keepdim=True) + eps).rsqrt()
-    out = out.to(input.dtype) if small else out
-    return out if weight is None else out * weight
+    out = out if weight is None else out * weight
+    return out.to(input.dtype) if small else out
 
 
 def _sixteen() -> tuple:

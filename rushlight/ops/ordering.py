@@ -12,7 +12,7 @@ from ..core.record import composite, primitive, publish
 from ..core.return_types import named
 from ..core.size import wrap_dim
 from ..core.slow import write_out
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, constant, wrap
 from .elements import F32
 from .extremum import picked, put_along, selection_rule
 
@@ -324,7 +324,7 @@ def _ranks(q, a, ignore_nan, interpolation):
 def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     _check_quantile(name, input, q, interpolation)
     many = isinstance(q, Tensor) and q.ndim == 1
-    q = q.reshape(-1) if isinstance(q, Tensor) else wrap(np.full(1, q, input._array.dtype))
+    q = q.reshape(-1) if isinstance(q, Tensor) else constant(np.full(1, q, input._array.dtype))
     ndim = input.ndim
     d = None if dim is None else wrap_dim(dim, ndim)
     x = input.reshape(-1) if d is None or not ndim else input.movedim(d, -1)
@@ -341,7 +341,7 @@ def _interpolated(x, rank, interpolation):
     r = x.gather(-1, below.to(dtypes.int64))
     if interpolation not in ("linear", "midpoint"):
         return r
-    weight = wrap(np.full_like(rank._array, 0.5)) if interpolation == "midpoint" else rank - below
+    weight = constant(np.full_like(rank._array, 0.5)) if interpolation == "midpoint" else rank - below
     return r.lerp(x.gather(-1, rank.detach().ceil().to(dtypes.int64)), weight)
 
 

@@ -15,6 +15,7 @@ from math import prod
 
 import numpy as np
 
+from ..core.autocast import FLOAT32, brought
 from ..core.errors import argument_type
 from ..core.mode import thread
 from ..core.record import composite, primitive
@@ -374,6 +375,8 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 @composite(functional=True)
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window of a volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    if not return_indices:  # with indices it is another operator of torch's, which autocast leaves alone
+        (input,) = brought(FLOAT32, input) or (input,)
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 

@@ -9,12 +9,22 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core import random as streams
+from ..core.mode import tell, thread
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from
 from ..core.slow import write_out
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
 from .copying import history_node, write_values
 from .create import arranged, check_options, fresh, numpy_type
+
+
+def drawn(name: str, draw: Any, *arguments: Any) -> Any:
+    """`draw(*arguments)`, an array of random numbers that no operator's call shows; a listener is told of it."""
+    values = draw(*arguments)
+    if thread.state.level > 1:
+        tell("drew", values, name, draw, arguments)
+    return values
+
 
 # ---------------------------------------------------------------------------------------------- by shape
 
@@ -29,7 +39,7 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
         shape = new_shape_from(args) if size is None else new_shape_from((size,))
         default = dtypes.get_default_dtype() if out is None else out.dtype
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
-        t = fresh(draw(generator, shape, kind), requires_grad)
+        t = fresh(drawn(name, draw, generator, shape, kind), requires_grad)
         return t if out is None else write_out(name, (), t, out)
 
     f.__name__ = f.__qualname__ = name
@@ -72,10 +82,8 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
-    t = fresh(
-        streams.randint(generator, new_shape_from((size,)), numpy_type(dtype, dtypes.int64), int(low), int(high)),
-        requires_grad,
-    )
+    shape, kind = new_shape_from((size,)), numpy_type(dtype, dtypes.int64)
+    t = fresh(drawn("randint", streams.randint, generator, shape, kind, int(low), int(high)), requires_grad)
     return t if out is None else write_out("randint", (), t, out)
 
 
@@ -86,7 +94,7 @@ def randperm(
     """A random order of the integers 0 ... n - 1."""
     devices.check(device)
     check_options(layout, pin_memory)
-    t = fresh(streams.randperm(generator, n, numpy_type(dtype, dtypes.int64)), requires_grad)
+    t = fresh(drawn("randperm", streams.randperm, generator, n, numpy_type(dtype, dtypes.int64)), requires_grad)
     return t if out is None else write_out("randperm", (), t, out)
 
 
@@ -106,11 +114,17 @@ def _like(name: str, draw: Any) -> None:
         check_options(layout, pin_memory)
         kind = numpy_type(dtype, input.dtype)
         out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
-        return fresh(streams.store(out, draw(generator, out.shape, kind)), requires_grad)
+        if out.flags.c_contiguous:
+            return fresh(drawn(name, draw, generator, out.shape, kind), requires_grad)
+        return fresh(drawn(name, _draw_like, draw, generator, out), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
     composite()(f)
+
+
+def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
+    return streams.store(np.empty_like(like), draw(generator, like.shape, like.dtype))
 
 
 _like("rand_like", _uniform)
@@ -135,7 +149,7 @@ def randint_like(
 
 def _drawn(name: str, kernel: Any, node: str | None = None) -> Any:
     """An operator that draws by an array of parameters. Its gradient is zero, as in torch."""
-    op = primitive(name=name, public=False, node=node)(kernel)
+    op = primitive(name=name, public=False, node=node, draws="data")(kernel)
     op.vjp(lambda g: g * 0)
     return op
 
@@ -161,7 +175,7 @@ def poisson(input, generator=None):
     return _poisson(input, generator)
 
 
-@primitive(name="binomial", public=False, differentiable=False)
+@primitive(name="binomial", public=False, differentiable=False, draws="data")
 def _binomial(count, prob, /, generator):
     return streams.binomial(generator, count, prob)
 
@@ -172,7 +186,7 @@ def binomial(count, prob, generator=None):
     return _binomial(count, prob, generator)
 
 
-@primitive(name="multinomial", public=False, differentiable=False)
+@primitive(name="multinomial", public=False, differentiable=False, draws="data")
 def _multinomial(input, /, num_samples, replacement, generator):
     return streams.multinomial(generator, input, num_samples, replacement)
 
@@ -194,7 +208,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     check_options(layout, pin_memory)
     if size is not None:
         kind = numpy_type(dtype, dtypes.get_default_dtype())
-        t = fresh(streams.normal(generator, new_shape_from((size,)), kind, float(mean), float(std)), requires_grad)
+        shape = new_shape_from((size,))
+        t = fresh(drawn("normal", streams.normal, generator, shape, kind, float(mean), float(std)), requires_grad)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):
         t = _normal_both(mean, std, generator)
     elif isinstance(mean, Tensor):
@@ -214,7 +229,7 @@ _normal_std = _drawn(
 )
 
 
-@primitive(name="normal.both", public=False, node="NormalBackward3")
+@primitive(name="normal.both", public=False, node="NormalBackward3", draws="data")
 def _normal_both(mean, std, /, generator):
     return streams.normal_of(generator, mean, std)
 
@@ -234,13 +249,17 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
 
     def f(self, *args, generator=None, **kwargs):
         a = self._array
-        values = draw(generator, a, *args, **kwargs)
-        if not a.flags.c_contiguous:
-            values = streams.store(np.empty_like(a, subok=False), values)
+        values = drawn(name, _fill, draw, generator, a, args, kwargs)
         return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
 
     f.__name__, f.__doc__ = name, doc
     return composite(method=True, function=False)(f)
+
+
+def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -> np.ndarray:
+    """Draws in the layout of `a`."""
+    values = draw(generator, a, *args, **kwargs)
+    return values if a.flags.c_contiguous else streams.store(np.empty_like(a, subok=False), values)
 
 
 def _draw_normal(generator, a, mean=0.0, std=1.0):
@@ -285,12 +304,12 @@ _filler("log_normal_", "LogNormalBackward0", lambda gen, a, mean=1.0, std=2.0: s
 # ---------------------------------------------------------------------------------------------- dropout
 
 
-@primitive(public=False, differentiable=False)
+@primitive(public=False, differentiable=False, draws="shape")
 def _dropout_mask(input, /, p):
     return streams.dropout_mask(None, input, p)
 
 
-@primitive(public=False, differentiable=False)
+@primitive(public=False, differentiable=False, draws="shape")
 def _feature_dropout_mask(input, /, p):
     return streams.feature_dropout_mask(None, input, p)
 
@@ -324,9 +343,9 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool
     if not training or p == 0.0 or not input._array.size:
         return input
     if p == 1.0:
-        zeros = wrap(np.zeros((), input._array.dtype))
+        zeros = constant(np.zeros((), input._array.dtype))
         return input.mul_(zeros) if inplace else input * zeros
-    factor, summand = map(wrap, streams.alpha_dropout_masks(None, input._array, p, feature))
+    factor, summand = map(wrap, drawn("alpha_dropout", streams.alpha_dropout_masks, None, input._array, p, feature))
     return input.mul_(factor).add_(summand) if inplace else input * factor + summand
 
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core.inplace import write
+from ..core.mode import may_look
 from ..core.record import composite, primitive
 from ..core.size import wrap_dim
 from ..core.slow import number_as, write_out
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
+from .comparison import where
 from .index import add_at
 
 _I64 = np.dtype(np.int64)
@@ -157,7 +159,7 @@ def _(g, index, dim):
 
 def _filler(x: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
-        return wrap(number_as(value, x.dtype))
+        return constant(number_as(value, x.dtype))
     if value._array.ndim:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
@@ -377,7 +379,7 @@ def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: st
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(src, Tensor):
-        src = wrap(np.full(index._array.shape, src, input._array.dtype))
+        src = constant(np.full(index._array.shape, src, input._array.dtype))
     if reduce == "add":
         return _scatter_add(input, index, src, dim)
     out, flat, where, values = _scatter_parts("scatter", input._array, index._array, src._array, dim)
@@ -464,7 +466,9 @@ def take_along_dim(input, indices, dim=None):
         )
     d = wrap_dim(dim, input._array.ndim)
     n = input._array.shape[d]
-    if (indices._array < 0).any():
+    if not may_look():
+        indices = where(indices < 0, indices + n, indices)
+    elif (indices._array < 0).any():
         indices = wrap(np.where(indices._array < 0, indices._array + n, indices._array))
     a, b = list(input._array.shape), list(indices._array.shape)
     a[d] = b[d] = 1
@@ -518,7 +522,7 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
             limits = np.iinfo(d.numpy)
             if not limits.min - (d is dtypes.uint8) * 255 <= value <= limits.max:
                 raise RuntimeError(f"value cannot be converted to type {_C_NAMES[d.name]} without overflow")
-        value = wrap(number_as(value, d))
+        value = constant(number_as(value, d))
     elif value._array.ndim:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."

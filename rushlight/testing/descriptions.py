@@ -58,9 +58,11 @@ class Sample:
     def __init__(self, args: tuple, kwargs: dict):
         self.args, self.kwargs = args, kwargs
 
-    def make(self, dtype: Any = dtypes.float64, grad: bool = False, spread: bool = False) -> tuple[list, dict]:
-        """Fresh arguments. grad: the floating tensors require grad. spread: no tensor is contiguous."""
-        rng, count = np.random.default_rng(20), itertools.count()
+    def make(
+        self, dtype: Any = dtypes.float64, grad: bool = False, spread: bool = False, seed: int = 20
+    ) -> tuple[list, dict]:
+        """Fresh arguments. grad: the floating tensors require grad. spread: no tensor is contiguous. seed: of their values."""
+        rng, count = np.random.default_rng(seed), itertools.count()
 
         def build(x: Any) -> Any:
             if isinstance(x, F):

@@ -39,6 +39,7 @@ def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _chosen(graph: Graph, prefers: Callable[[Extern], Any]) -> dict[Value, Value]:
     """The values to lay out anew, with their successors."""
     fixed = {*graph.inputs, *graph.constants, *(ref.value for ref, _ in graph.outputs)}
+    fixed |= {n.result for n in graph.nodes if isinstance(n, Reduce)}  # its strides are those of its own space
     votes: dict[Value, int] = {}
     for node in graph.nodes:
         if isinstance(node, Extern) and node.kind in _ACTIVATIONS:
@@ -156,7 +157,9 @@ class _Rewriting:
             return Expr("gather", e.args, e.dtype, new[e.data]) if e.op == "gather" and e.data in new else None
 
         if isinstance(node, Reduce):
-            return [*before, Reduce(node.space, node.axes, node.kind, node.expr.rebuild(change), node.result, node.strides)]
+            node = Reduce(node.space, node.axes, node.kind, node.expr.rebuild(change), node.result, node.strides)
+            node.settle()
+            return [*before, node]
         stores = []
         for s in node.stores:
             ref = self._result(s.ref)

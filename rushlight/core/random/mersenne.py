@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..mode import tell, thread
+
 DEFAULT_SEED = 67280421310721
 WORDS = 624
 STATE_BYTES = 5056
@@ -28,6 +30,12 @@ _STATE = np.dtype(
 
 
 _NO_WORDS = np.empty(0, np.uint32)
+
+
+def _tell_of_change() -> None:
+    """A recorder of calls cannot repeat that a stream is restarted."""
+    if thread.state.level > 1:
+        tell("reseeded")
 
 
 class Generator:
@@ -71,6 +79,7 @@ class Generator:
             raise ValueError("Overflow when unpacking long long")
         with self.lock:
             self._reseed(seed % (1 << 64))
+        _tell_of_change()
         return self
 
     def seed(self) -> int:
@@ -78,6 +87,7 @@ class Generator:
         fresh = entropy()
         with self.lock:
             self._reseed(fresh)
+        _tell_of_change()
         return fresh
 
     def initial_seed(self) -> int:
@@ -130,7 +140,10 @@ class Generator:
                 record["normal_is_valid"], record["normal_y"] = 1, self._normal
             if self._float_normal is not None:
                 record["float_is_valid"], record["float_y"] = True, self._float_normal
-        return np.frombuffer(record.tobytes(), np.uint8).copy()
+        state = np.frombuffer(record.tobytes(), np.uint8).copy()
+        if thread.state.level > 1:
+            tell("drew", state, "get_state", Generator.state_bytes, (self,))
+        return state
 
     def set_state_bytes(self, state: np.ndarray) -> None:
         """Continue from `state`, uint8 (5056,), made here or by torch.
@@ -146,6 +159,8 @@ class Generator:
                 f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found the input RNG state size to be "
                 f"{state.size}"
             )
+        if thread.state.level > 1:
+            tell("reseeded", self, state)
         record = np.frombuffer(state.tobytes(), _STATE)[0]
         left, after = int(record["left"]), int(record["next"])
         unused = left == 1 and after == 0

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.legacy_types import typename
+from rushlight.core.mode import State
 from rushlight.core.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
 
@@ -130,8 +131,16 @@ class Module(Hookable, Stateful, Convertible, Tree):
         return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile this module's forward and backward. Not available yet."""
-        raise NotImplementedError("Module.compile() is not implemented yet; call the module without compiling it")
+        """Compile this module's forward in place; the arguments are those of `rushlight.compile`."""
+        from .compiled import compile_in_place
+
+        compile_in_place(self, args, kwargs)
+
+    def _compiled_wrapper(self, options: dict[str, Any]) -> Module:
+        """What `rushlight.compile(module)` returns."""
+        from .compiled import OptimizedModule
+
+        return OptimizedModule(self, options)
 
     # Registration -----------------------------------------------------------------------------------------------------
 
@@ -272,7 +281,10 @@ class Module(Hookable, Stateful, Convertible, Tree):
         return sorted(name for name in names if not name[0].isdigit())  # the numbers of a container are not attributes
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__.copy()
+        state = self.__dict__.copy()
+        if state.pop("_is_compiled", False):
+            del state["forward"]
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -339,6 +351,9 @@ class Module(Hookable, Stateful, Convertible, Tree):
         lines += children
         body = "\n  " + "\n  ".join(lines) + "\n" if lines else ""
         return f"{self._get_name()}({body})"
+
+
+State.module_type = Module
 
 
 def _indent(text: str) -> str:

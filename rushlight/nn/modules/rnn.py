@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.mode import thread
 from rushlight.core.tensor import Tensor
 from rushlight.nn import init
 from rushlight.nn.parameter import Parameter
@@ -156,7 +157,7 @@ class RNNBase(Module):
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Raise where the input's type or shape does not fit: (T, N, input_size), or packed (*, input_size)."""
         weight = self._flat_weights[0]
-        if input.dtype != weight.dtype:
+        if input.dtype != weight.dtype and thread.state.autocast is None:
             raise ValueError(
                 f"RNN input dtype ({input.dtype}) does not match weight dtype ({weight.dtype}). "
                 f"Convert input: input.to({weight.dtype}), or convert model: model.to({input.dtype})"

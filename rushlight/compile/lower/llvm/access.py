@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ...expression import Expr
 from ...graph import Value
 from . import arithmetic
@@ -10,12 +12,24 @@ from .plan import Plan, Window
 from .shape import Shape
 
 
+class Row(NamedTuple):
+    """A local value's room for one unit, `lanes` of it side by side.
+
+    strides: of its elements along the inner axes; None: as in the value, from its element `first` on.
+    """
+
+    pointer: str
+    lanes: int
+    strides: dict[int, int] | None
+    first: int
+    count: int
+
+
 class Access:
     """The memory of a function at its current point.
 
     at: the index on each axis (of the lanes' axis, the first lane of vector 0); masks: for each vector which lanes are
-    on (None: all). order: the values outside; base: the pointer to each; buffers: local rows, as (pointer, strides
-    along the axes, elements).
+    on (None: all). order: the values outside; base: the pointer to each; buffers: local rows.
     """
 
     def __init__(self, plan: Plan, shape: Shape, declarations: dict[str, str], check: bool):
@@ -25,7 +39,7 @@ class Access:
         self.order: dict[Value, int] = {v: i for i, v in enumerate(plan.values)}
         self.at: dict[int, Val] = {}
         self.masks: dict[int, Val | None] = {}
-        self.buffers: dict[Value, tuple[str, dict[int, int], int]] = {}
+        self.buffers: dict[Value, Row] = {}
         self.base: dict[Value, str] = {}
 
     def _mask(self, left: Val) -> Val:
@@ -67,16 +81,20 @@ class Access:
         value = w.value
         assert value is not None
         if value in self.buffers:
-            pointer, strides, count = self.buffers[value]
-            if not self.plan.rows:
-                at = {a: self.at[a] for a in self.plan.inner if a in self.at}
-                kept, self.at = self.at, at
-                first = self._linear(strides, 0, k)
-                self.at = kept
-            else:
-                first = self._linear(strides, 0, k)
-            return pointer, first, strides.get(self.lane, 0) if w.strides[self.lane] else 0, count
+            return self._where_in_row(w, self.buffers[value], k)
         return self.base[value], self._linear(w.strides, w.offset, k), w.strides[self.lane], value.size
+
+    def _where_in_row(self, w: Window, row: Row, k: int) -> tuple[str, Val, int, int]:
+        inner = self.plan.inner
+        own = row.strides or {a: w.strides[a] for a in inner}
+        strides = {a: own[a] * row.lanes for a in inner if w.strides[a]}
+        if not self.plan.rows:
+            strides[self.lane] = 1 if w.strides[self.lane] else 0
+        offset = 0 if row.strides else (w.offset - row.first) * row.lanes
+        kept, self.at = self.at, {a: self.at[a] for a in inner if a in self.at}
+        first = self._linear(strides, offset, k)
+        self.at = kept
+        return row.pointer, first, strides.get(self.lane, 0), row.count
 
     def _load(self, w: Window, k: int) -> Val:
         pointer, first, stride, size = self._where(w, k)

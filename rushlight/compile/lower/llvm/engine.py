@@ -13,16 +13,17 @@ __all__ = ["Code", "attributes", "available", "build", "register", "vector_bytes
 
 
 _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
+_NEEDED = frozenset(("avx2", "fma", "f16c"))  # without them LLVM calls functions that no library here has
 
 
 @functools.cache
 def available() -> bool:
-    """Whether llvmlite is installed, with LLVM 19 or later, and can make code for this machine."""
+    """Whether llvmlite is installed, with LLVM 19 or later, on a processor for which this makes code."""
     try:
         from llvmlite import binding
     except (ImportError, OSError):
         return False
-    return binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
+    return binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None and features() >= _NEEDED
 
 
 @functools.cache

@@ -134,10 +134,8 @@ class Builder:
         self.declarations.setdefault(symbol, text)
 
     def fma(self, x: Any, y: Any, z: Any) -> Val:
-        """x y + z, rounded once where the machine can."""
-        return self.intrinsic("fmuladd" if not self.fuses else "fma", x, y, z)
-
-    fuses = True
+        """x y + z, rounded once."""
+        return self.intrinsic("fma", x, y, z)
 
     # -------------------------------------------------------------------------------------------- memory
 

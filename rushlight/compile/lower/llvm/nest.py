@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ...expression import Expr
 from ...graph import Loop, Nest, Reduce, Value, row_major
 from . import arithmetic
-from .access import Access
+from .access import Access, Row
 from .accumulate import Accumulator, Partial, Slot
 from .ir import Val, number
 from .plan import Plan, Stage, Window, prepare, values_in
@@ -90,24 +90,15 @@ class _Function(Access):
     # -------------------------------------------------------------------------------------------- local rows
 
     def _make_buffers(self) -> list[str]:
-        """Room for local values that another loop reads again."""
-        lanes = 1 if self.plan.rows else self.across * self.width
+        """Room for local values that another loop reads again; what has to be freed."""
         room, freed = _ROW_BUFFERS, []
         for stage in self.plan.stages:
             for w, _ in stage.stores:
-                if (
-                    w.value not in self.plan.local
-                    or not stage.inner
-                    or stage.kind is not None
-                    or not self._is_reread(w)
-                ):
+                if not stage.inner or stage.kind is not None or not self._is_reread(w, stage):
                     continue
-                axes = self.plan.inner
-                strides = {a: s * lanes for a, s in zip(axes, row_major(tuple(self.plan.lengths[a] for a in axes)))}
-                if not self.plan.rows:
-                    strides[self.lane] = 1
-                count = prod(self.plan.lengths[a] for a in axes) * lanes
-                size = count * w.value.dtype.itemsize
+                assert w.value is not None
+                row = self._row_of(w.value)
+                size = row.count * w.value.dtype.itemsize
                 if size <= room:
                     room -= size
                     pointer = self.b.alloca("i8", 0, size)
@@ -116,16 +107,27 @@ class _Function(Access):
                     self.b.declare("@free", "declare void @free(ptr)")
                     pointer = self.b.emit(f"call ptr @malloc(i64 {size})", "ptr", pure=False).text
                     freed.append(pointer)
-                self.buffers[w.value] = (pointer, strides, count)
+                self.buffers[w.value] = row._replace(pointer=pointer)
         return freed
 
-    def _is_reread(self, w: Window) -> bool:
-        stage = self.plan.made_by[id(w)]
-        readers = (
-            s.level > stage.level and any(self.plan.of_load.get(id(e)) is w for _, x in s.stores for e in x.walk())
-            for s in self.plan.stages
-        )
-        return any(readers)
+    def _is_reread(self, w: Window, stage: Stage) -> bool:
+        """Whether a local value is needed after the pass that makes it."""
+        if w.value not in self.plan.local:
+            return False
+        later = (x for s in self.plan.stages if s.level > stage.level for _, x in s.stores)
+        return any(e.op == "load" and e.data.value is w.value for x in later for e in x.walk())
+
+    def _row_of(self, value: Value) -> Row:
+        """The room of a local value, without its pointer: compact if all its readers see it as it was stored."""
+        plan, lanes = self.plan, 1 if self.plan.rows else self.across * self.width
+        lengths = {a: plan.lengths[a] for a in plan.inner}
+        windows = plan.windows_of(value)
+        if len(windows) == 1:
+            strides = dict(zip(lengths, row_major(tuple(lengths.values())), strict=True))
+            return Row("", lanes, strides, 0, prod(lengths.values()) * lanes)
+        first = min(w.offset for w in windows)
+        last = max(w.offset + sum((n - 1) * w.strides[a] for a, n in lengths.items()) for w in windows)
+        return Row("", lanes, None, first, (last - first + 1) * lanes)
 
     # -------------------------------------------------------------------------------------------- units
 

@@ -169,12 +169,24 @@ class Plan:
     def _level_after(self, maker: Stage, stage: Stage, e: Expr) -> int:
         same = e.op == "load" and any(self.of_load[id(e)] is w for w, _ in maker.stores)
         if e.data.value in self.local and not same:
-            raise NotImplementedError(f"a local value is read as {e.data!r}, not as it was stored")
+            self._check_local(e, maker)
         if maker.kind is not None:
             return maker.level + 1
         if not maker.inner or (stage.inner and same):
             return maker.level
         return maker.level + 1
+
+    def _check_local(self, e: Expr, maker: Stage) -> None:
+        """A local value has room for one point of `outer`: only its inner axes may be read in another way."""
+        stored = next(w for w, _ in maker.stores if w.value is e.data.value)
+        read = self.of_load.get(id(e))
+        same_point = read is not None and all(read.strides[a] == stored.strides[a] for a in self.outer)
+        if maker.kind is None and maker.inner and same_point:
+            return
+        raise NotImplementedError(f"a local value is read as {e.data!r}, not as it was stored")
+
+    def windows_of(self, value: Value) -> list[Window]:
+        return [w for w in self._windows.values() if w.value is value]
 
     # -------------------------------------------------------------------------------------------- axes
 

@@ -47,7 +47,17 @@ class Shape:
     def _unroll_columns(self, plan: Plan, vectors: int, outer: int) -> int:
         if plan.is_map:
             return 1
-        x = 8 if self.costs <= 10 else 4 if self.costs <= 30 else 2 if self.costs <= 60 else 1
+        x = (
+            16
+            if self.costs <= 6
+            else 8
+            if self.costs <= 10
+            else 4
+            if self.costs <= 30
+            else 2
+            if self.costs <= 60
+            else 1
+        )
         while x > 1 and (x > vectors or (ceil(vectors / x) * x - vectors) * 4 > vectors):
             x //= 2
         single = all(s.level == 0 for s in plan.stages if s.inner)
