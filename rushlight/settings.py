@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .backend.onednn.precision import set_fpmath
 from .core import device as devices
 from .core.legacy_types import set_default_tensor_type, typename
 
@@ -53,10 +54,19 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Allow lower inner precision of float32 matrix products ('high', 'medium'). Products here are always 'highest'."""
+    """How exactly float32 matrix products are computed.
+
+    'highest' and 'high': in float32 ('high' allows TensorFloat32, which no CPU has). 'medium': the factors of large
+    products may be rounded to bfloat16, where the processor multiplies these faster. Another word: a warning only.
+    """
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"Invalid float32 matmul precision: {precision}")
+        import warnings
+
+        words = f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+        warnings.warn(f"{words}setFloat32MatmulPrecision call has no effect.", stacklevel=2)
+        return
     _Settings.precision = precision
+    set_fpmath(precision)
 
 
 def get_float32_matmul_precision() -> str:

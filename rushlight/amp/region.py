@@ -11,7 +11,7 @@ import weakref
 from typing import Any
 
 from ..core import dtype as dtypes
-from ..core.autocast import FLOAT32, INSIDE_OFF, LOWER, POLICIES, RECURRENT, WIDEST
+from ..core.autocast import INSIDE_OFF, LOWER, POLICIES, RECURRENT, WIDEST
 from ..core.mode import thread
 from ..core.tensor import Tensor
 from ..ops.copying import _to_copy
@@ -115,7 +115,11 @@ class Region:
 
     def _type_of_layer(self, name: str, input: Tensor, state: Tensor) -> Any:
         """The type of a recurrent layer: torch runs an LSTM whole in bfloat16 where oneDNN takes it, else only products."""
-        whole = name.startswith("lstm") and self.dtype is dtypes.bfloat16 and dtypes.float16 not in (input.dtype, state.dtype)
+        whole = (
+            name.startswith("lstm")
+            and self.dtype is dtypes.bfloat16
+            and dtypes.float16 not in (input.dtype, state.dtype)
+        )
         if whole or name.startswith("rnn"):
             return self.dtype
         return dtypes.promote_types(self.dtype, state.dtype)

@@ -133,7 +133,7 @@ class Guards:
         """What is not as it was; None if everything is."""
         if modes != self.modes:
             return "the gradient mode, the default dtype, or autocast"
-        if len(leaves) != len(self.leaves) or not same(template, self.template):
+        if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
             return "the number or the structure of the arguments"
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
             if not _fits(leaf, described):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
+from operator import is_, itemgetter
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from .passes.inline import inline
 from .passes.layout import layout
 from .passes.plan_memory import Memory, plan_memory
 from .passes.rebase import rebase
-from .sources import Fresh, Into
+from .sources import External, Fresh, Into
 from .verify import verify
 
 _ALIGNMENT = 64
@@ -76,6 +77,10 @@ class Native:
         self.slots = {v: i for i, v in enumerate(graph.inputs)}
         self.slots |= {ref.value: slot for slot, ref in self.memory.of_output.values()}
         self.steps: list[Callable[[], None]] = []
+        fixed = [i for i, source in enumerate(graph.inputs.values()) if isinstance(source, External)]
+        self.pick = itemgetter(*fixed) if len(fixed) > 1 else lambda inputs: ()
+        self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses stand in the table
+        self.changing = [i for i in range(self.memory.slots) if i not in fixed]
         self._assemble(graph)
 
     # ------------------------------------------------------------------------------------------ assembly
@@ -228,8 +233,12 @@ class Native:
         arrays = self.arrays
         arrays[:] = inputs
         arrays += out
-        if arrays:
+        if not self.steady or not all(map(is_, self.pick(inputs), self.steady)):
+            self.steady = self.pick(inputs)
             self.table[:] = [address(a) for a in arrays]
+        else:
+            for i in self.changing:
+                self.table[i] = address(arrays[i])
         if self.binder is not None:
             self.binder.rebind(self.table)
         try:

@@ -42,6 +42,7 @@ _VERSIONS = 8  # of one update's code (options that change what it does), and of
 _FLOATS = ("float32", "float64")
 
 _on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
+_quick = True  # whether eager steps take the quick variant
 _kernels: dict[tuple, list[Any]] = {}
 _groups: dict[tuple[Callable, int], _Group] = {}
 
@@ -121,7 +122,7 @@ def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str
     arrays = [None if tensors is None else [t._array for t in tensors] for tensors in lists]
     if layout() is None or any(type(a) is not np.ndarray for row in arrays if row is not None for a in row):
         return None
-    native = native_update(update, arrays, options)
+    native = native_update(update, arrays, options, _quick)
     return None if native is None else _Plan(native, lists, options)
 
 
@@ -243,9 +244,12 @@ class NativeUpdate:
 
 
 def native_update(
-    update: Callable, lists: Sequence[list[np.ndarray] | None], options: dict[str, Any]
+    update: Callable, lists: Sequence[list[np.ndarray] | None], options: dict[str, Any], quick: bool = False
 ) -> NativeUpdate | None:
-    """Native code of ``update(*lists, **options)``; None where the arrays or the update do not allow it, or llvmlite is missing."""
+    """Native code of ``update(*lists, **options)``, the same bits as over arrays, or ``quick`` and the same to rounding.
+
+    None where the arrays or the update do not allow it, or llvmlite is missing.
+    """
     from .graph import is_dense, same_strides
     from .lower.llvm.engine import available
 
@@ -258,7 +262,7 @@ def native_update(
         alike = all(same_strides(p.shape, _element_strides(a), strides) for a in others if a.ndim == p.ndim)
         if p.size and not (alike and is_dense(p.shape, strides)):
             return None
-    kernel = _kernel(update, kinds, options)
+    kernel = _kernel(update, kinds, options, quick)
     return None if kernel is None else NativeUpdate(kernel, arrays)
 
 
@@ -287,20 +291,28 @@ def _kinds(lists: Sequence[list[np.ndarray] | None]) -> tuple | None:
     return tuple(kinds)
 
 
-def _kernel(update: Callable, kinds: tuple, options: dict[str, Any]) -> Any:
+def _kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
     """The compiled update for these kinds and options, made on first need; None if it cannot be traced."""
-    from .lower.update import Kernel
-    from .update import NotTraceable, holds, trace
+    from .update import holds
 
-    versions = _kernels.setdefault((update, kinds, _constants(options)), [])
+    versions = _kernels.setdefault((update, kinds, _constants(options), quick), [])
     for kernel in versions:
         if kernel is None:
             return None
         if kernel.update.options.keys() <= options.keys() and holds(kernel.update, options):
             return kernel
-    try:
-        kernel = Kernel(trace(update, kinds, options)) if len(versions) < _VERSIONS else None
-    except (NotTraceable, NotImplementedError):
-        kernel = None
+    kernel = _make_kernel(update, kinds, options, quick) if len(versions) < _VERSIONS else None
     versions.append(kernel)
     return kernel
+
+
+def _make_kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
+    from .lower.quick import serves
+    from .lower.update import Kernel
+    from .update import NotTraceable, trace
+
+    try:
+        traced = trace(update, kinds, options)
+        return _kernel(update, kinds, options, False) if quick and not serves(traced) else Kernel(traced, quick)
+    except (NotTraceable, NotImplementedError):
+        return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.mode import thread
 from ..core.node import Freed, Leaf, Node
-from ..core.storage import Storage, storage_of, tick, user_line
+from ..core.storage import LATEST, Storage, storage_of, tick, user_line
 from ..core.tensor import Tensor, wrap
 from .interpret import Executable
 from .numbers import Computed, Read
@@ -33,8 +33,22 @@ class Program:
         self._base: list = []
         self._varying = {i: s for i, s in enumerate(sources) if not isinstance(s, External)}
         self._read = {(s.source if isinstance(s, Window) else s).key() for s in sources}
-        self.grads = [(s, spec) for s, spec in outcome.grads]
         self.reuse: list[Any] = [None] * outcome.count
+        self.own, self.grads = self._own_gradients(outcome)
+
+    def _own_gradients(self, outcome: Outcome) -> tuple[list, list]:
+        """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
+        specs = [*outcome.leaves, *(spec for _, spec in (*outcome.grads, *outcome.moved, *outcome.assigned))]
+        made = [spec.memory.index for spec in specs if type(spec) is Made and type(spec.memory) is Fresh]
+        own, others = [], []
+        for source, spec in outcome.grads:
+            plain = type(source) is External and type(spec) is Made and type(spec.memory) is Fresh and spec.whole
+            plain = plain and spec.history is None and spec.grad is None and made.count(spec.memory.index) == 1
+            if plain and ("gradient", *source.key()) not in self._read:
+                own.append((source.held, spec.memory.index, spec.shape))
+            else:
+                others.append((source, spec))
+        return own, others
 
     def run(self, leaves: list) -> Any:
         """The result of the call, for the leaves of its arguments."""
@@ -62,6 +76,11 @@ class Program:
         if outcome.written:
             self._note_writes(leaves)
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
+        reuse = self.reuse
+        for t, i, _ in self.own:
+            a = arrays[i]
+            if a is not reuse[i]:
+                t._grad = wrap(a)
         for source, spec in self.grads:
             t = source.tensor(leaves)
             old = before.get(id(t))
@@ -91,6 +110,14 @@ class Program:
         """
         found: dict[int, Tensor] = {}
         reuse = self.reuse
+        held, count = _HELD, sys.getrefcount
+        for t, i, shape in self.own:
+            g = t._grad
+            reuse[i] = None
+            if g is not None and count(g) <= held and g._edge is None and g._storage is None and not g.__dict__:
+                a = g._array
+                if a.base is None and count(a) <= held and a.shape == shape:
+                    reuse[i] = a
         for source, spec in self.grads:
             if type(spec) is not Made or type(spec.memory) is not Fresh or ("gradient", *source.key()) in self._read:
                 continue
@@ -111,15 +138,13 @@ class Program:
         stamp = tick()
         entry = (stamp, thread.state.writer or user_line(4))
         for source, count in self.outcome.written:
-            t = source.tensor(leaves)
+            t = source.held if type(source) is External else source.tensor(leaves)
             if not isinstance(t, Tensor):
                 continue
-            s = t._storage
-            if s is None:
-                s = storage_of(t)
+            s = t._storage or storage_of(t)
             s.version += count
             s.stamp = stamp
-            s.writes = (*s.writes[-7:], entry)
+            s.writes = (*s.writes[LATEST], entry)
 
 
 def _count_held() -> int:

@@ -220,6 +220,7 @@ class Tape:
             self._require("(s is None or s.stamp <= q)")
             self._array(f"{name}._array", value._array)
         elif isinstance(value, np.ndarray):
+            self._require(f"type({name}) is ndarray")
             self._array(name, value)
         elif isinstance(value, (tuple, list)) and any(isinstance(v, (Tensor, np.ndarray)) for v in value):
             parts = [f"{name}_{i}" for i in range(len(value))]
@@ -239,7 +240,7 @@ class Tape:
         if isinstance(value, _BY_IDENTITY):
             self._require(f"{name} is {self._constant(value)}")
         elif type(value) is float and value == 0:
-            self._require(f"type({name}) is float", f"repr({name}) == {value!r}")
+            self._require(f"type({name}) is float", f"repr({name}) == {repr(value)!r}")
         else:
             compared = list(compared) if type(compared) is list else compared
             self._require(f"type({name}) is {self._constant(type(compared))}", f"{name} == {self._constant(compared)}")

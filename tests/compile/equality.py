@@ -45,11 +45,14 @@ def unit(dtype: np.dtype) -> float:
     return float(np.finfo(dtype).eps)
 
 
-def difference(eager: Any, compiled: Any, reference: Any = None, floor: float = FLOOR) -> str | None:
+def difference(
+    eager: Any, compiled: Any, reference: Any = None, floor: float = FLOOR, magnitude: float = 0.0
+) -> str | None:
     """What is wrong with a compiled value; None where it is as good as the eager one.
 
     Where the eager value lies, the compiled one has to lie within 4 times eager's error against `reference` (a value
-    computed in float64; None: unknown) plus `floor` units in the last place of the largest element. nan and infinity
+    computed in float64; None: unknown) plus `floor` units in the last place of the largest element (at least `magnitude`,
+    the largest of the numbers that may have been added up). nan and infinity
     have to be at the same places; integers and bools have to be the same.
     """
     if not isinstance(eager, np.ndarray):
@@ -71,7 +74,7 @@ def difference(eager: Any, compiled: Any, reference: Any = None, floor: float = 
     if not finite.any():
         return None
     e, c = e[finite], c[finite]
-    scale, own, r = np.abs(e).max(), 0.0, e
+    scale, own, r = max(np.abs(e).max(), magnitude), 0.0, e
     if isinstance(reference, np.ndarray) and reference.shape == eager.shape and unit(reference.dtype):
         r = wide(reference)[finite]
         r = np.where(np.isfinite(r), r, e)
@@ -83,14 +86,16 @@ def difference(eager: Any, compiled: Any, reference: Any = None, floor: float = 
     return f"error {error:.3g}, eager's {own:.3g}, largest element {scale:.3g}, allowed {allowed:.3g}"
 
 
-def differences(eager: list, compiled: list, reference: list | None = None, floor: float = FLOOR) -> list[str]:
+def differences(
+    eager: list, compiled: list, reference: list | None = None, floor: float = FLOOR, magnitude: float = 0.0
+) -> list[str]:
     """`difference` for each pair of values."""
     if len(eager) != len(compiled):
         return [f"{len(compiled)} values instead of {len(eager)}"]
     wrong = []
     for i, (e, c) in enumerate(zip(eager, compiled, strict=True)):
         r = reference[i] if reference is not None and i < len(reference) else None
-        text = difference(e, c, r, floor)
+        text = difference(e, c, r, floor, magnitude)
         if text is not None:
             wrong.append(f"value {i}: {text}")
     return wrong

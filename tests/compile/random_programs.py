@@ -182,7 +182,8 @@ def _farther(eager: list, exact: list, near: list) -> list:
     def distance(e: Any, a: Any) -> float:
         if not isinstance(a, np.ndarray) or not isinstance(e, np.ndarray) or a.shape != e.shape or e.dtype.kind not in "fV":
             return -1.0
-        d = np.abs(a.astype(np.float64) - e.astype(np.float64))
+        with np.errstate(invalid="ignore"):
+            d = np.abs(a.astype(np.float64) - e.astype(np.float64))
         return float(d[np.isfinite(d)].max(initial=0.0))
 
     return [n if distance(e, n) > distance(e, r) else r for e, r, n in zip(eager, exact, near, strict=True)]

@@ -9,6 +9,7 @@ import ctypes
 import threading
 from contextlib import contextmanager
 
+import ml_dtypes
 import numpy as np
 
 from .address import DATA, address, pointer_at
@@ -16,9 +17,9 @@ from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock
 from .primitives import DST, SCRATCHPAD, SRC, Owned, create, engine, equal, reorder_desc, size_bytes, wanted_desc
 
-__all__ = ["FLOAT32", "Call", "start_over", "thread"]
+__all__ = ["BFLOAT16", "FLOAT32", "Call", "start_over", "thread"]
 
-FLOAT32 = np.dtype(np.float32)
+FLOAT32, BFLOAT16 = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)
 
 _CAPACITY = 1024
 _STREAM_IN_ORDER = 1

@@ -13,14 +13,16 @@ import math
 import numpy as np
 
 from . import calls
-from .calls import FLOAT32, Call
+from .calls import BFLOAT16, FLOAT32, Call
 from .primitives import (
+    BF16,
     BIAS,
     DIFF_BIAS,
     DIFF_DST,
     DIFF_SRC,
     DIFF_WEIGHTS,
     DST,
+    F32,
     FORWARD_TRAINING,
     SRC,
     WEIGHTS,
@@ -34,14 +36,17 @@ from .primitives import (
 __all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward", "within_reach"]
 
 _DIRECT = 1
+_CODES = {FLOAT32: F32, BFLOAT16: BF16}
 
 
 def conv_forward(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of x with weight, plus bias (or None)."""
-    if not (x.dtype == FLOAT32 and weight.dtype == FLOAT32 and (bias is None or bias.dtype == FLOAT32)):
+    kind = x.dtype
+    if kind not in _CODES or weight.dtype != kind or not (bias is None or bias.dtype == kind):
         return NotImplemented
     signature = (
         "conv_forward",
+        kind,
         x.shape,
         weight.shape,
         None if bias is None else bias.shape,
@@ -64,9 +69,10 @@ def conv_forward(x, weight, bias, stride, padding, dilation, groups):
 
 def conv_backward_input(g, weight, input_shape, stride, padding, dilation, groups):
     """Gradient with respect to the input, of input_shape, for the gradient g of the output."""
-    if not (g.dtype == FLOAT32 and weight.dtype == FLOAT32):
+    kind = g.dtype
+    if kind not in _CODES or weight.dtype != kind:
         return NotImplemented
-    signature = ("conv_backward_input", g.shape, weight.shape, input_shape, stride, padding, dilation, groups)
+    signature = ("conv_backward_input", kind, g.shape, weight.shape, input_shape, stride, padding, dilation, groups)
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _backward_input)
@@ -79,9 +85,11 @@ def conv_backward_input(g, weight, input_shape, stride, padding, dilation, group
 
 def conv_backward_weight(g, x, weight_shape, stride, padding, dilation, groups, with_bias):
     """Gradient with respect to the weight, of weight_shape; with_bias: the pair (of the weight, of the bias)."""
-    if not (g.dtype == FLOAT32 and x.dtype == FLOAT32):
+    kind = g.dtype
+    if kind not in _CODES or x.dtype != kind:
         return NotImplemented
-    signature = ("conv_backward_weight", g.shape, x.shape, weight_shape, stride, padding, dilation, groups, with_bias)
+    steps = (stride, padding, dilation, groups)
+    signature = ("conv_backward_weight", kind, g.shape, x.shape, weight_shape, *steps, with_bias)
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _backward_weight)
@@ -111,42 +119,45 @@ def within_reach(out_shape, weight_shape, input_shape, stride, padding, dilation
 
 
 # -- what is done once per signature -----------------------------------------------------------------------------------
-def _forward(x_shape, weight_shape, bias_shape, stride, padding, dilation, groups):
-    geometry = _Geometry(x_shape, weight_shape, stride, padding, dilation, groups)
+def _forward(kind, x_shape, weight_shape, bias_shape, stride, padding, dilation, groups):
+    geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or bias_shape not in (None, weight_shape[:1]):
         return None
+    plain = geometry.plain
     inputs = [(SRC, plain(x_shape)), (WEIGHTS, plain(geometry.weight_shape))]
     if bias_shape is not None:
         inputs.append((BIAS, plain(bias_shape)))
     with calls.thread.sized_for(geometry.multiply_adds):
         desc = geometry.forward(bias_shape is not None)
-        return desc and Call(desc, inputs, [(DST, plain(geometry.out_shape), geometry.out_shape, FLOAT32)])
+        return desc and Call(desc, inputs, [(DST, plain(geometry.out_shape), geometry.out_shape, kind)])
 
 
-def _backward_input(g_shape, weight_shape, x_shape, stride, padding, dilation, groups):
-    geometry = _Geometry(x_shape, weight_shape, stride, padding, dilation, groups)
+def _backward_input(kind, g_shape, weight_shape, x_shape, stride, padding, dilation, groups):
+    geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or geometry.out_shape != g_shape:
         return None
+    plain = geometry.plain
     # With 1 to 4 input channels the blocked kernels fill a quarter of a vector or less: 80 ms against 20 for ResNet's
     # first layer at batch 4, and 1.6 against 0.3 for MNIST's at 64.
-    src, weights, dst = geometry.layouts(plain if geometry.channels <= 4 else any_layout)
+    src, weights, dst = geometry.layouts(plain if geometry.channels <= 4 and kind == FLOAT32 else geometry.any)
     inputs = [(DIFF_DST, plain(g_shape)), (WEIGHTS, plain(geometry.weight_shape))]
     with calls.thread.sized_for(geometry.multiply_adds):
         hint = geometry.forward(with_bias=False)
         desc = hint and primitive_desc("convolution_backward_data", _DIRECT, src, weights, dst, *geometry.steps, hint)
-        return desc and Call(desc, inputs, [(DIFF_SRC, plain(x_shape), x_shape, FLOAT32)])
+        return desc and Call(desc, inputs, [(DIFF_SRC, plain(x_shape), x_shape, kind)])
 
 
-def _backward_weight(g_shape, x_shape, weight_shape, stride, padding, dilation, groups, with_bias):
-    geometry = _Geometry(x_shape, weight_shape, stride, padding, dilation, groups)
+def _backward_weight(kind, g_shape, x_shape, weight_shape, stride, padding, dilation, groups, with_bias):
+    geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or geometry.out_shape != g_shape:
         return None
+    plain = geometry.plain
     # LeNet's second layer (6 channels): 24 us channels-last, 35 blocked.
-    src, weights, dst = geometry.layouts(channels_last if 4 < geometry.channels < 16 else any_layout)
-    results = [(DIFF_WEIGHTS, plain(geometry.weight_shape), weight_shape, FLOAT32)]
+    src, weights, dst = geometry.layouts(geometry.channels_last if 4 < geometry.channels < 16 else geometry.any)
+    results = [(DIFF_WEIGHTS, plain(geometry.weight_shape), weight_shape, kind)]
     bias = plain(weight_shape[:1]) if with_bias else None
     if bias is not None:
-        results.append((DIFF_BIAS, bias, weight_shape[:1], FLOAT32))
+        results.append((DIFF_BIAS, bias, weight_shape[:1], kind))
     with calls.thread.sized_for(geometry.multiply_adds):
         hint = geometry.forward(with_bias)
         desc = hint and primitive_desc(
@@ -158,9 +169,10 @@ def _backward_weight(g_shape, x_shape, weight_shape, stride, padding, dilation, 
 class _Geometry:
     """A convolution's shapes and steps in oneDNN's terms."""
 
-    def __init__(self, x_shape, weight_shape, stride, padding, dilation, groups):
+    def __init__(self, kind, x_shape, weight_shape, stride, padding, dilation, groups):
         pads = [pad if isinstance(pad, tuple) else (pad, pad) for pad in padding]
         spans = [d * (k - 1) + 1 for d, k in zip(dilation, weight_shape[2:], strict=True)]
+        self.code = _CODES[kind]
         self.x_shape = x_shape
         self.out_shape = (
             x_shape[0],
@@ -176,12 +188,22 @@ class _Geometry:
         # oneDNN counts the zeros between taps: its dilation is torch's less one.
         self.steps = (dims(stride), dims([d - 1 for d in dilation]), dims(before), dims(after))
 
+    def plain(self, shape):
+        """Row-major memory of the convolution's type."""
+        return plain(shape, self.code)
+
+    def channels_last(self, shape):
+        return channels_last(shape, self.code)
+
+    def any(self, shape):
+        return any_layout(shape, self.code)
+
     def layouts(self, make):
         """Descriptors of input, weight and output, each made by `make` from its shape; the weight's is free."""
-        return make(self.x_shape), any_layout(self.weight_shape), make(self.out_shape)
+        return make(self.x_shape), self.any(self.weight_shape), make(self.out_shape)
 
     def forward(self, with_bias):
         """The forward primitive, which the backward ones take as a hint."""
-        src, weights, dst = self.layouts(any_layout)
-        bias = plain(self.out_shape[1:2]) if with_bias else None
+        src, weights, dst = self.layouts(self.any)
+        bias = self.plain(self.out_shape[1:2]) if with_bias else None
         return primitive_desc("convolution_forward", FORWARD_TRAINING, _DIRECT, src, weights, bias, dst, *self.steps)

@@ -184,6 +184,7 @@ _SIGNATURES = {
     "dnnl_primitive_attr_create": (_P,),
     "dnnl_primitive_attr_destroy": (_P,),
     "dnnl_primitive_attr_set_scratchpad_mode": (_P, _I),
+    "dnnl_primitive_attr_set_fpmath_mode": (_P, _I),
     "dnnl_primitive_desc_query": (_P, _I, _I, _P),
     "dnnl_primitive_desc_query_md": (_P, _I, _I),
     "dnnl_primitive_desc_destroy": (_P,),

@@ -15,7 +15,8 @@ SRC_1, _POST_OP = 2, 32768
 SRC, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 64, 80
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
 MEAN, VARIANCE, SCALE, SHIFT, DIFF_SCALE, DIFF_SHIFT = 49, 50, 51, 52, 255, 256
-F32, S32, U8 = 3, 4, 6
+BF16, F32, S32, U8 = 2, 3, 4, 6
+STRICT, ANY_BF16 = 0, 1  # fpmath modes: float32 as it is, or rounded to bfloat16 before multiplication
 FORWARD_TRAINING, BACKWARD = 64, 128
 
 _MAX_DIMS = 12
@@ -80,9 +81,9 @@ def plain(shape, data_type=F32) -> Owned:
     return strided(shape, _packed(shape, range(len(shape))), data_type)
 
 
-def channels_last(shape) -> Owned:
+def channels_last(shape, data_type=F32) -> Owned:
     """Descriptor of memory for the logical shape (N, C, *) that is stored as (N, *, C)."""
-    return strided(shape, _packed(shape, (0, *range(2, len(shape)), 1)))
+    return strided(shape, _packed(shape, (0, *range(2, len(shape)), 1)), data_type)
 
 
 def equal(first: int, second: int) -> bool:
@@ -90,9 +91,9 @@ def equal(first: int, second: int) -> bool:
     return bool(load().dnnl_memory_desc_equal(first, second))
 
 
-def any_layout(shape) -> Owned:
+def any_layout(shape, data_type=F32) -> Owned:
     """Descriptor of memory whose layout the primitive is to choose."""
-    return create("memory_desc", len(shape), dims(shape), F32, _TAG_ANY, verb="create_with_tag")
+    return create("memory_desc", len(shape), dims(shape), data_type, _TAG_ANY, verb="create_with_tag")
 
 
 def _packed(shape, order):
@@ -105,11 +106,11 @@ def _packed(shape, order):
 
 
 # -- primitive descriptors -------------------------------------------------------------------------------------------
-def primitive_desc(kind: str, *arguments, then=()) -> Owned | None:
+def primitive_desc(kind: str, *arguments, then=(), fpmath=STRICT) -> Owned | None:
     """Descriptor of a primitive of `kind` ("convolution_forward", ...), or None where oneDNN refuses.
 
     `then`: pairs (algorithm, memory descriptor): binary operations that the result passes through, one after another;
-    the second operand of the i-th is the argument `operand(i)`.
+    the second operand of the i-th is the argument `operand(i)`. fpmath: STRICT, or ANY_BF16 for products of float32.
 
     oneDNN's own reference implementations (a convolution: 100 times slower than NumPy's) count as a refusal.
     `arguments` are those of dnnl_<kind>_primitive_desc_create between the engine and the attributes.
@@ -117,6 +118,9 @@ def primitive_desc(kind: str, *arguments, then=()) -> Owned | None:
     library, handle, attributes = load(), ctypes.c_void_p(), _caller_keeps_scratchpad()
     if then:
         _append(attributes, then)
+    if fpmath:
+        name = "dnnl_primitive_attr_set_fpmath_mode"
+        check(library.dnnl_primitive_attr_set_fpmath_mode(attributes.value, fpmath), name)
     name = f"dnnl_{kind}_primitive_desc_create"
     values = (argument.value if isinstance(argument, Owned) else argument for argument in arguments)
     status = getattr(library, name)(ctypes.byref(handle), engine(), *values, attributes.value)

@@ -7,6 +7,8 @@ import numpy as np
 
 from . import elementwise as functions
 from . import normalization
+from .calls import BFLOAT16
+from .casting import to_bfloat16
 from .convolution import conv_backward_input, conv_backward_weight, conv_forward, within_reach
 from .elementwise import elementwise, elementwise_backward
 from .matmul import WORTHWHILE_ELEMENTS, batched_matmul, matmul
@@ -50,6 +52,7 @@ def install() -> None:
     _install_pools()
     _install_normalization()
     _install_functions()
+    _install_casts()
 
 
 def _install_products() -> None:
@@ -66,6 +69,12 @@ def _install_products() -> None:
     _prefer_if_large(_matmul, _batches)
     for operator in (_linear, linear_plain, _linear_nd, _linear_nd_plain):
         _prefer_if_large(operator, _affine)
+
+
+def _install_casts() -> None:
+    from ...ops.copying import _to_copy
+
+    prefer(_to_copy, lambda x, dtype: to_bfloat16(x) if dtype.numpy is BFLOAT16 else NotImplemented)
 
 
 def _install_pools() -> None:
@@ -236,9 +245,13 @@ def _affine(x, weight, bias=None):
     """x w^T + b, the leading axes of x as rows."""
     if bias is not None and (bias.dtype != x.dtype or bias.shape != weight.shape[:1]) or not x.size:
         return NotImplemented
-    out = matmul(x if x.ndim == 2 else x.reshape(-1, x.shape[-1]), weight.T)
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+    if bias is not None and x.dtype == BFLOAT16:
+        out = matmul(rows, weight.T, bias)
+    else:
+        out = matmul(rows, weight.T)
+        if bias is not None and out is not NotImplemented:
+            out += bias
     if out is NotImplemented:
         return out
-    if bias is not None:
-        out += bias
     return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(weight))

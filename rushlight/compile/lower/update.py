@@ -29,39 +29,41 @@ from typing import Any
 
 import numpy as np
 
-from ..expression import Expr, apply, cast, const
+from ..expression import Expr
 from ..graph import Value
-from ..update import Branch, Leaf, Sharing, Tree, Update
+from ..update import Branch, Leaf, Tree, Update
+from . import quick
 from .llvm import arithmetic
 from .llvm.arithmetic import constant, register
 from .llvm.engine import Code, attributes, available, build, vector_bytes
 from .llvm.ir import Builder, Val, number
 from .llvm.vector_math import libm
+from .reciprocals import Divisor, multiply_all, multiply_roots, scalars
 
 BLOCK_WORDS = 10
 GUARD_MISSED, NO_VALUE = 1, 2
-_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_F32 = np.dtype(np.float32)
 _CHUNK = 1024  # elements: threads share them in multiples of this
 
 
 class Kernel:
-    """The native code of an update.
+    """The native code of an update: the same bits as over arrays, or the `quick` variant.
 
     address: of `step`. row_words: words of scratch for each parameter. weight: how much work an element is, in units of
-    a load or a store; a division or a root is about eight.
+    a load or a store.
     """
 
     __slots__ = ("update", "address", "row_words", "weight", "call", "_code")
 
-    def __init__(self, update: Update):
+    def __init__(self, update: Update, quick: bool = False):
         if not available():
             raise RuntimeError("native code of an update needs llvmlite")
         self.update = update
-        update, divisors = _multiply_roots(update)
-        rows = _Rows(update, divisors)
+        update, divisors = multiply_all(update) if quick else multiply_roots(update)
+        rows = _Rows(update, divisors, quick)
         self.row_words = rows.words
         self.weight = max(
-            _weight(update, leaf, hoisted) for leaf, hoisted in zip(rows.leaves, rows.hoisted, strict=True)
+            _weight(update, leaf, hoisted, quick) for leaf, hoisted in zip(rows.leaves, rows.hoisted, strict=True)
         )
         self._code: Code = build(_assembly(update, rows))
         self.address = self._code.address("step")
@@ -71,48 +73,12 @@ class Kernel:
 class _Rows:
     """What a parameter's row of scratch holds: the leaf, the leaf's numbers, and the new values of all counters."""
 
-    def __init__(self, update: Update, divisors: dict[int, Expr]):
-        self.leaves, self.divisors = update.leaves(), divisors
-        self.hoisted = [_hoisted(leaf, update, _scalars(update)) for leaf in self.leaves]
+    def __init__(self, update: Update, divisors: dict[int, Divisor], quick: bool):
+        self.leaves, self.divisors, self.quick = update.leaves(), divisors, quick
+        self.hoisted = [_hoisted(leaf, update, scalars(update)) for leaf in self.leaves]
         self.counters = [r for r in update.written() if update.roles[r].counter]
         self.counters_at = 1 + max(map(len, self.hoisted))
         self.words = self.counters_at + len(self.counters)
-
-
-def _scalars(update: Update) -> set[Value]:
-    """What is the same for all elements of a parameter."""
-    return {*update.options.values(), *(role.value for role in update.roles if role.counter)}
-
-
-def _multiply_roots(update: Update) -> tuple[Update, dict[int, Expr]]:
-    """Float32 roots divided by a number, as a product with its float64 reciprocal; and those products' divisors, by id.
-
-    Divisions and roots share one slow unit of the processor: Adam takes two thirds of the time for it. The result is
-    the same: the product in float64 is off by 2^-52 of its value, but the quotient of two float32 numbers, unless it is
-    subnormal, keeps 2^-49 away from the middle between two float32 numbers. A root is 2^-75 or more (or 0), so that a
-    divisor below 2^50 gives no subnormal quotient; for others the step is left to `dense`.
-    """
-    scalars, share = _scalars(update), Sharing()
-    divisors: dict[int, Expr] = {}
-
-    def change(e: Expr) -> Expr | None:
-        if e.op != "div" or e.dtype != _F32 or e.args[0].op != "sqrt":
-            return None
-        root, divisor = e.args
-        if any(ref.value not in scalars for ref in divisor.loads()):
-            return None
-        reciprocal = share(apply("div", const(1.0, _F64), cast(divisor, _F64)))
-        divisors[id(reciprocal)] = share(divisor)
-        return cast(apply("mul", cast(root, _F64), reciprocal), _F32)
-
-    def rewrite(tree: Tree) -> Tree:
-        if isinstance(tree, Branch):
-            return Branch(share(tree.condition), rewrite(tree.yes), rewrite(tree.no))
-        arrays = {role for role in tree.stores if not update.roles[role].counter}
-        return Leaf({r: share(e.rebuild(change) if r in arrays else e) for r, e in tree.stores.items()})
-
-    guards = tuple((share(e), outcome) for e, outcome in update.guards)
-    return update._replace(guards=guards, tree=rewrite(update.tree)), divisors
 
 
 def _hoisted(leaf: Leaf, update: Update, scalars: set[Value]) -> list[Expr]:
@@ -134,8 +100,9 @@ def _hoisted(leaf: Leaf, update: Update, scalars: set[Value]) -> list[Expr]:
     return list(found.values())
 
 
-def _weight(update: Update, leaf: Leaf, hoisted: list[Expr]) -> int:
-    """How much one element costs."""
+def _weight(update: Update, leaf: Leaf, hoisted: list[Expr], quick: bool) -> int:
+    """How much one element costs: a division or a root as much as eight loads, a quick root none of its own."""
+    slow = {"div": 3, "sqrt": 0} if quick else {"div": 8, "sqrt": 8}
     stores = [expr for role, expr in leaf.stores.items() if not update.roles[role].counter]
     seen, weight = {id(e) for e in hoisted}, len(stores)
     stack = list(stores)
@@ -143,19 +110,36 @@ def _weight(update: Update, leaf: Leaf, hoisted: list[Expr]) -> int:
         e = stack.pop()
         if id(e) not in seen:
             seen.add(id(e))
-            weight += 8 if e.op in ("div", "sqrt") else e.op == "load"
+            weight += slow.get(e.op, e.op == "load")
             stack.extend(e.args)
     return weight
 
 
 def _assembly(update: Update, rows: _Rows) -> str:
     declarations: dict[str, str] = {}
-    functions = [_body(update, leaf, rows.hoisted[i], i, declarations) for i, leaf in enumerate(rows.leaves)]
+    functions = [_body(update, rows, i, declarations) for i in range(len(rows.leaves))]
     functions += [_work(update, rows, declarations), _share(declarations), _step(update, rows, declarations)]
     return "\n".join([*declarations.values(), *functions, attributes()])
 
 
 # ------------------------------------------------------------------------------------------------ expressions
+
+
+def _emit_quick(b: Builder, e: Expr, known: dict[int, Val], contraction: quick.Contraction) -> Val:
+    """As `_emit`, by quick code where there is such."""
+
+    def emit(e: Expr) -> Val:
+        return _emit_quick(b, e, known, contraction)
+
+    if id(e) not in known and e.op not in ("const", "load"):
+        position = contraction.product(e, known)
+        if position is not None:
+            known[id(e)] = quick.fused(b, e, position, emit)
+        elif e.op == "sqrt" and e.dtype == _F32:
+            known[id(e)] = quick.root(b, emit(e.args[0]))
+        else:
+            known[id(e)] = _operate(b, e, [emit(a) for a in e.args], None)
+    return _emit(b, e, known)
 
 
 def _emit(b: Builder, e: Expr, known: dict[int, Val], faults: list[Val] | None = None) -> Val:
@@ -188,49 +172,63 @@ def _loads(exprs: list[Expr], values: set[Value]) -> list[Expr]:
 # ------------------------------------------------------------------------------------------- loops over elements
 
 
-def _body(update: Update, leaf: Leaf, hoisted: list[Expr], index: int, declarations: dict[str, str]) -> str:
+def _body(update: Update, rows: _Rows, index: int, declarations: dict[str, str]) -> str:
     """void body<index>(arrays..., row, start, stop): one leaf's loop over a part of one parameter."""
     b = Builder(declarations)
-    arrays = [i for i, role in enumerate(update.roles) if not role.counter]
-    element = register(update.roles[0].value.dtype)
-    size = update.roles[0].value.dtype.itemsize
+    element, size = register(update.roles[0].value.dtype), update.roles[0].value.dtype.itemsize
     lanes = vector_bytes() // size
     start, stop = Val("%start", "i64"), Val("%stop", "i64")
     known: dict[int, Val] = {}
-    for k, e in enumerate(hoisted):
+    for k, e in enumerate(rows.hoisted[index]):
         slot = b.emit(f"getelementptr i64, ptr %row, i64 {1 + k}", "ptr")
         known[id(e)] = b.splat(b.load(register(e.dtype), 0, slot.text, 8), lanes)
-    stores = {role: expr for role, expr in leaf.stores.items() if role in arrays}
-    loads = _loads(list(stores.values()), {update.roles[i].value for i in arrays})
-    parameter = {update.roles[i].value: f"%r{i}" for i in arrays}
+    elements = _Elements(b, update, rows.leaves[index], known, rows.quick)
     plain, masked = _Plain(b, element, lanes, size), _Masked(b, element, lanes, size)
+    import os
+    U=int(os.environ.get("UN","1"))
+    if U>1:
+        with b.loop(start, b.op("sub", stop, U*lanes - 1), U*lanes) as i:
+            elements.write(plain, *[b.op("add", i, u*lanes) for u in range(U)])
+        start = b.op("add", start, b.op("and", b.op("sub", stop, start), -lanes*U))
     with b.loop(start, b.op("sub", stop, lanes - 1), lanes) as i:
-        _at(b, update, plain, i, loads, stores, dict(known), parameter)
+        elements.write(plain, i)
     rest = b.op("add", start, b.op("and", b.op("sub", stop, start), -lanes))
     with b.when(b.compare("icmp slt", rest, stop)):
         masked.limit(b.op("sub", stop, rest))
-        _at(b, update, masked, rest, loads, stores, dict(known), parameter)
+        elements.write(masked, rest)
     b.line("ret void")
-    parameters = ", ".join([f"ptr noalias %r{i}" for i in arrays] + ["ptr noalias %row", "i64 %start", "i64 %stop"])
+    arrays = [f"ptr noalias %r{i}" for i, role in enumerate(update.roles) if not role.counter]
+    parameters = ", ".join([*arrays, "ptr noalias %row", "i64 %start", "i64 %stop"])
     return b.function(f"@body{index}", parameters, linkage="internal ")
 
 
-def _at(
-    b: Builder,
-    update: Update,
-    memory: _Plain,
-    i: Val,
-    loads: list[Expr],
-    stores: dict[int, Expr],
-    known: dict[int, Val],
-    parameter: dict[Value, str],
-) -> None:
-    """Load, compute and store the elements from position i on."""
-    for e in loads:
-        known[id(e)] = memory.load(parameter[e.data.value], i)
-    results = {role: b.splat(_emit(b, expr, known), memory.lanes) for role, expr in stores.items()}
-    for role, result in results.items():
-        memory.store(result, parameter[update.roles[role].value], i)
+class _Elements:
+    """Writes what becomes of a vector of elements in a leaf; `known` has the numbers that they share."""
+
+    def __init__(self, b: Builder, update: Update, leaf: Leaf, known: dict[int, Val], is_quick: bool):
+        self.b, self.known = b, known
+        self.place = {role.value: f"%r{i}" for i, role in enumerate(update.roles) if not role.counter}
+        stores = {update.roles[i].value: expr for i, expr in leaf.stores.items()}
+        self.stores = [(expr, self.place[value]) for value, expr in stores.items() if value in self.place]
+        self.loads = _loads([expr for expr, _ in self.stores], set(self.place))
+        self.contraction = quick.Contraction([expr for expr, _ in self.stores]) if is_quick else None
+
+    def write(self, memory: _Plain, *positions: Val) -> None:
+        """Load, compute and store the elements from position i on."""
+        R=[]
+        for i in positions:
+            known = dict(self.known)
+            for e in self.loads:
+                known[id(e)] = memory.load(self.place[e.data.value], i)
+            R.append((i,[self.b.splat(self._emit(expr, known), memory.lanes) for expr, _ in self.stores]))
+        for i,results in R:
+            for result, (_, place) in zip(results, self.stores, strict=True):
+                memory.store(result, place, i)
+
+    def _emit(self, e: Expr, known: dict[int, Val]) -> Val:
+        if self.contraction is None:
+            return _emit(self.b, e, known)
+        return _emit_quick(self.b, e, known, self.contraction)
 
 
 class _Plain:
@@ -405,8 +403,9 @@ class _Numbers:
         for k, e in enumerate(self.rows.hoisted[index], 1):
             self._put(k, self._compute(e, known))
             if id(e) in self.rows.divisors:
-                size = self.b.intrinsic("fabs", self._compute(self.rows.divisors[id(e)], known))
-                self._fail([self.b.compare("fcmp oge", size, 2.0**50)])
+                divisor = self.rows.divisors[id(e)]
+                size = self.b.intrinsic("fabs", self._compute(divisor.expr, known))
+                self._fail([b.compare("fcmp olt", size, divisor.low), b.compare("fcmp oge", size, divisor.high)])
         for k, role in enumerate(self.rows.counters, self.rows.counters_at):
             value = self.update.roles[role].value
             same = Expr("load", (), value.dtype, value.ref())
