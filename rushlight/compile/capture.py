@@ -452,12 +452,11 @@ def _shown(value: Value, a: np.ndarray) -> Ref:
 
 
 def _arrays(record: Any, result: Any, r: Any) -> list:
-    """The arrays of a call's results, those for backward's use only behind them."""
+    """The arrays of a call's results as the kernel gave them, those for backward's use only behind them."""
+    if isinstance(r, (tuple, list)):
+        return [a if isinstance(a, np.ndarray) else None for a in r]
     tensors = [result] if isinstance(result, Tensor) else list(result)
-    arrays = [None if t is None else t._array for t in tensors]
-    if getattr(record, "extras", ()):
-        arrays += [a if isinstance(a, np.ndarray) else None for a in r[1:]]
-    return arrays
+    return [None if t is None else t._array for t in tensors]
 
 
 def _flat(value: Any) -> list:

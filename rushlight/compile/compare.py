@@ -70,7 +70,9 @@ class Comparison:
             pairs = [*zip(m.operands, n.operands, strict=False), *zip(m.metadata, n.metadata, strict=False)]
             fits = len(m.operands) == len(n.operands) and m.cast is n.cast
         elif isinstance(m, Write):
-            pairs, fits = [(m.target, n.target), (m.source, n.source)], True
+            pairs, fits = [(m.source, n.source)], m.target[1:] == n.target[1:]
+            if not m.target.covers():  # else nobody reads what is replaced, and what made it may be gone
+                pairs.append((m.target, n.target))
         else:
             pairs = [
                 (x, y) for p, q in zip(m.lists, n.lists, strict=True) for x, y in zip(p or (), q or (), strict=False)

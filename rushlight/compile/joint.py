@@ -31,11 +31,16 @@ class Backward:
         self.dtypes = [t._array.dtype for t in outcome.live]
         edges = [t._edge for t in outcome.live]
         self.wants, wanted = _ends(recorder, edges)
+        self.refused: str | None = None  # the error of this backward, if the function itself made it impossible
         forward, self.graph = recorder.graph, Graph()
         recorder.graph = self.graph
         try:
             roots = [(e, self._incoming(recorder, i)) for i, e in enumerate(edges)]
             grads = listen(recorder, lambda: engine.run(roots, True, False, wanted, accumulate=False), (), {})
+        except CaptureError:
+            raise
+        except RuntimeError as error:
+            self.refused, self.graph, grads = str(error), Graph(), [None] * len(wanted)
         finally:
             recorder.graph = forward
         self.results = [self._result(recorder, g) for g in grads]
@@ -149,6 +154,8 @@ class CompiledFunctionBackward(Node):
                 "torch.compile with aot_autograd does not currently support double backward: call the function without "
                 "compile for create_graph=True"
             )
+        if self.backward_of.refused is not None:
+            raise RuntimeError(self.backward_of.refused)
         saved, storages = self.saved
         for s in storages:
             if s.stamp > self.seq:

@@ -48,7 +48,7 @@ def optimise(graph: Graph) -> Graph:
         ("dce", dce),
         ("cse", cse),
         ("dce", dce),
-        ("layout", lambda g: layout(g, choose)),
+        ("layout", lambda g: layout(g, choose, serves)),
         ("fuse", fuse),
     ]
     for name, step in steps:
@@ -201,7 +201,7 @@ class Native:
             state.run(node.apply, node.update, arrays, numbers())
 
         native = self._native_update(node, lists, numbers)
-        return by_arrays if native is None else _Fused(self, node, native, numbers, by_arrays)
+        return by_arrays if native is None else _Fused(self, node, native, options, by_arrays)
 
     def _native_update(self, node: Update, lists: list, numbers: Callable) -> Any:
         from .optimizer_step import native_update
@@ -210,7 +210,8 @@ class Native:
         if any(a is None for row in shapes if row for a in row):
             return None
         plain = {k: 0.5 if isinstance(o, Ref) else o for k, o in node.options.items()}
-        return native_update(node.update, shapes, plain)
+        native = native_update(node.update, shapes, plain, quick=True)
+        return native if native is not None and native.set_options(plain) else None
 
     def _check(self, checks: list[tuple[Value, type[Exception], str]]) -> Callable[[], None]:
         flags = [(self._view(value.ref()), error, text) for value, error, text in checks]
@@ -277,33 +278,33 @@ class _Output:
 class _Fused:
     """An optimizer's update as one native call."""
 
-    def __init__(self, native: Native, node: Update, code: Any, numbers: Callable, otherwise: Callable):
-        self.native, self.code, self.numbers, self.otherwise = native, code, numbers, otherwise
-        slots, offsets = [], []
-        for refs in node.lists:
-            if refs is None:
-                continue
-            for r in refs:
-                kind, number = native.memory.place[r.value]
-                size = r.dtype.itemsize
-                slots.append(number if kind == "table" else 0)
-                offsets.append(r.offset * size if kind == "table" else native.arena_address + number + r.offset * size)
-        places = [native.memory.place[r.value][0] for refs in node.lists for r in refs or ()]
-        self.slots = np.array(slots)
-        self.offsets = np.array(offsets, np.int64)
-        self.outside = np.array([kind == "table" for kind in places], np.int64)
+    def __init__(self, native: Native, node: Update, code: Any, options: dict[str, Any], otherwise: Callable):
+        self.native, self.code, self.otherwise = native, code, otherwise
+        refs = [r for row in node.lists if row is not None for r in row]
+        places = [native.memory.place[r.value] for r in refs]
+        self.pointers = code.pointers.reshape(-1)
+        self.pointers[:] = [
+            r.offset * r.dtype.itemsize + {"arena": native.arena_address + where, "address": where, "table": 0}[kind]
+            for r, (kind, where) in zip(refs, places, strict=True)
+        ]
+        self.outside = np.array([i for i, (kind, _) in enumerate(places) if kind == "table"], np.intp)
+        self.slots = np.array([where for kind, where in places if kind == "table"], np.intp)
+        self.offsets = self.pointers[self.outside]
+        self.varying = [(code.names.index(name), o) for name, o in options.items() if callable(o)]
+        self.addresses = b""
         self.call, self.block = code.kernel.call, code.block.ctypes.data
-        self.last: dict[str, Any] | None = None
 
     def __call__(self) -> None:
-        code, options = self.code, self.numbers()
-        if options != self.last:
-            if not (code.accepts(options) and code.set_options(options)):
-                self.otherwise()
-                return
-            self.last = options
-        code.pointers.reshape(-1)[:] = self.native.table[self.slots] * self.outside + self.offsets
-        if self.call(self.block):
+        code = self.code
+        for position, option in self.varying:
+            code.scalars[position] = option()
+        addresses = self.native.table.take(self.slots)
+        found = addresses.tobytes()
+        if found != self.addresses:
+            self.pointers[self.outside] = addresses + self.offsets
+            self.addresses = found
+        code.set_threads()
+        if self.call(self.block):  # also where the code is not right for these options
             self.otherwise()
 
 

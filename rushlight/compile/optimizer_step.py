@@ -6,13 +6,15 @@ traced and compiled, which takes 20 to 50 ms once for all structures that differ
 the last bit, but for the sign of a nan. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every step
 to `dense`.
 
-**In compiled steps** `native_update(update, lists, options)` gives a `NativeUpdate`:
+**In compiled steps** `native_update(update, lists, options, quick=True)` gives a `NativeUpdate`, whose results are the
+same to rounding (`lower/quick.py`):
 
     native = native_update(update, [params, grads, *state], options)   # arrays in the lists; None for an absent list
     native.address                    # int32_t step(int64_t *block): see lower/update.py
     native.block.ctypes.data          # its only argument, fixed for the life of the object, which owns all tables
     native.pointers[role, i] = ...    # int64 [roles, n]: absent lists do not count; filled for the arrays given
-    native.set_options(options)       # in the prologue: writes the float64 numbers and the number of threads
+    native.set_options(options)       # in the prologue: writes the float64 numbers (or write to native.scalars, in the
+                                      # order of native.names) and the number of threads
     native.accepts(options)           # whether the code is right for these options: ask when one of them changed
 
 Arrays of one parameter must lie dense and alike (shape and strides), but for 0-d counters; what is written must not
@@ -35,14 +37,17 @@ import numpy as np
 __all__ = ["NativeUpdate", "native_update", "step"]
 
 # Work is counted in `Kernel.weight` for each element; 40 take about a nanosecond. A pool that sleeps takes 50 us to wake
-# up, so two threads take over when one would need 25 us: SGD with momentum over 200,000 elements, Adam over 30,000.
+# up, so two threads take over when one would need 25 us: SGD with momentum over 200,000 elements, Adam over 43,000, its
+# quick variant over 100,000.
 _PARALLEL, _PER_THREAD = 1_000_000, 500_000
 _FIRST = 3  # the call of a structure at which its native code is made
 _VERSIONS = 8  # of one update's code (options that change what it does), and of one group's plans
 _FLOATS = ("float32", "float64")
 
 _on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
-_quick = True  # whether eager steps take the quick variant
+# Whether steps of eager loops take the quick variant. The first two steps run over arrays, so a run that resumes from a
+# checkpoint would not give the bits of one that was not interrupted.
+_quick = False
 _kernels: dict[tuple, list[Any]] = {}
 _groups: dict[tuple[Callable, int], _Group] = {}
 
@@ -232,9 +237,13 @@ class NativeUpdate:
             pack_into(self._format, self.scalars, 0, *self._numbers(options))  # pyright: ignore[reportArgumentType]
         except (PackingError, OverflowError):
             return False
+        self.set_threads()
+        return True
+
+    def set_threads(self) -> None:
+        """Write how many threads share the next step."""
         if self._threads > 1:
             self.block[5] = min(self._pool.threads_wanted or self._usual, self._threads)
-        return True
 
     def accepts(self, options: dict[str, Any]) -> bool:
         """Whether a step with these options is what the code does."""

@@ -11,6 +11,7 @@ A program belongs to the thread in which it was made, and holds no tensor: neith
 
 from __future__ import annotations
 
+import os
 import threading
 from itertools import count
 from operator import itemgetter
@@ -40,6 +41,8 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _IDLE = 1000  # uses of other programs after which one may be replaced
 
+_LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
+
 _clock = count().__next__
 
 
@@ -63,7 +66,7 @@ def consider(outline: int, root: Any, g: Tensor) -> bool:
     try:
         candidate = next((c for c in _state.candidates if c.outline == outline and c.match(root, g)), None)
         new = _Recorded(outline, root, g)
-    except (Ineligible, CaptureError) as why:
+    except Exception as why:  # nothing was done yet
         return _leave(outline, why)
     new.run(root, g)
     if new.failed is not None:
@@ -78,6 +81,8 @@ def consider(outline: int, root: Any, g: Tensor) -> bool:
 
 def _leave(outline: int, why: Exception) -> bool:
     """Let the plain engine do all passes with this outline for a while."""
+    if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, (Ineligible, CaptureError)):
+        raise why
     show("graph", lambda: f"backward is not compiled: {why}")
     _wait(outline)
     return False
@@ -196,6 +201,8 @@ class _Recorded:
         self.outline, self.root = outline, type(root)
         self.tape = Tape(root, g)
         wholes, self.begins, aliases = _pieces(self.tape.arrays)
+        if sum(a.nbytes for a in wholes) > _LARGEST:
+            raise Ineligible("recording it would take too much memory")
         added = {i for i in self.tape.grads if i is not None}
         if any(i in added for pair in aliases for i in pair):
             raise Ineligible("a gradient shares memory with what the tape saved")

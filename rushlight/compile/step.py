@@ -199,6 +199,8 @@ def listen(recorder: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
             return function(*args, **kwargs)
     finally:
         state.listener = None
+        if state.autocast is not None:
+            state.autocast.forget()  # casts that only the program knows
         state.refresh()
 
 

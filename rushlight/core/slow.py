@@ -35,6 +35,8 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
     except Exception as better:
         better.__suppress_context__ = True  # what the fast path met says less
         raise
+    if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it shall be one array
+        r = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in r])
     result = _finish(record, tensors, arrays, metadata, r, state)
     if state.level > 1:
         observe(state, record, tensors, metadata, result, r)

@@ -1,6 +1,7 @@
 """`torch.cuda` where there is no CUDA device: questions are answered, seeds accepted, the rest raises and says why."""
 
 from ..core.legacy_types import CUDA_TYPES
+from . import amp
 from .absent import (
     Event,
     OutOfMemoryError,
@@ -88,6 +89,7 @@ __all__ = [
     "OutOfMemoryError",
     "ShortTensor",
     "Stream",
+    "amp",
     "can_device_access_peer",
     "current_blas_handle",
     "current_device",

@@ -6,6 +6,7 @@ kernel (`threshold_backward`), so does this file, with a rule of its own for sec
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 
 from ..core import dtype as dtypes
@@ -67,13 +68,30 @@ def _rectify(x):
         raise RuntimeError("Boolean inputs not supported for relu")
     if x.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
-    return np.maximum(x, 0)
+    bits = _LAST_BELOW_NAN.get(x.dtype)
+    return np.maximum(x, 0) if bits is None else _rectified_bits(x, bits)
+
+
+# The bits of minus infinity without the sign: what is above is nan. NumPy's maximum of bfloat16 takes 2.8 ns an element.
+_LAST_BELOW_NAN = {np.dtype(np.float16): 0x7C00, np.dtype(ml_dtypes.bfloat16): 0x7F80}
+
+
+@pieced
+def _rectified_bits(x, last_below_nan):
+    """max(x, 0) of a 16-bit float by its bits: negative numbers become 0, nans stay."""
+    bits = np.ascontiguousarray(x).view(np.int16)
+    if not x.size or bits.view(np.uint16).max() > 0x8000 + last_below_nan:  # negative nans
+        return np.maximum(x, x.dtype.type(0))
+    positive = np.right_shift(bits, 15)
+    np.invert(positive, positive)
+    return np.bitwise_and(bits, positive, positive).view(x.dtype)
 
 
 @pieced
 def _where_positive(g, y):
     """g where y > 0 (or nan), 0 elsewhere."""
     bits = bits_of(g.dtype)
+    y = y.astype(F32) if y.dtype.kind == "V" else y
     drop = np.less_equal(y, _ZERO32 if y.dtype is F32 else 0)
     if g.size < 1024 or bits is None or g.shape != y.shape:
         return np.where(drop, g.dtype.type(0), g)

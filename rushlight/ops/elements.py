@@ -34,10 +34,10 @@ def widened(kernel):
 
 def bits_of(d: np.dtype):
     """The signed integer type as wide as `d`, or None."""
-    return _INTEGERS.get(d.itemsize) if d.kind in "fiu" else None
+    return _INTEGERS.get(d.itemsize) if d.kind in "fiuV" else None  # V: bfloat16
 
 
-_INTEGERS = {4: np.dtype(np.int32), 8: np.dtype(np.int64)}
+_INTEGERS = {2: np.dtype(np.int16), 4: np.dtype(np.int32), 8: np.dtype(np.int64)}
 
 
 @primitive(public=False, name="zero_where", node="MaskedFillBackward0")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from evaluate import Memory, run_node
+from random_nests import disagreement
 
 from rushlight.compile.expression import Expr, load
 from rushlight.compile.graph import Loop, Nest, Reduce, Store, Value
@@ -27,6 +29,20 @@ def run_native(nodes: Sequence[Node], memory: dict[Value, np.ndarray], check: bo
         places = {v: address(memory[v]) for v in (*(r.value for r in node.reads()), *node.writes())}
         program.launch(node, places)
     program.finish()(0)
+
+
+def compare(nodes: Sequence[Node], memory: Memory, loose: bool = True, check: bool = False) -> None:
+    """Run nodes both ways and compare what they write outside."""
+    mine = {v: a.copy() for v, a in memory.items()}
+    run_native(nodes, mine, check)
+    with np.errstate(all="ignore"):
+        for node in nodes:
+            run_node(node, memory)
+    for node in nodes:
+        for v in node.writes():
+            if v.size:
+                wrong = disagreement(mine[v], memory[v], loose)
+                assert not wrong, f"{v!r}: {wrong}\n{node!r}"
 
 
 def map_native(cases: Sequence[tuple], *arrays: np.ndarray) -> list[np.ndarray]:

@@ -22,7 +22,9 @@ _LENGTHS = [1, 2, 3, 5, 7, 16, 17, 33, 64, 100]
 
 
 class Generator:
-    """Makes one node and the memory that it reads."""
+    """Makes one node and the memory that it reads. functions: of one float."""
+
+    functions = _FLOAT_UNARY
 
     def __init__(self, seed: int):
         self.rng = np.random.default_rng(seed)
@@ -109,7 +111,7 @@ class Generator:
             side = self.pick(FLOATS)
             return apply(self.pick(["lt", "eq", "ge", "ne"]), *(self.expression(space, side, depth - 1) for _ in "xy"))
         if choice < 0.5:
-            return apply(self.pick(_FLOAT_UNARY if floats else _INT_UNARY), self.expression(space, dtype, depth - 1))
+            return apply(self.pick(self.functions if floats else _INT_UNARY), self.expression(space, dtype, depth - 1))
         sides = [self.expression(space, dtype, depth - 1) for _ in "xy"]
         if choice < 0.6:
             return apply("where", self.expression(space, BOOL, depth - 1), *sides)

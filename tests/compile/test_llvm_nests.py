@@ -9,28 +9,14 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from evaluate import Memory, run_node
-from native import run_native
-from random_nests import Generator, disagreement
+from native import compare, run_native
+from random_nests import Generator
 
 from rushlight.compile.expression import Expr, apply, cast, const, gather, index, load
 from rushlight.compile.graph import Loop, Nest, Reduce, Ref, Store, Value
 from rushlight.compile.lower.llvm.nest import emit
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
-
-
-def compare(nodes, memory, loose=True, check=False):
-    """Run nodes both ways and compare what they write outside."""
-    mine = {v: a.copy() for v, a in memory.items()}
-    run_native(nodes, mine, check)
-    with np.errstate(all="ignore"):
-        for node in nodes:
-            run_node(node, memory)
-    for node in nodes:
-        for v in node.writes():
-            if v.size:
-                wrong = disagreement(mine[v], memory[v], loose)
-                assert not wrong, f"{v!r}: {wrong}\n{node!r}"
 
 
 def filled(memory, shape, dtype=F32, seed=0):

@@ -1,4 +1,7 @@
-"""An optimizer's step as one native call: the same bits as over arrays, whatever the optimizer and its options."""
+"""An optimizer's step as one native call, whatever the optimizer and its options.
+
+The exact variant gives the same bits as over arrays, the quick one the same numbers to rounding.
+"""
 
 import copy
 import itertools
@@ -11,6 +14,8 @@ import pytest
 
 import rushlight as torch
 from rushlight.compile import optimizer_step
+from rushlight.compile.lower.llvm import engine
+from rushlight.compile.lower.update import NO_VALUE
 from rushlight.compile.update import NotTraceable, evaluate, holds, trace
 from rushlight.optim import adam, dense, radam, sgd
 
@@ -100,9 +105,11 @@ def over_arrays(monkeypatch, run):
 
 
 def both(monkeypatch, run):
-    """What ``run`` gives natively, after a check that over arrays it gives the same."""
+    """What ``run`` gives by the exact variant, after a check that over arrays it gives the same."""
     expected = over_arrays(monkeypatch, run)
-    got = run()
+    with monkeypatch.context() as patch:
+        patch.setattr(optimizer_step, "_quick", False)
+        got = run()
     assert_same(got, expected)
     return got
 
@@ -143,6 +150,7 @@ def test_a_parameter_without_elements_changes_nothing(name, monkeypatch, native_
         return [p.detach().numpy().copy() for p in params] + [s["step"].numpy() for s in optimizer.state.values() if s]
 
     expected = over_arrays(monkeypatch, lambda: run([(3, 4), (5,)]))
+    monkeypatch.setattr(optimizer_step, "_quick", False)
     got = run([(3, 4), (5,), (0, 3)])
     assert native_steps[-3:] == [True] * 3
     assert_same(got[:2], expected[:2])
@@ -311,6 +319,8 @@ if "no-llvmlite" in sys.argv:
     sys.modules["llvmlite"] = None
 import rushlight as torch
 from rushlight.compile import optimizer_step
+from rushlight.compile.lower.llvm import engine
+from rushlight.compile.lower.update import NO_VALUE
 
 def steps(n):
     for _ in range(n):
@@ -368,6 +378,171 @@ def test_nan_infinity_and_subnormal_numbers(name, monkeypatch, native_steps):
 
     both(monkeypatch, run)
     assert native_steps[-1]
+
+
+# ------------------------------------------------------------------------------------------- the quick variant
+
+needs_avx512 = pytest.mark.skipif(
+    "avx512f" not in engine.features(), reason="there is no quick variant without AVX-512"
+)
+
+
+def tensors_of(params, optimizer):
+    state = [v for s in optimizer.state.values() for v in s.values() if isinstance(v, torch.Tensor)]
+    return [p.detach() for p in params] + state
+
+
+def quick_beside_exact(monkeypatch, name, options, params, gradients, steps=STEPS):
+    """Before and after each step: the arrays before, after an exact and after a quick step from there."""
+    twin = [p.detach().clone().requires_grad_() for p in params]
+    sides = [(params, False), (twin, True)]
+    optimizers = [getattr(torch.optim, name)(p, lr=0.1, **options) for p, _ in sides]
+    for step in range(steps):
+        if step:
+            pairs = zip(*(tensors_of(p, o) for (p, _), o in zip(sides, optimizers, strict=True)), strict=True)
+            for exact, quick in pairs:
+                quick.numpy()[...] = exact.numpy()
+        before = snapshot(params, optimizers[0])
+        for (own, is_quick), optimizer in zip(sides, optimizers, strict=True):
+            monkeypatch.setattr(optimizer_step, "_quick", is_quick)
+            for p, g in zip(own, gradients(step), strict=True):
+                p.grad = torch.from_numpy(g)
+            optimizer.step()
+        if step:
+            yield before, snapshot(params, optimizers[0]), snapshot(twin, optimizers[1])
+
+
+def assert_close(before, exact, quick, params):
+    """Parameters within two units in the last place and four of the step, which is of the learning rate's size."""
+    for i, (old, a, b) in enumerate(zip(before, exact, quick, strict=True)):
+        assert a.dtype == b.dtype == np.float32
+        size = np.maximum(np.abs(old), np.abs(a))
+        room = np.spacing(size) * 2 + (np.abs(a - old) + 0.1 if i < params else size) * 2**-21
+        off = np.abs(a - b) > room
+        assert not off.any(), (i, old[off], a[off], b[off], room[off])
+
+
+@pytest.mark.parametrize(("name", "options"), TABLE, ids=[f"{name} {options}" for name, options in TABLE])
+def test_quick_is_exact_to_rounding(name, options, monkeypatch, native_steps):
+    params = parameters()
+    draw = lambda step: [  # noqa: E731
+        np.asarray(np.random.RandomState(100 + step).standard_normal(p.shape), "float32") for p in params
+    ]
+    for before, exact, quick in quick_beside_exact(monkeypatch, name, options, params, draw):
+        assert_close(before, exact, quick, len(params))
+    assert native_steps.count(True) >= 2 * (STEPS - 3)
+
+
+def test_a_variance_that_vanishes_is_the_same(monkeypatch):
+    """Equal gradients make RMSprop's mean square less squared mean 0, or less by a rounding: for the same elements."""
+    gradient = np.random.RandomState(1).standard_normal(400).astype("float32")
+    options = {"centered": True, "alpha": 0.5}
+    steps = quick_beside_exact(
+        monkeypatch, "RMSprop", options, parameters(shapes=[400]), lambda _: [gradient.copy()], 40
+    )
+    for _, exact, quick in steps:
+        assert_same(quick[1:], exact[1:])
+        np.testing.assert_array_equal(np.isnan(quick[0]), np.isnan(exact[0]))
+    assert 0 < np.isnan(exact[0]).sum() < 400
+
+
+@needs_avx512
+@pytest.mark.parametrize("name", ["Adam", "RMSprop", "Adadelta"])
+def test_the_quick_variant_is_in_use(name, monkeypatch, native_steps):
+    draw = lambda step: [np.random.RandomState(step).standard_normal(2000).astype("float32")]  # noqa: E731
+    steps = quick_beside_exact(monkeypatch, name, {}, parameters(shapes=[2000]), draw)
+    assert any((e != q).any() for _, exact, quick in steps for e, q in zip(exact, quick, strict=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_quick_steps_of_nan_infinity_and_subnormal_numbers(name, monkeypatch, native_steps):
+    rs = np.random.RandomState(3)
+    draws = [rs.choice(SPECIAL, 500).astype("float32") for _ in range(STEPS + 1)]
+    params = [torch.from_numpy(draws[-1]).requires_grad_()]
+    for before, exact, quick in quick_beside_exact(monkeypatch, name, {}, params, lambda step: [draws[step]]):
+        for old, a, b in zip(before, exact, quick, strict=True):
+            np.testing.assert_array_equal(np.isnan(a), np.isnan(b))
+            np.testing.assert_array_equal(np.isinf(a), np.isinf(b))
+            finite = np.isfinite(a)
+            size = np.maximum(np.abs(a[finite]), np.nan_to_num(np.abs(old[finite]), posinf=0))
+            assert (np.abs(a[finite] - b[finite]) <= np.maximum(np.spacing(size) * 8, 3e-45)).all()
+    assert native_steps.count(True) >= 2 * (STEPS - 3)
+
+
+@needs_avx512
+@pytest.mark.parametrize("name", ["Adam", "NAdam"])
+def test_neighbours_and_threads_change_no_quick_result(name, monkeypatch):
+    """Also where some lanes of a vector get the exact root."""
+    rs = np.random.RandomState(5)
+    values = np.where(rs.rand(60_000) < 0.01, rs.choice(SPECIAL, 60_000), rs.standard_normal(60_000)).astype("float32")
+
+    def run(pieces):
+        params = [torch.ones(len(v), requires_grad=True) for v in pieces]
+        optimizer = getattr(torch.optim, name)(params, lr=0.1)
+        for _ in range(5):
+            for p, v in zip(params, pieces, strict=True):
+                p.grad = torch.from_numpy(v.copy())
+            optimizer.step()
+        return np.concatenate([p.detach().numpy() for p in params])
+
+    whole = run([values])
+    np.testing.assert_array_equal(run(np.split(values, [1, 38, 10_007, 50_001])), whole)
+    monkeypatch.setattr(optimizer_step, "_PARALLEL", 1)
+    monkeypatch.setattr(optimizer_step, "_PER_THREAD", 1)
+    np.testing.assert_array_equal(run([values]), whole)
+
+
+def root(params, grads, *, lr):
+    params[0].copy_(grads[0].sqrt())
+
+
+def quotient(params, grads, *, lr):
+    params[0].copy_(grads[0].div(lr))
+
+
+def quick_result(update, x, lr):
+    out = np.zeros_like(x)
+    native = optimizer_step.native_update(update, [[out], [x]], {"lr": lr}, quick=True)
+    assert native.set_options({"lr": lr})
+    return out, native.kernel.call(native.block.ctypes.data)
+
+
+def units_apart(x, y):
+    """How many float32 numbers lie between: 0 for two nans."""
+    steps = np.abs(x.view(np.int32).astype(np.int64) - y.view(np.int32))
+    return np.where(np.isnan(x) & np.isnan(y), 0, steps)
+
+
+def test_quick_roots_of_all_sizes():
+    bits = np.random.RandomState(0).randint(0, 1 << 32, 1 << 20, dtype=np.uint64).astype(np.uint32)
+    x = np.concatenate([bits.view("float32"), SPECIAL.astype("float32"), np.ldexp(np.float32(1), np.arange(-149, 128))])
+    got, code = quick_result(root, x, 1.0)
+    with np.errstate(invalid="ignore"):
+        exact = np.sqrt(x)
+    apart = units_apart(got, exact)
+    usual = (x > 2.0**-100) & (x < 2.0**100)
+    assert code == 0
+    assert apart[usual].max() <= 1
+    assert not apart[~usual].any()
+
+
+@pytest.mark.parametrize("divisor", [0.1, 1 - 0.999**3, 3e-29, 7e29, -5.0])
+def test_quick_quotients_by_a_number(divisor):
+    x = np.random.RandomState(0).standard_normal(10_000).astype("float32")
+    x[: len(SPECIAL)] = SPECIAL
+    got, code = quick_result(quotient, x, divisor)
+    with np.errstate(over="ignore"):
+        exact = x / np.float32(divisor)
+    assert code == 0
+    assert units_apart(got, exact).max() <= 1
+
+
+@needs_avx512
+@pytest.mark.parametrize("divisor", [0.0, 1e-40, 1e-31, 1e35, float("inf")])
+def test_unusual_divisors_are_left_to_arrays(divisor):
+    got, code = quick_result(quotient, np.ones(20, "float32"), divisor)
+    assert code == NO_VALUE
+    assert not got.any()
 
 
 def test_root_quotients_are_divisions():

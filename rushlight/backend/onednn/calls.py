@@ -15,16 +15,35 @@ import numpy as np
 from .address import DATA, address, pointer_at
 from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock
-from .primitives import DST, SCRATCHPAD, SRC, Owned, create, engine, equal, reorder_desc, size_bytes, wanted_desc
+from .primitives import (
+    BF16,
+    DST,
+    F32,
+    SCRATCHPAD,
+    SRC,
+    Owned,
+    create,
+    engine,
+    equal,
+    reorder_desc,
+    size_bytes,
+    wanted_desc,
+)
 
-__all__ = ["BFLOAT16", "FLOAT32", "Call", "start_over", "thread"]
+__all__ = ["BFLOAT16", "FLOAT32", "Call", "code_of", "start_over", "thread"]
 
 FLOAT32, BFLOAT16 = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)
 
+_CODES = {FLOAT32: F32, BFLOAT16: BF16}
 _CAPACITY = 1024
 _STREAM_IN_ORDER = 1
 _ONE_THREAD_MULTIPLY_ADDS = 2_500_000
 _ALIGNMENT_BYTES = 64
+
+
+def code_of(kind: np.dtype) -> int:
+    """oneDNN's number of an array's type, one of the two that the kernels here take."""
+    return _CODES[kind]
 
 
 class Call:

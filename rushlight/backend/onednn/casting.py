@@ -16,7 +16,7 @@ _WORTHWHILE_ELEMENTS = 8192
 
 
 def to_bfloat16(x):
-    """x, contiguous float32 of 8192 elements or more, rounded to bfloat16 (to nearest, ties to even).
+    """x, contiguous float32 of 8192 elements or more, rounded to bfloat16 (to nearest, ties to even; denormal numbers may become 0).
 
     NotImplemented for everything else, and where oneDNN is missing.
     """

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from . import calls
-from .calls import FLOAT32, Call
+from .calls import FLOAT32, Call, code_of
 from .primitives import DST, FORWARD_TRAINING, MEAN, SRC, SRC_1, VARIANCE, operand, plain, primitive_desc
 
 __all__ = ["ADD", "MULTIPLY", "channelwise", "column_sums", "row_moments", "row_products", "row_sums"]
@@ -24,9 +24,10 @@ _WORK_PER_ELEMENT = 16  # in a convolution's multiply-adds
 def channelwise(x, *steps):
     """x (N, C, L) changed by steps in turn: pairs of ADD or MULTIPLY and an array of C numbers, or one of x's shape.
 
-    All are contiguous float32, the first step has C numbers, and L > 1: else oneDNN 3.2 takes a wrong channel's number.
+    All are contiguous: x and what has its shape float32 or bfloat16 (computed in float32), the rest float32. The first
+    step has C numbers, and L > 1: else oneDNN 3.2 takes a wrong channel's number.
     """
-    signature = ("channelwise", x.shape, *[(step, y.ndim) for step, y in steps])
+    signature = ("channelwise", x.shape, x.dtype, *[(step, y.ndim) for step, y in steps])
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _chain)
@@ -34,8 +35,8 @@ def channelwise(x, *steps):
 
 
 def row_moments(x):
-    """(means, biased variances) of the rows of a contiguous float32 matrix (n, L). Shape: (n,) each"""
-    signature = ("row_moments", x.shape)
+    """(means, biased variances), float32, of the rows of a contiguous matrix (n, L) as for `channelwise`. Shape: (n,) each"""
+    signature = ("row_moments", x.shape, x.dtype)
     call = calls.thread.calls.get(signature)
     if call is None:
         call = calls.thread.make(signature, _moments)
@@ -63,20 +64,20 @@ def row_products(x, y):
 
 
 # -- what is done once per signature -----------------------------------------------------------------------------------
-def _chain(shape, *steps):
-    x, row = plain(shape), plain((1, shape[1], 1))
+def _chain(shape, kind, *steps):
+    x, row = plain(shape, code_of(kind)), plain((1, shape[1], 1))
     layouts = [row if ndim == 1 else x for _, ndim in steps]
     with calls.thread.sized_for(_WORK_PER_ELEMENT * math.prod(shape)):
         then = [(step, layout) for (step, _), layout in zip(steps[1:], layouts[1:], strict=True)]
         desc = primitive_desc("binary", steps[0][0], x, row, x, then=then)
         kinds = [SRC, SRC_1, *map(operand, range(len(then)))]
-        return desc and Call(desc, list(zip(kinds, (x, *layouts), strict=True)), [(DST, x, shape, FLOAT32)])
+        return desc and Call(desc, list(zip(kinds, (x, *layouts), strict=True)), [(DST, x, shape, kind)])
 
 
-def _moments(shape):
+def _moments(shape, kind):
     """Layer norm without parameters; its result is thrown away."""
-    x, rows = plain(shape), plain(shape[:1])
-    results = [(DST, x, shape, FLOAT32), (MEAN, rows, shape[:1], FLOAT32), (VARIANCE, rows, shape[:1], FLOAT32)]
+    x, rows = plain(shape, code_of(kind)), plain(shape[:1])
+    results = [(DST, x, shape, kind), (MEAN, rows, shape[:1], FLOAT32), (VARIANCE, rows, shape[:1], FLOAT32)]
     with calls.thread.sized_for(_WORK_PER_ELEMENT * math.prod(shape)):
         desc = primitive_desc("layer_normalization_forward", FORWARD_TRAINING, x, x, rows, 1e-5, 0)
         return desc and Call(desc, [(SRC, x)], results)

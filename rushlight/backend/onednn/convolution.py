@@ -13,16 +13,14 @@ import math
 import numpy as np
 
 from . import calls
-from .calls import BFLOAT16, FLOAT32, Call
+from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .primitives import (
-    BF16,
     BIAS,
     DIFF_BIAS,
     DIFF_DST,
     DIFF_SRC,
     DIFF_WEIGHTS,
     DST,
-    F32,
     FORWARD_TRAINING,
     SRC,
     WEIGHTS,
@@ -36,13 +34,13 @@ from .primitives import (
 __all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward", "within_reach"]
 
 _DIRECT = 1
-_CODES = {FLOAT32: F32, BFLOAT16: BF16}
+_SERVED = (FLOAT32, BFLOAT16)
 
 
 def conv_forward(x, weight, bias, stride, padding, dilation, groups):
     """Cross-correlation of x with weight, plus bias (or None)."""
     kind = x.dtype
-    if kind not in _CODES or weight.dtype != kind or not (bias is None or bias.dtype == kind):
+    if kind not in _SERVED or weight.dtype != kind or not (bias is None or bias.dtype == kind):
         return NotImplemented
     signature = (
         "conv_forward",
@@ -70,7 +68,7 @@ def conv_forward(x, weight, bias, stride, padding, dilation, groups):
 def conv_backward_input(g, weight, input_shape, stride, padding, dilation, groups):
     """Gradient with respect to the input, of input_shape, for the gradient g of the output."""
     kind = g.dtype
-    if kind not in _CODES or weight.dtype != kind:
+    if kind not in _SERVED or weight.dtype != kind:
         return NotImplemented
     signature = ("conv_backward_input", kind, g.shape, weight.shape, input_shape, stride, padding, dilation, groups)
     call = calls.thread.calls.get(signature)
@@ -86,7 +84,7 @@ def conv_backward_input(g, weight, input_shape, stride, padding, dilation, group
 def conv_backward_weight(g, x, weight_shape, stride, padding, dilation, groups, with_bias):
     """Gradient with respect to the weight, of weight_shape; with_bias: the pair (of the weight, of the bias)."""
     kind = g.dtype
-    if kind not in _CODES or x.dtype != kind:
+    if kind not in _SERVED or x.dtype != kind:
         return NotImplemented
     steps = (stride, padding, dilation, groups)
     signature = ("conv_backward_weight", kind, g.shape, x.shape, weight_shape, *steps, with_bias)
@@ -172,7 +170,7 @@ class _Geometry:
     def __init__(self, kind, x_shape, weight_shape, stride, padding, dilation, groups):
         pads = [pad if isinstance(pad, tuple) else (pad, pad) for pad in padding]
         spans = [d * (k - 1) + 1 for d, k in zip(dilation, weight_shape[2:], strict=True)]
-        self.code = _CODES[kind]
+        self.code = code_of(kind)
         self.x_shape = x_shape
         self.out_shape = (
             x_shape[0],

@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from . import calls
-from .calls import BFLOAT16, FLOAT32, Call
+from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .precision import fpmath
-from .primitives import BF16, BIAS, DST, F32, SRC, WEIGHTS, plain, primitive_desc, strided
+from .primitives import BIAS, DST, SRC, WEIGHTS, plain, primitive_desc, strided
 
 __all__ = ["WORTHWHILE_ELEMENTS", "batched_matmul", "matmul"]
 
@@ -85,12 +85,8 @@ def _dense_batch(x):
     return (x, False) if x.swapaxes(-1, -2).flags.c_contiguous else (np.ascontiguousarray(x), True)
 
 
-def _code(kind):
-    return BF16 if kind == BFLOAT16 else F32
-
-
 def _batch(x_shape, x_in_rows, y_shape, y_in_rows, kind, mode):
-    shape, code = (*x_shape[:-1], y_shape[-1]), _code(kind)
+    shape, code = (*x_shape[:-1], y_shape[-1]), code_of(kind)
     count = math.prod(shape[:-2])
     x, y = _batch_layout(count, x_shape, x_in_rows, code), _batch_layout(count, y_shape, y_in_rows, code)
     out = plain((count, *shape[-2:]), code)
@@ -105,7 +101,7 @@ def _batch_layout(count, shape, in_rows, code):
 
 
 def _product(x_shape, x_in_rows, y_shape, y_in_rows, kind, with_bias, mode):
-    shape, code = (x_shape[0], y_shape[1]), _code(kind)
+    shape, code = (x_shape[0], y_shape[1]), code_of(kind)
     x, y, out = _layout(x_shape, x_in_rows, code), _layout(y_shape, y_in_rows, code), plain(shape, code)
     bias = plain((1, shape[1]), code) if with_bias else None
     inputs = [(SRC, x), (WEIGHTS, y), *([(BIAS, bias)] if with_bias else [])]

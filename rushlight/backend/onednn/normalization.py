@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from . import calls
-from .calls import FLOAT32, Call
+from .calls import BFLOAT16, FLOAT32, Call
 from .channels import ADD, MULTIPLY, channelwise, column_sums, row_moments, row_products, row_sums
 from .primitives import (
     BACKWARD,
@@ -48,12 +48,13 @@ _WORTHWHILE_LENGTH = 8  # elements of a channel that lie together
 # Of a mean to its standard deviation: beyond, the rounding of sums in single precision counts.
 _LARGEST_RATIO = 32
 _LARGEST_RATIO_BACKWARD = 4  # the sum of g (x - mean) is taken as the difference of two
+_PIECE = 65536  # elements of bfloat16 whose copies in float32 stay in the cache
 _add = np.add.reduce
 
 
-def _served(x, *others):
-    """Whether x is large enough, and all are contiguous and float32."""
-    if x.size < _WORTHWHILE_ELEMENTS:
+def _served(x, *others, size=None):
+    """Whether x (or `size`) is large enough, and all are contiguous and float32."""
+    if (x.size if size is None else size) < _WORTHWHILE_ELEMENTS:
         return False
     return all(a is None or (a.dtype == FLOAT32 and a.flags.c_contiguous) for a in (x, *others))
 
@@ -79,8 +80,13 @@ def _inverse_root(var, eps):
 
 # -- batch norm --------------------------------------------------------------------------------------------------------
 def batch_norm(x, weight, bias, running_mean, running_var, training, eps):
-    """(out, mean, rstd, var), the last three with dimensions kept. Shape: x (N, C, *), the others (C,)"""
-    if not _served(x, weight, bias, running_mean, running_var):
+    """(out, mean, rstd, var), the last three with dimensions kept. Shape: x (N, C, *), the others (C,)
+
+    x may also be bfloat16, the others being float32; then `out` is bfloat16 too.
+    """
+    if not _served(None if x.dtype is BFLOAT16 else x, weight, bias, running_mean, running_var, size=x.size):
+        return NotImplemented
+    if not x.flags.c_contiguous:
         return NotImplemented
     images = _images(x)
     if images is None or any(
@@ -118,18 +124,23 @@ def _batch_moments(x):
 
 
 def batch_norm_backward(g, x, mean, rstd, weight, training):
-    """The gradients for the gradient g of `out`, with mean and rstd as `batch_norm` gives them."""
-    if not _served(x, g, mean, rstd, weight) or g.shape != x.shape:
+    """The gradients for the gradient g of `out`, with mean and rstd as `batch_norm` gives them.
+
+    Where x and g are bfloat16, so is the first gradient.
+    """
+    wide = (None, None) if x.dtype is BFLOAT16 and g.dtype is BFLOAT16 else (x, g)
+    if not _served(*wide, mean, rstd, weight, size=x.size) or g.shape != x.shape:
         return NotImplemented
-    images = _images(x)
+    images = _images(x) if x.flags.c_contiguous and g.flags.c_contiguous else None
     if images is None:
         return NotImplemented
     mean, rstd, slopes = mean.reshape(-1), rstd.reshape(-1), _images(g)
     if not _exact(mean, rstd, _LARGEST_RATIO_BACKWARD):
         return NotImplemented
     n, c, length = images.shape
-    for_bias = column_sums(row_sums(slopes.reshape(n * c, length)).reshape(n, c))
-    for_weight = (column_sums(row_products(slopes, images)) - mean * for_bias) * rstd
+    sums, products = _sums(slopes.reshape(n * c, length), images.reshape(n * c, length))
+    for_bias = column_sums(sums.reshape(n, c))
+    for_weight = (column_sums(products.reshape(n, c)) - mean * for_bias) * rstd
     scale = rstd if weight is None else rstd * weight
     if training:
         # scale (g - xhat mean(g xhat) - mean(g)), as ((x * factor + offset) + g) * scale
@@ -143,6 +154,19 @@ def batch_norm_backward(g, x, mean, rstd, weight, training):
     if out is NotImplemented:
         return out
     return out.reshape(x.shape), for_weight, for_bias
+
+
+def _sums(g, x):
+    """(sums of the rows of g, sums of the products of the rows of g and x). Shape: (n, L) twice -> (n,) twice"""
+    if x.dtype is FLOAT32:
+        return row_sums(g), row_products(g, x)
+    sums, products = np.empty(len(x), np.float32), np.empty(len(x), np.float32)
+    step = max(1, _PIECE // x.shape[1])
+    for i in range(0, len(x), step):
+        at = slice(i, i + step)
+        piece = g[at].astype(FLOAT32)
+        sums[at], products[at] = row_sums(piece), row_products(piece, x[at].astype(FLOAT32))
+    return sums, products
 
 
 # -- group norm --------------------------------------------------------------------------------------------------------

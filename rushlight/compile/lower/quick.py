@@ -25,7 +25,9 @@ from .llvm.engine import features
 from .llvm.ir import Builder, Val
 from .reciprocals import scalars
 
-LANES = 16
+UNROLL = (
+    4  # vectors in a turn of the loop: Adam over 100,000 elements, unaligned: 26.5 us one, 24.7 us two, 23.7 us four
+)
 _F32 = np.dtype(np.float32)
 _LOW, _SPAN = 27 << 23, 200 << 23  # the bits of 2^-100, and of 2^100 over it
 _UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 2000}'
@@ -47,26 +49,31 @@ def serves(update: Update) -> bool:
 class Contraction:
     """Which products join the sum that they are added to: those that nothing else needs.
 
-    An argument of a root that is not stored is left alone: what is under a root may not fall below 0 by a rounding that
-    the eager step does not make, or does not make alike (RMSprop's mean square less squared mean).
+    None where the root of a sum with a product is taken that is not stored: RMSprop's mean square less squared mean,
+    which may be 0 or below it by a rounding, must be that for the same elements as in an eager step.
     """
 
     def __init__(self, stores: list[Expr]):
         seen = {id(e): e for expr in stores for e in expr.walk()}
-        self.uses = Counter(id(a) for e in seen.values() for a in e.args)
         stored = {id(e) for e in stores}
+        self.uses = Counter(id(a) for e in seen.values() for a in e.args)
         self.uses.update(stored)
-        self.kept = {id(e.args[0]) for e in seen.values() if e.op == "sqrt"} - stored
+        roots = [e.args[0] for e in seen.values() if e.op == "sqrt" and id(e.args[0]) not in stored]
+        self.allowed = not any(_position(e) is not None for e in roots)
 
     def product(self, e: Expr, known: dict[int, Val]) -> int | None:
         """The position of the operand of a sum or difference that is such a product."""
-        if e.op not in ("add", "sub") or e.dtype != _F32 or id(e) in self.kept:
+        position = _position(e) if self.allowed else None
+        if position is None or self.uses[id(e.args[position])] > 1 or id(e.args[position]) in known:
             return None
-        for position in (1, 0):
-            a = e.args[position]
-            if a.op == "mul" and self.uses[id(a)] == 1 and id(a) not in known:
-                return position
+        return position
+
+
+def _position(e: Expr) -> int | None:
+    """Where a float32 sum or difference has a product, the second operand first."""
+    if e.op not in ("add", "sub") or e.dtype != _F32:
         return None
+    return next((i for i in (1, 0) if e.args[i].op == "mul"), None)
 
 
 def fused(b: Builder, e: Expr, position: int, emit: Callable[[Expr], Val]) -> Val:

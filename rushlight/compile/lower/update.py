@@ -20,6 +20,8 @@ anything else. It returns 0; or 1 if a guard of the update does not hold, or 2 i
 The numbers are worked out first, for one parameter after the other, since they may depend on its counters: a row of
 scratch gets which leaf of the update's tree applies, the numbers that its loop needs (in the arrays' type), and the new
 counters. The loops over elements follow. Threads share the elements, so that they share a large parameter too.
+
+The results are the bits that the update gives over arrays; or, by quicker arithmetic, the same to rounding (`quick.py`).
 """
 
 from __future__ import annotations
@@ -184,18 +186,13 @@ def _body(update: Update, rows: _Rows, index: int, declarations: dict[str, str])
         known[id(e)] = b.splat(b.load(register(e.dtype), 0, slot.text, 8), lanes)
     elements = _Elements(b, update, rows.leaves[index], known, rows.quick)
     plain, masked = _Plain(b, element, lanes, size), _Masked(b, element, lanes, size)
-    import os
-    U=int(os.environ.get("UN","1"))
-    if U>1:
-        with b.loop(start, b.op("sub", stop, U*lanes - 1), U*lanes) as i:
-            elements.write(plain, *[b.op("add", i, u*lanes) for u in range(U)])
-        start = b.op("add", start, b.op("and", b.op("sub", stop, start), -lanes*U))
-    with b.loop(start, b.op("sub", stop, lanes - 1), lanes) as i:
-        elements.write(plain, i)
-    rest = b.op("add", start, b.op("and", b.op("sub", stop, start), -lanes))
-    with b.when(b.compare("icmp slt", rest, stop)):
-        masked.limit(b.op("sub", stop, rest))
-        elements.write(masked, rest)
+    for step in (quick.UNROLL * lanes, lanes) if rows.quick else (lanes,):
+        with b.loop(start, b.op("sub", stop, step - 1), step) as i:
+            elements.write(plain, [b.op("add", i, k) for k in range(0, step, lanes)])
+        start = b.op("add", start, b.op("and", b.op("sub", stop, start), -step))
+    with b.when(b.compare("icmp slt", start, stop)):
+        masked.limit(b.op("sub", stop, start))
+        elements.write(masked, [start])
     b.line("ret void")
     arrays = [f"ptr noalias %r{i}" for i, role in enumerate(update.roles) if not role.counter]
     parameters = ", ".join([*arrays, "ptr noalias %row", "i64 %start", "i64 %stop"])
@@ -203,7 +200,7 @@ def _body(update: Update, rows: _Rows, index: int, declarations: dict[str, str])
 
 
 class _Elements:
-    """Writes what becomes of a vector of elements in a leaf; `known` has the numbers that they share."""
+    """Writes what becomes of vectors of elements in a leaf; `known` has the numbers that they share."""
 
     def __init__(self, b: Builder, update: Update, leaf: Leaf, known: dict[int, Val], is_quick: bool):
         self.b, self.known = b, known
@@ -213,17 +210,18 @@ class _Elements:
         self.loads = _loads([expr for expr, _ in self.stores], set(self.place))
         self.contraction = quick.Contraction([expr for expr, _ in self.stores]) if is_quick else None
 
-    def write(self, memory: _Plain, *positions: Val) -> None:
-        """Load, compute and store the elements from position i on."""
-        R=[]
-        for i in positions:
-            known = dict(self.known)
-            for e in self.loads:
-                known[id(e)] = memory.load(self.place[e.data.value], i)
-            R.append((i,[self.b.splat(self._emit(expr, known), memory.lanes) for expr, _ in self.stores]))
-        for i,results in R:
-            for result, (_, place) in zip(results, self.stores, strict=True):
+    def write(self, memory: _Plain, positions: list[Val]) -> None:
+        """Load, compute and store the vectors of elements from each position on."""
+        results = [self._compute(memory, i) for i in positions]
+        for i, row in zip(positions, results, strict=True):
+            for result, (_, place) in zip(row, self.stores, strict=True):
                 memory.store(result, place, i)
+
+    def _compute(self, memory: _Plain, i: Val) -> list[Val]:
+        known = dict(self.known)
+        for e in self.loads:
+            known[id(e)] = memory.load(self.place[e.data.value], i)
+        return [self.b.splat(self._emit(expr, known), memory.lanes) for expr, _ in self.stores]
 
     def _emit(self, e: Expr, known: dict[int, Val]) -> Val:
         if self.contraction is None:

@@ -55,17 +55,20 @@ class _Expansion:
     # ------------------------------------------------------------------------------------------- writes
 
     def _write(self, node: Write) -> None:
-        target, source = self.resolve(node.target), self.resolve(node.source)
+        source = self.resolve(node.source)
         ref = Ref(node.result, node.target.shape, node.target.strides, node.target.offset)
         expr = cast(load(source.broadcast(ref.shape)), node.result.dtype)
-        onto = None if ref.covers() else self._same_memory(target.value, node.result)
+        onto = None if ref.covers() else self._same_memory(node.target.value, node.result)
         self.new.nodes.append(Loop(ref.shape, [Store(ref, expr, onto)]))
 
     def _same_memory(self, value: Value, like: Value) -> Value:
-        """`value`, or a copy of it, with exactly the memory layout of `like`."""
-        if value.size == like.size and value.dtype == like.dtype:
-            return value
-        raise ValueError(f"{value!r} cannot continue as {like!r}")
+        """What a captured value is now, with exactly the memory layout of `like`: copied where it is a part of another."""
+        shown = self.resolve(value.ref())
+        if shown.value.size == like.size and shown.dtype == like.dtype:
+            return shown.value
+        copy = Value(like.shape, like.dtype, like.strides)
+        self.new.nodes.append(Loop(shown.shape, [Store(copy.ref(), load(shown))]))
+        return copy
 
     # -------------------------------------------------------------------------------------------- calls
 

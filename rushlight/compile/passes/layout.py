@@ -21,11 +21,14 @@ _ACTIVATIONS = {
 }  # kind -> which operands and results are activations
 
 
-def layout(graph: Graph, prefers: Callable[[Extern], Any]) -> Graph:
-    """The graph with channels-last activations. prefers(extern): the order of axes that each operand and result likes."""
+def layout(graph: Graph, prefers: Callable[[Extern], Any], serves: Callable[[Extern], bool] = lambda _: True) -> Graph:
+    """The graph with channels-last activations.
+
+    prefers(extern): the order of axes that each operand and result likes; serves(extern): whether it can be run.
+    """
     chosen = _chosen(graph, prefers)
     if chosen:
-        _Rewriting(graph, chosen).run()
+        _Rewriting(graph, chosen, serves).run()
     return graph
 
 
@@ -52,6 +55,7 @@ def _chosen(graph: Graph, prefers: Callable[[Extern], Any]) -> dict[Value, Value
                 votes[ref.value] = votes.get(ref.value, 0) + (1 if last else -1)
     chosen = {v for v, n in votes.items() if n > 0 and _eligible(v, fixed)}
     _spread(graph, chosen, {v for v, n in votes.items() if n <= 0} | fixed)
+    _keep_together(graph, chosen)
     return {v: Value(v.shape, v.dtype, channels_last(v.shape), v.name) for v in chosen}
 
 
@@ -77,9 +81,18 @@ def _spread(graph: Graph, chosen: set[Value], fixed: set[Value]) -> None:
                     grown = True
 
 
+def _keep_together(graph: Graph, chosen: set[Value]) -> None:
+    """Take back what continues a value that stays as it is, and what such a value continues."""
+    pairs = [(s.ref.value, s.onto) for n in graph.nodes if isinstance(n, Loop) for s in n.stores if s.onto is not None]
+    while any((new in chosen) != (old in chosen) for new, old in pairs):
+        for new, old in pairs:
+            if (new in chosen) != (old in chosen):
+                chosen -= {new, old}
+
+
 class _Rewriting:
-    def __init__(self, graph: Graph, chosen: dict[Value, Value]):
-        self.graph, self.chosen = graph, chosen
+    def __init__(self, graph: Graph, chosen: dict[Value, Value], serves: Callable[[Extern], bool]):
+        self.graph, self.chosen, self.serves = graph, chosen, serves
         self.plain: dict[Value, Value] = {}
 
     def run(self) -> None:
@@ -100,6 +113,8 @@ class _Rewriting:
     def _rewritten(self, node: Node) -> list[Node]:
         if isinstance(node, Loop | Reduce):
             return self._loop(node)
+        if isinstance(node, Extern):
+            return self._extern(node)
         before: list[Node] = []
 
         def window(ref: Ref) -> Ref:
@@ -111,13 +126,35 @@ class _Rewriting:
             return ref._replace(value=self._plain(ref.value, before))
 
         node = with_refs(node, window)
-        if isinstance(node, Extern):
-            results = tuple(self._result(r) for r in node.results)
-            node = Extern(node.kind, node.operands, results, node.onto, **node.options)
-        elif isinstance(node, Call):
+        if isinstance(node, Call):
             results = tuple(r and self._result(r) for r in node.results)
             node = Call(node.record, node.operands, node.metadata, node.cast, results, node.line)
         return [*before, node]
+
+    def _extern(self, node: Extern) -> list[Node]:
+        """The library call on the new memory where it can be run there, else on copies in the old order."""
+        places = [self._moved(r) for r in (*node.operands, *node.results)]
+        n = len(node.operands)
+        onto = tuple(v if v is None else self.chosen.get(v, v) for v in node.onto)
+        if None not in (p for p, r in zip(places, (*node.operands, *node.results), strict=True) if r is not None):
+            moved = Extern(node.kind, tuple(places[:n]), tuple(places[n:]), onto, **node.options)
+            if node.kind == "blank" or self.serves(moved):
+                return [moved]
+        before: list[Node] = []
+        plain = with_refs(node, lambda r: r._replace(value=self._plain(r.value, before)) if r.value in self.chosen else r)
+        after: list[Node] = []
+        for v in node.writes():
+            if v in self.chosen:
+                after.append(Loop(v.shape, [Store(self.chosen[v].ref(), load(v.ref()))]))
+                self.plain[v] = v
+        return [*before, plain, *after]
+
+    def _moved(self, ref: Ref | None) -> Ref | None:
+        """The window onto the new memory; None where its axes would have to be split."""
+        if ref is None or ref.value not in self.chosen:
+            return ref
+        found = self._place(ref, ref.shape)
+        return found[1] if found is not None and found[0].space == ref.shape else None
 
     def _result(self, ref: Ref) -> Ref:
         if ref.value not in self.chosen:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..lazy import Untraceable
 from .table import rule
 
-_F32 = np.dtype(np.float32)
+_SERVED = ("float32", "bfloat16")
 
 
 def _check(*arrays) -> None:
-    if any(a is not None and (a.dtype != _F32 or not a.size) for a in arrays):
-        raise Untraceable("a convolution of another type than float32")
+    kinds = {a.dtype for a in arrays if a is not None}
+    if len(kinds) > 1 or kinds.pop().name not in _SERVED or not all(a is None or a.size for a in arrays):
+        raise Untraceable("a convolution of another type than float32 or bfloat16")
 
 
 def _steps(stride, padding, dilation, groups) -> dict:
@@ -33,14 +32,14 @@ def convolution(b, input, weight, bias=None, stride=(1,), padding=(0,), dilation
     shape = (input.shape[0], weight.shape[0], *_outs(input, weight, stride, padding, dilation))
     operands = (input.ref(), weight.ref(), *(() if bias is None else (bias.ref(),)))
     steps = _steps(stride, padding, dilation, groups)
-    return b.lazy(b.extern("convolution_forward", operands, (shape, _F32), **steps)[0])
+    return b.lazy(b.extern("convolution_forward", operands, (shape, input.dtype), **steps)[0])
 
 
 @rule("convolution.input")
 def convolution_input(b, input, weight, bias=None, shape=(), stride=(1,), padding=(0,), dilation=(1,), groups=1):
     _check(input, weight, bias)
     steps = _steps(stride, padding, dilation, groups)
-    out = b.extern("convolution_backward_data", (input.ref(), weight.ref()), (tuple(shape), _F32), **steps)[0]
+    out = b.extern("convolution_backward_data", (input.ref(), weight.ref()), (tuple(shape), input.dtype), **steps)[0]
     out = b.lazy(out)
     return out if bias is None else out + bias.reshape(1, -1, *(1,) * (out.ndim - 2))
 
@@ -50,13 +49,13 @@ def convolution_weight(b, top, input, shape, stride, padding, dilation, groups):
     _check(top, input)
     steps = _steps(stride, padding, dilation, groups)
     operands = (top.ref(), input.ref())
-    return b.lazy(b.extern("convolution_backward_weights", operands, (tuple(shape), _F32), **steps)[0])
+    return b.lazy(b.extern("convolution_backward_weights", operands, (tuple(shape), input.dtype), **steps)[0])
 
 
 @rule("convolution.weight_and_bias")
 def convolution_weight_and_bias(b, top, input, shape, stride, padding, dilation, groups):
     _check(top, input)
     steps = _steps(stride, padding, dilation, groups)
-    shapes = ((tuple(shape), _F32), (tuple(shape)[:1], _F32))
+    shapes = ((tuple(shape), input.dtype), (tuple(shape)[:1], input.dtype))
     weight, bias = b.extern("convolution_backward_weights", (top.ref(), input.ref()), *shapes, **steps)
     return b.lazy(weight), b.lazy(bias)

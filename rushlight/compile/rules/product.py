@@ -8,12 +8,12 @@ from ..graph import Ref
 from ..lazy import Builder, Lazy, Untraceable
 from .table import rule
 
-_SERVED = (np.dtype(np.float32),)
+_SERVED = ("float32", "float64", "bfloat16")
 
 
 def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:
     """x @ y for 2-D or equally batched operands, plus a row vector."""
-    if x.dtype not in _SERVED or y.dtype != x.dtype or not (x.size and y.size):
+    if x.dtype.name not in _SERVED or y.dtype != x.dtype or not (x.size and y.size):
         raise Untraceable(f"a product of {x.dtype}")
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     operands: list[Ref | None] = [_operand(b, x), _operand(b, y)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from . import arithmetic, vector_math
-from .ir import BITS, Builder, Val, number, vector_type
+from .ir import BITS, Builder, Val, number
 
 UNSET = (1 << 63) - 1
 
@@ -102,7 +102,7 @@ class Accumulator:
             x = self.combine(b, self._half(b, x, 0, width), self._half(b, x, width, width))
         if not x.value.lanes:
             return x
-        return Partial(_first(b, x.value), None if x.position is None else _first(b, x.position))
+        return Partial(b.extract(x.value, 0), None if x.position is None else b.extract(x.position, 0))
 
     def _half(self, b: Builder, x: Partial, start: int, width: int) -> Partial:
         position = None if x.position is None else _slice(b, x.position, start, width)
@@ -163,10 +163,4 @@ def _spread(b: Builder, x: Val, lanes: int) -> Val:
 
 
 def _slice(b: Builder, x: Val, start: int, width: int) -> Val:
-    lanes: Any = ", ".join(f"i32 {i}" for i in range(start, start + width))
-    text = f"shufflevector {x.type} {x.text}, {x.type} poison, {vector_type('i32', width)} <{lanes}>"
-    return b.emit(text, x.elem, width)
-
-
-def _first(b: Builder, x: Val) -> Val:
-    return b.emit(f"extractelement {x.type} {x.text}, i64 0", x.elem)
+    return b.shuffle(x, x, range(start, start + width))

@@ -7,7 +7,7 @@ an enclosing block is not written again. Text is faster to make than llvmlite's 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -90,6 +90,17 @@ class Builder:
         first = self.emit(f"insertelement {kind} poison, {x.elem} {x.text}, i64 0", x.elem, lanes)
         zero = f"<{lanes} x i32> zeroinitializer"
         return self.emit(f"shufflevector {kind} {first.text}, {kind} poison, {zero}", x.elem, lanes)
+
+    def shuffle(self, x: Val, y: Val, lanes: Sequence[int]) -> Val:
+        """The chosen elements of two vectors, x before y."""
+        order = f"<{len(lanes)} x i32> <{', '.join(f'i32 {i}' for i in lanes)}>"
+        return self.emit(f"shufflevector {x.type} {x.text}, {y.type} {y.text}, {order}", x.elem, len(lanes))
+
+    def extract(self, x: Val, lane: int) -> Val:
+        return self.emit(f"extractelement {x.type} {x.text}, i64 {lane}", x.elem)
+
+    def insert(self, x: Val, one: Val, lane: int) -> Val:
+        return self.emit(f"insertelement {x.type} {x.text}, {one.type} {one.text}, i64 {lane}", x.elem, x.lanes)
 
     def match(self, *values: Val) -> list[Val]:
         lanes = max(v.lanes for v in values)

@@ -234,9 +234,11 @@ class _Function(Access):
         start = self.first.get(self.lane, number(0, "i64"))
         self.at[self.lane] = start
         for k in range(self.across):
-            full = n % block == 0
-            left = b.op("sub", b.op("sub", number(n, "i64"), start), k * self.width)
-            self.masks[k] = None if full else self._mask(left)
+            done = k * self.width
+            if self.shape.blocks == 1:
+                self.masks[k] = min(self.width, n - done)
+            elif n % block:
+                self.masks[k] = self._mask(b.op("sub", b.op("sub", number(n, "i64"), start), done))
 
     # -------------------------------------------------------------------------------------------- stages
 
@@ -327,7 +329,7 @@ class _Function(Access):
             return None
         steps = 1
         if self.plan.rows:
-            step = self.across * self.width
+            step = self.across * self.step
             steps = ceil(self.plan.lengths[self.lane] / step)
             if steps > 2 * _STEPS:
                 return self.lane, _STEPS * step
@@ -379,7 +381,7 @@ class _Function(Access):
         if not self.plan.rows:
             self._body(range(self.across))
             return
-        b, n, step = self.b, self.plan.lengths[self.lane], self.across * self.width
+        b, n, step = self.b, self.plan.lengths[self.lane], self.across * self.step
         start, count = self.first.get(self.lane, number(0, "i64")), self.count.get(self.lane, number(n, "i64"))
         if self.chunk is None or self.chunk[0] != self.lane:
             self._row(start, count)
@@ -396,48 +398,47 @@ class _Function(Access):
         if count.fixed:
             self._static_row(start, int(count.text))
             return
-        b, width, done = self.b, self.width, number(0, "i64")
+        b, one, done = self.b, self.step, number(0, "i64")
         if self.across > 1:
-            step = width * self.across
+            step = one * self.across
             whole = b.op("and", count, -step)
             self._vectors(start, number(0, "i64"), whole, self.across)
             done = whole
             if even:
                 return
-        whole = b.op("and", count, -width)
+        whole = b.op("sub", count, b.op("urem", count, one))
         self._vectors(start, done, whole, 1)
         left = b.op("sub", count, whole)
         with b.when(b.compare("icmp sgt", left, 0)), self._scope():
             self._vector(self._sum(start, whole), self._mask(left))
 
     def _static_row(self, start: Val, count: int) -> None:
-        width, step = self.width, self.width * self.across
+        one, step = self.step, self.step * self.across
         done = 0
         if count >= 2 * step:
             done = count // step * step
             self._vectors(start, number(0, "i64"), number(done, "i64"), self.across)
-        whole = count // width
-        rest = whole - done // width
+        whole = count // one
+        rest = whole - done // one
         if rest > 4:
-            self._vectors(start, number(done, "i64"), number(whole * width, "i64"), 1)
+            self._vectors(start, number(done, "i64"), number(whole * one, "i64"), 1)
         elif rest:
             with self._scope():
                 self.at[self.lane] = self._sum(start, number(done, "i64")) if done else start
-                self.masks = dict.fromkeys(range(rest))
+                self.masks = dict.fromkeys(range(rest), one * self.plan.short)
                 self._body(range(rest))
-        if count % width:
-            bits = ", ".join(f"i1 {'true' if i < count % width else 'false'}" for i in range(width))
-            place = self.b.op("add", start, whole * width) if whole else start
+        if count % one:
+            place = self.b.op("add", start, whole * one) if whole else start
             with self._scope():
-                self._vector(place, Val(f"<{bits}>", "i1", width, True))
+                self._vector(place, count % one * self.plan.short)
 
     def _vectors(self, start: Val, first: Val, stop: Val, across: int) -> None:
-        with self.b.loop(first, stop, across * self.width) as j, self._scope():
+        with self.b.loop(first, stop, across * self.step) as j, self._scope():
             self.at[self.lane] = self._sum(start, j)
-            self.masks = dict.fromkeys(range(across))
+            self.masks = dict.fromkeys(range(across), self.step * self.plan.short)
             self._body(range(across))
 
-    def _vector(self, place: Val, mask: Val) -> None:
+    def _vector(self, place: Val, mask: Val | int) -> None:
         self.at[self.lane] = place
         self.masks = {0: mask}
         self._body(range(1))
@@ -458,7 +459,7 @@ class _Function(Access):
         x = acc.prepare(b, self._get(e, k))
         position = self._position(stage.flat, k) if stage.flat is not None else None
         slots = self.slots[id(stage)]
-        slots[k % len(slots)].add(b, Partial(x, position), self.masks.get(k))
+        slots[k % len(slots)].add(b, Partial(x, position), self._flags(k))
 
     # -------------------------------------------------------------------------------------------- expressions
 

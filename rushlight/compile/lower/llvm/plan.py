@@ -3,6 +3,8 @@
 Two forms. *rows*: lanes run along the innermost inner axis; a reduction adds its lanes up at the end. *columns*: lanes
 run along an outer axis, so that each lane is a point of its own and the inner axes are plain loops; this is how a sum
 over rows of a matrix, and a transpose, touch memory in order.
+
+The lanes of a map may run over two axes: over all of a short one within each point of the lanes' axis.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from ...graph import Loop, Nest, Reduce, Ref, Store, Value, row_major
 from . import arithmetic
 from .accumulate import Accumulator
 from .engine import vector_bytes
+from .lanes import cover, is_plain, pattern, price
 
 
 class Window:
@@ -96,7 +99,10 @@ def prepare(node: Nest | Loop | Reduce) -> Nest:
 
 
 class Plan:
-    """A nest on the axes on which it runs."""
+    """A nest on the axes on which it runs.
+
+    lane: the axis of the lanes; within: the short axis, of length `short`, over which they run besides (None, and 1).
+    """
 
     def __init__(self, nest: Nest):
         self.lengths = [*nest.outer, *nest.inner]
@@ -203,27 +209,36 @@ class Plan:
         if not self.outer and not self.inner or (not self.is_map and not self.inner):
             self.inner = [self._new_axis()]
         self.vector = self._vector_length()
-        lane = min(self.inner[::-1] + self.outer[::-1], key=self._lane_cost)
+        self.within, self.short = None, 1
         if self.is_map:
-            self._choose_map(lane)
-        elif lane in self.inner:
-            self.rows, self.lane = True, lane
-            self.inner.remove(lane)
-            self.inner.append(lane)
-        else:
-            self.rows, self.lane = False, lane
-            self.outer.remove(lane)
-            self.outer.append(lane)
+            self._choose_map()
+            return
+        self.lane = min(self.inner[::-1] + self.outer[::-1], key=self._lane_cost)
+        self.rows = self.lane in self.inner
+        axes = self.inner if self.rows else self.outer
+        axes.remove(self.lane)
+        axes.append(self.lane)
 
-    def _choose_map(self, lane: int) -> None:
-        """Rows, unless another axis has the unit stride of what is strided along the lanes: then short columns."""
-        self.outer = [a for a in self.outer if a != lane]
-        self.lane, self.rows, self.inner = lane, True, [lane]
-        strided = [w for w, _ in self._memory() if abs(w.strides[lane]) > 1]
-        across = [a for a in self.outer if any(abs(w.strides[a]) == 1 for w in strided) and self.lengths[a] >= 8]
+    def _choose_map(self) -> None:
+        """Rows, unless another axis has the unit stride of what would be gathered: then short columns."""
+        axes = self.outer[::-1] + self.inner
+        short = [a for a in axes if 2 <= self.lengths[a] <= min(8, self.vector // 2)]
+        pairs = [(a, None) for a in axes] + [(a, b) for b in short for a in axes if a != b]
+        self.lane, self.within = min(pairs, key=lambda pair: self._lane_cost(*pair))
+        self.outer = [a for a in self.outer if a not in (self.lane, self.within)]
+        self.rows, self.inner = True, [self.lane]
+        if self.within is not None:
+            self.short = self.lengths[self.within]
+            return
+        gathered = [w for w, _ in self._memory() if self._is_gathered(w)]
+        across = [a for a in self.outer if any(abs(w.strides[a]) == 1 for w in gathered) and self.lengths[a] >= 8]
         if across:
             self.rows, self.inner = False, [across[-1]]
-            self.outer = [a for a in self.outer if a != across[-1]] + [lane]
+            self.outer = [a for a in self.outer if a != across[-1]] + [self.lane]
+
+    def _is_gathered(self, w: Window) -> bool:
+        lanes = pattern(w.strides[self.lane], 0, 1, self.vector)
+        return any(lanes) and not is_plain(lanes) and cover(lanes, self.vector) is None
 
     def _new_axis(self) -> int:
         self.lengths.append(1)
@@ -256,16 +271,16 @@ class Plan:
         size = 4 if 4 in sizes else max(sizes)
         return vector_bytes() // size
 
-    def _lane_cost(self, axis: int) -> float:
+    def _lane_cost(self, axis: int, within: int | None = None) -> float:
         """Instructions for one element, relative to those of full vectors."""
-        n, width = self.lengths[axis], self.vector
-        cost, inner = 0.5, axis in self.inner
+        n, width, inner = self.lengths[axis], self.vector, axis in self.inner
+        short = 1 if within is None else self.lengths[within]
+        cost = 0.5
         for w, stored in self._memory():
-            stride = abs(w.strides[axis])
             if self.inner and all(w.strides[a] == 0 for a in self.inner):
                 continue  # touched once for a point of `outer`
-            cost += 0.2 if stride == 0 and not stored else 1.0 if stride == 1 else width / 2
-        cost *= ceil(n / width) * width / n
+            cost += price(pattern(w.strides[axis], 0 if within is None else w.strides[within], short, width), stored)
+        cost *= ceil(n / (width // short)) * width / (n * short)
         if inner and not self.is_map:
             cost += 8 * sum(s.kind is not None for s in self.stages) * width / prod(self.lengths[a] for a in self.inner)
         elif not self.is_map and self.outer and axis != self.outer[-1]:

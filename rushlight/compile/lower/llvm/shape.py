@@ -12,12 +12,13 @@ class Shape:
 
     def __init__(self, plan: Plan):
         self.width, n = plan.vector, plan.lengths[plan.lane]
+        self.step = self.width // plan.short  # points of the lanes' axis in a vector
         stores = [(s, e) for s in plan.stages for _, e in s.stores]
-        total = prod(plan.lengths[a] for a in {*plan.outer, *plan.inner})
+        total = prod(plan.lengths[a] for a in {*plan.outer, *plan.inner}) * plan.short
         self.costs = sum(2 + cost(e) for s, e in stores if s.inner)
         inner_bytes = sum(w.value.dtype.itemsize for w, _ in plan._memory() if w.value is not None)
         self.work_ns = total * (self.costs / self.width * 0.2 + inner_bytes / 50)
-        vectors = ceil(n / self.width)
+        vectors = ceil(n / self.step)
         reduces = any(s.kind is not None for s in plan.stages)
         outer = prod(plan.lengths[a] for a in plan.outer if a != plan.lane)
         self.block, self.parts, self.part_axis, self.part_length = n, 1, -1, 0
@@ -69,7 +70,7 @@ class Shape:
         """Long rows in blocks, so that threads share them."""
         if n <= 4096 and rows >= 16 or n * rows <= 4096:
             return n
-        step = 16 * self.width
+        step = 16 * self.step
         return min(4096, max(step, n * rows // 32 // rows // step * step))
 
     def _cut(self, plan: Plan) -> None:
