@@ -32,16 +32,21 @@ def run_native(nodes: Sequence[Node], memory: dict[Value, np.ndarray], check: bo
 
 
 def compare(nodes: Sequence[Node], memory: Memory, loose: bool = True, check: bool = False) -> None:
-    """Run nodes both ways and compare what they write outside."""
+    """Run nodes both ways and compare what they write outside; what lies behind it must stay."""
     mine = {v: a.copy() for v, a in memory.items()}
+    for v in (v for node in nodes for v in node.writes()):
+        old = mine.get(v, np.full(v.size, 77).astype(v.dtype))
+        mine[v] = np.concatenate([old, np.full(16, 77).astype(v.dtype)])
     run_native(nodes, mine, check)
     with np.errstate(all="ignore"):
         for node in nodes:
             run_node(node, memory)
     for node in nodes:
         for v in node.writes():
+            size = max(v.size, len(memory[v]))
+            assert (mine[v][size:] == np.full(1, 77).astype(v.dtype)).all(), f"written beyond {v!r}\n{node!r}"
             if v.size:
-                wrong = disagreement(mine[v], memory[v], loose)
+                wrong = disagreement(mine[v][:size], memory[v], loose)
                 assert not wrong, f"{v!r}: {wrong}\n{node!r}"
 
 

@@ -1,6 +1,7 @@
-"""Attention as its products and one pass over the rows of scores between them.
+"""Attention as its products and one pass over the rows of scores between them, or block by block where it is long.
 
-Scores are kept whole: up to `_LONGEST` keys that costs less than computing them block by block again.
+Keeping all scores costs less than computing them again up to some hundred keys: (8, 8, n, 32) forward and backward, ms,
+whole and in blocks, causal: n = 256 18 and 29, 512 91 and 69; not causal: 512 217 and 256, 1024 242 and 256.
 """
 
 from __future__ import annotations
@@ -11,12 +12,10 @@ from ..lazy import Lazy, Untraceable
 from .product import product
 from .table import rule
 
-_LONGEST = 1024
+_LONGEST, _LONGEST_CAUSAL = 512, 256
 
 
-def _scores(b, query: Lazy, key: Lazy, attn_mask: Lazy | None, is_causal: bool, scale: float) -> Lazy:
-    if attn_mask is not None or query.ndim < 3 or key.shape[-2] > _LONGEST or query.shape[:-2] != key.shape[:-2]:
-        raise Untraceable("attention with a mask or many keys")
+def _scores(b, query: Lazy, key: Lazy, is_causal: bool, scale: float) -> Lazy:
     scores = product(b, query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
     if not is_causal:
         return scores
@@ -24,9 +23,27 @@ def _scores(b, query: Lazy, key: Lazy, attn_mask: Lazy | None, is_causal: bool, 
     return np.where(seen, scores, scores.dtype.type(-np.inf))
 
 
+def _check(query: Lazy, key: Lazy, value: Lazy, attn_mask: Lazy | None) -> None:
+    batch = query.shape[:-2]
+    if attn_mask is not None or query.ndim < 3 or key.shape[:-2] != batch or value.shape[:-2] != batch:
+        raise Untraceable("attention with a mask, or of operands that broadcast")
+
+
+def _is_long(key: Lazy, is_causal: bool) -> bool:
+    return key.shape[-2] > (_LONGEST_CAUSAL if is_causal else _LONGEST)
+
+
 @rule("scaled_dot_product_attention")
 def attention(b, query, key, value, attn_mask=None, is_causal=False, scale=1.0):
-    scores = _scores(b, query, key, attn_mask, is_causal, scale)
+    _check(query, key, value, attn_mask)
+    if _is_long(key, is_causal):
+        lse = (*query.shape[:-1], 1)
+        shapes = ((*query.shape[:-1], value.shape[-1]), query.dtype), (lse, query.dtype)
+        refs = (query.ref(), key.ref(), value.ref())
+        out, shift = b.extern("attention_forward", refs, *shapes, scale=scale, causal=is_causal)
+        shift = b.lazy(shift).reshape(-1, query.shape[-2], 1)
+        return b.lazy(out), shift, b.constant(1, query.dtype, shift.shape)
+    scores = _scores(b, query, key, is_causal, scale)
     shift = scores.max(-1, keepdims=True)
     e = np.exp(scores - shift)
     share = 1 / e.sum(-1, keepdims=True)
@@ -37,7 +54,14 @@ def attention(b, query, key, value, attn_mask=None, is_causal=False, scale=1.0):
 
 @rule("scaled_dot_product_attention_backward")
 def attention_backward(b, grad, query, key, value, out, shift, share, attn_mask=None, is_causal=False, scale=1.0):
-    scores = _scores(b, query, key, attn_mask, is_causal, scale)
+    _check(query, key, value, attn_mask)
+    if _is_long(key, is_causal):
+        lse = (shift - np.log(share)).reshape(*query.shape[:-1], 1)
+        refs = tuple(x.ref() for x in (grad, query, key, value, out, lse))
+        shapes = [(x.shape, x.dtype) for x in (query, key, value)]
+        found = b.extern("attention_backward", refs, *shapes, scale=scale, causal=is_causal)
+        return tuple(map(b.lazy, found))
+    scores = _scores(b, query, key, is_causal, scale)
     kept = (*scores.shape[:-1], 1)
     weights = np.exp(scores - shift.reshape(kept)) * share.reshape(kept)
     slopes = product(b, grad, value.swapaxes(-1, -2))

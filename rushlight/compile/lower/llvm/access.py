@@ -230,7 +230,7 @@ class Access:
         x = arithmetic.to_memory(b, b.splat(x, self.width), value.dtype)
         self._bounds(value, self._offsets(lanes, first), size, self._flags(k))
         if self.masks.get(k) == 1:
-            self._put_lanes(value, pointer, first, lanes[:1], x)
+            self._put_single(value, pointer, first, lanes, (0,), x)
         elif is_plain(lanes):
             self._put(value, pointer, first, x, self._flags(k))
         else:
@@ -240,25 +240,29 @@ class Access:
         """Whole vectors under masks, or a scatter."""
         b, on = self.b, self.masks.get(k, self.width)
         parts = spread(lanes if isinstance(on, Val) else lanes[:on], self.width)
-        if not isinstance(on, Val) and (parts is None and value.dtype.itemsize < 4 or len(parts or ()) == on):
-            self._put_lanes(value, pointer, first, lanes[:on], x)
+        if parts is None and value.dtype.itemsize < 4 and not isinstance(on, Val):  # which processors do not scatter
+            self._put_single(value, pointer, first, lanes, range(on), x)
             return
         if parts is None:
             self._scatter(value, pointer, self._offsets(lanes, first), x, self._flags(k))
             return
         for start, source in parts.items():
+            taken = [i for i in source if i >= 0]
+            if len(taken) == 1 and not isinstance(on, Val):
+                self._put_single(value, pointer, first, lanes, taken, x)
+                continue
             order = [max(i, 0) for i in source]
             flags = _constants("i1", [i >= 0 for i in source])
             flags = b.op("and", flags, b.shuffle(on, on, order)) if isinstance(on, Val) else flags
             self._put(value, pointer, b.op("add", first, start) if start else first, b.shuffle(x, x, order), flags)
 
-    def _put_lanes(self, value: Value, pointer: str, first: Val, lanes: Pattern, x: Val) -> None:
-        """Store the first lanes one by one: of types that processors do not scatter.
+    def _put_single(self, value: Value, pointer: str, first: Val, lanes: Pattern, which: Iterable[int], x: Val) -> None:
+        """Store some lanes one by one.
 
-        Also where one is all: of a masked store of a single narrowed number, LLVM 20 makes a store of the wide one.
+        So is a lane alone: of a masked store of one narrowed number, LLVM 20 makes a store of the wide number.
         """
-        for i, start in enumerate(lanes):
-            place = self.b.op("add", first, start) if start else first
+        for i in which:
+            place = self.b.op("add", first, lanes[i]) if lanes[i] else first
             self._put(value, pointer, place, self.b.extract(x, i), None)
 
     def _put(self, value: Value, pointer: str, first: Val, x: Val, mask: Val | None) -> None:

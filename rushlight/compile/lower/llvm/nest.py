@@ -21,7 +21,8 @@ from .plan import Plan, Stage, Window, prepare, values_in
 from .shape import Shape
 
 HEADER = 2  # entries of data before the values' pointers: status, scratch
-_ROW_BUFFERS = 32768  # bytes of local rows on the stack; more comes from malloc
+_ROW_BUFFERS = 32768  # bytes of local rows on the stack
+_SCRATCH_ROWS = 1 << 26  # bytes of scratch memory for other ones of all units, of which the threads touch their own
 _STEPS = 16  # additions to one float32 accumulator before it is emptied into a total in double
 
 
@@ -53,7 +54,7 @@ def emit(node: Nest | Loop | Reduce, name: str, check: bool = False) -> Kernel:
         text += last.text(f"@{name}_finish", last.unit_finish)
         finish_units = shape.units // shape.parts
     grain = max(1, shape.units // 64) if shape.units > 256 else 1
-    scratch = shape.units * shape.scratch_bytes if in_parts else 0
+    scratch = shape.units * (shape.scratch_bytes if in_parts else body.row_bytes)
     return Kernel(name, text, declarations, plan.values, shape.units, grain, shape.work_ns, scratch, finish_units)
 
 
@@ -70,6 +71,7 @@ class _Function(Access):
         self.known: list[dict[tuple[int, int], Val]] = [{}]
         self.outer_values: dict[int, dict[int, Val]] = {}
         self.same: dict[int, Expr] = {}
+        self.row_bytes = 0  # of local rows in scratch memory, for each unit
         self.accumulators = {
             id(s): Accumulator(s.kind, s.stores[0][1].dtype, s.value.dtype) for s in plan.stages if s.kind is not None
         }
@@ -90,32 +92,34 @@ class _Function(Access):
     # -------------------------------------------------------------------------------------------- local rows
 
     def _make_buffers(self) -> list[str]:
-        """Room for local values that another loop reads again; what has to be freed."""
-        room, freed = _ROW_BUFFERS, []
-        for stage in self.plan.stages:
-            for w, _ in stage.stores:
-                if not stage.inner or stage.kind is not None or not self._is_reread(w, stage):
-                    continue
-                assert w.value is not None
-                row = self._row_of(w.value)
-                size = row.count * w.value.dtype.itemsize
-                if size <= room:
-                    room -= size
-                    pointer = self.b.alloca("i8", 0, size)
-                else:
-                    self.b.declare("@malloc", "declare noalias ptr @malloc(i64)")
-                    self.b.declare("@free", "declare void @free(ptr)")
-                    pointer = self.b.emit(f"call ptr @malloc(i64 {size})", "ptr", pure=False).text
-                    freed.append(pointer)
-                self.buffers[w.value] = row._replace(pointer=pointer)
+        """Room for local values that another loop reads again; what has to be freed.
+
+        Long rows lie in the program's scratch memory, at the unit with which the thread starts: pages that malloc takes
+        from the system anew for each call cost more than a short kernel. Only where that would be too much it is malloc.
+        """
+        b, room, freed = self.b, _ROW_BUFFERS, []
+        for w in self.plan.kept_rows():
+            assert w.value is not None
+            row = self._row_of(w.value)
+            size = -(-row.count * w.value.dtype.itemsize // 64) * 64
+            if size <= room:
+                room -= size
+                pointer = b.alloca("i8", 0, size)
+            elif (self.row_bytes + size) * self.shape.units <= _SCRATCH_ROWS:
+                place = b.op("add", b.op("mul", Val("%start", "i64"), size), self.row_bytes * self.shape.units)
+                pointer = b.emit(f"getelementptr i8, ptr {self._scratch_memory().text}, i64 {place.text}", "ptr").text
+                self.row_bytes += size
+            else:
+                b.declare("@malloc", "declare noalias ptr @malloc(i64)")
+                b.declare("@free", "declare void @free(ptr)")
+                pointer = b.emit(f"call ptr @malloc(i64 {size})", "ptr", pure=False).text
+                freed.append(pointer)
+            self.buffers[w.value] = row._replace(pointer=pointer)
         return freed
 
-    def _is_reread(self, w: Window, stage: Stage) -> bool:
-        """Whether a local value is needed after the pass that makes it."""
-        if w.value not in self.plan.local:
-            return False
-        later = (x for s in self.plan.stages if s.level > stage.level for _, x in s.stores)
-        return any(e.op == "load" and e.data.value is w.value for x in later for e in x.walk())
+    def _scratch_memory(self) -> Val:
+        slot = self.b.emit("getelementptr i64, ptr %data, i64 1", "ptr")
+        return self.b.load("ptr", 0, slot.text, 8)
 
     def _row_of(self, value: Value) -> Row:
         """The room of a local value, without its pointer: compact if all its readers see it as it was stored."""
@@ -183,9 +187,7 @@ class _Function(Access):
             b.op("mul", u, self.shape.scratch_bytes),
             16 * (i * self.across + k) * (lanes or 1) if lanes else 16 * i,
         )
-        slot = b.emit("getelementptr i64, ptr %data, i64 1", "ptr")
-        base = b.load("ptr", 0, slot.text, 8)
-        value = b.emit(f"getelementptr i8, ptr {base.text}, i64 {start.text}", "ptr")
+        value = b.emit(f"getelementptr i8, ptr {self._scratch_memory().text}, i64 {start.text}", "ptr")
         position = b.emit(f"getelementptr i8, ptr {value.text}, i64 {8 * (lanes or 1)}", "ptr")
         elem = "i8" if acc.total == "i1" else acc.total
         if x is None:

@@ -194,6 +194,14 @@ class Plan:
     def windows_of(self, value: Value) -> list[Window]:
         return [w for w in self._windows.values() if w.value is value]
 
+    def kept_rows(self) -> list[Window]:
+        """Local values that a pass over the inner axes makes, and that are needed after it."""
+        made = [(w, s) for s in self.stages if s.inner and s.kind is None for w, _ in s.stores if w.value in self.local]
+        return [w for w, maker in made if any(self._reads(s, w.value) for s in self.stages if s.level > maker.level)]
+
+    def _reads(self, stage: Stage, value: Value | None) -> bool:
+        return any(e.op == "load" and e.data.value is value for _, x in stage.stores for e in x.walk())
+
     # -------------------------------------------------------------------------------------------- axes
 
     def _memory(self) -> list[tuple[Window, bool]]:

@@ -31,7 +31,7 @@ class Shape:
             self.block = self.across * self.width
         self.blocks = ceil(n / self.block)
         self.units = outer * self.blocks
-        if plan.levels <= 2 and reduces and all(s.level == 0 for s in plan.stages if s.inner):
+        if plan.levels <= 2 and reduces and all(s.level == 0 for s in plan.stages if s.inner) and not plan.kept_rows():
             self._cut(plan)
         elif plan.is_map and not plan.rows:
             axis = plan.inner[0]
