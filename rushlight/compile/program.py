@@ -182,7 +182,10 @@ class _Building:
         if type(spec) is Number:
             return self._number(spec.how)
         assert type(spec) is Constant
-        return spec.value
+        value = spec.value
+        if isinstance(value, Tensor) and value._edge is None:  # one without elements
+            return wrap(np.empty_like(value._array))
+        return value
 
     def _tensor(self, spec: Made) -> Tensor:
         t = wrap(self.array(spec))

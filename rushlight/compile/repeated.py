@@ -40,7 +40,7 @@ _CANDIDATES = 32
 _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: then it is left alone
 _NEVER = 1 << 60
 _IDLE = 1000  # uses of other programs after which one may be replaced
-
+_OUTLINES = 4096
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
 _clock = count().__next__
@@ -89,6 +89,9 @@ def _leave(outline: int, why: Exception) -> bool:
 
 
 def _wait(outline: int) -> None:
+    """Leave an outline alone, the longer the more often it failed."""
+    if len(_state.failed) > _OUTLINES:
+        _state.failed.clear()
     failed = _state.failed[outline] = _state.failed.get(outline, 0) + 1
     engine.waiting[outline] = _NEVER if failed > _ATTEMPTS else 1 << failed
 
@@ -108,6 +111,8 @@ def _build(old: _Recorded, new: _Recorded) -> None:
         program = _Program(new)
     except Exception as why:  # whatever the compiler cannot do, the plain engine can
         _leave(new.outline, why)
+        if not isinstance(why, CaptureError):
+            engine.waiting[new.outline] = _NEVER
         return
     _state.failed.pop(new.outline, None)
     engine.waiting[new.outline] = 1

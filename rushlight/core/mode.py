@@ -72,12 +72,11 @@ class State:
 
     def refresh(self) -> None:
         """Work out `level` after any other field changed."""
-        if self.autocast is not None or self.is_watched():
-            self.level = 2
-        elif self.inference:
-            self.level = -1
-        else:
-            self.level = 1 if self.grad else 0
+        self.level = 2 if self.autocast is not None or self.is_watched() else self.base_level()
+
+    def base_level(self) -> int:
+        """The level without listeners and regions."""
+        return -1 if self.inference else 1 if self.grad else 0
 
 
 class _Thread(threading.local):

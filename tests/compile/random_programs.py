@@ -30,11 +30,11 @@ from program_grammar import Grammar
 
 STEPS = 7  # the first plain, two captured, three replayed, and the last one plain again
 PLANTED = 5  # the step in which some arguments hold nan and infinity
-OPTIMIZERS = [
+OPTIMIZERS = [  # a gradient that is nothing but rounding would become a whole step with Adam's own eps
     "torch.optim.SGD(parameters, lr=0.05, momentum=0.9)",
     "torch.optim.SGD(parameters, lr=0.05)",
-    "torch.optim.Adam(parameters, lr=0.01)",
-    "torch.optim.AdamW(parameters, lr=0.01)",
+    "torch.optim.Adam(parameters, lr=0.01, eps=1e-3)",
+    "torch.optim.AdamW(parameters, lr=0.01, eps=1e-3)",
 ]
 _NAME = re.compile(r"\b([apbv]\d+)\b")
 
@@ -163,11 +163,14 @@ def check(program: Program) -> str | None:
     wrong = _compared(eager, compiled, exact, floor)
     if wrong is None:
         return None
-    # A sum that cancels loses digits by chance: what a change of the leaves in the last place does is forgiven as well.
+    # A sum that cancels loses digits by chance: what a change of the leaves in the last place does is forgiven as well,
+    # and what is small beside the largest number of the program.
     for sign in (1, -1):
         near = runs(program, torch.float32, noise=sign * 6e-8)
         exact = [_farther(e, r, n) for e, r, n in zip(eager, exact, near, strict=True)]
-    return _compared(eager, compiled, exact, floor)
+    arrays = [a for step in eager for a in step if isinstance(a, np.ndarray) and a.dtype == np.float32]
+    largest = max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays), default=0.0)
+    return _compared(eager, compiled, exact, floor, largest / 100)
 
 
 def _floor(program: Program) -> float:
@@ -189,9 +192,9 @@ def _farther(eager: list, exact: list, near: list) -> list:
     return [n if distance(e, n) > distance(e, r) else r for e, r, n in zip(eager, exact, near, strict=True)]
 
 
-def _compared(eager: list, compiled: list, exact: list, floor: float) -> str | None:
+def _compared(eager: list, compiled: list, exact: list, floor: float, magnitude: float = 0.0) -> str | None:
     for k, (e, c, r) in enumerate(zip(eager, compiled, exact, strict=True)):
-        wrong = differences(e, c, r, floor)
+        wrong = differences(e, c, r, floor, magnitude)
         if wrong:
             return f"differs: step {k + 1}: {'; '.join(wrong[:3])}"
     return None

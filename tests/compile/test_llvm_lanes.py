@@ -1,5 +1,6 @@
 """Vectors whose lanes do not simply lie side by side in memory: over two axes, repeated, strided, turned round."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -16,7 +17,8 @@ from rushlight.compile.lower.llvm.lanes import cover, is_plain, pattern, spread
 from rushlight.compile.lower.llvm.nest import emit
 from rushlight.compile.lower.llvm.plan import Plan, prepare
 
-F32, F64, U8, I32, I64 = (np.dtype(t) for t in (np.float32, np.float64, np.uint8, np.int32, np.int64))
+F32, F64, U8, I16, I32, I64 = (np.dtype(t) for t in (np.float32, np.float64, np.uint8, np.int16, np.int32, np.int64))
+BF16 = np.dtype(ml_dtypes.bfloat16)
 
 
 @pytest.fixture(params=[16, 32, 64], ids="{} bytes".format)
@@ -78,6 +80,17 @@ def test_patterns():
     assert is_plain(pattern(2, 1, 2, 8)) and not is_plain(pattern(1, 0, 2, 8))
     assert cover(pattern(1, 0, 2, 16), 16) == (8, (0,), tuple((0, i // 2) for i in range(16)))
     assert cover(pattern(100, 0, 1, 16), 16) is None and spread(pattern(100, 0, 1, 16), 16) is None
+
+
+@pytest.mark.parametrize("stride", [1, 2, 40])
+@pytest.mark.parametrize("dtype", [BF16, I16, U8, np.dtype(np.int8), F32], ids=str)
+def test_a_lane_alone_stores_no_more_than_itself(registers, dtype, stride):
+    """LLVM stores the number before it is narrowed where a mask has one lane."""
+    memory, x = Memory(), Value((33,), F32 if dtype.kind not in "iu" else I32)
+    memory.put(x, np.arange(33) - 7)
+    y = Value((32 * stride + 1,), dtype)
+    memory.put(y, np.zeros(y.size))
+    compare([Loop((33,), [Store(Ref(y, (33,), (stride,), 0), cast(load(x.ref()), dtype))])], memory, False)
 
 
 # ---------------------------------------------------------------------------------------- pooling

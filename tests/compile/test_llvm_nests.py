@@ -14,6 +14,7 @@ from random_nests import Generator
 
 from rushlight.compile.expression import Expr, apply, cast, const, gather, index, load
 from rushlight.compile.graph import Loop, Nest, Reduce, Ref, Store, Value
+from rushlight.compile.lower.llvm import nest
 from rushlight.compile.lower.llvm.nest import emit
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
@@ -415,6 +416,28 @@ def test_local_rows_are_read_at_other_points(n):
             Loop(deep, [Store(u.ref(), load(swapped)), Store(v.ref(), apply("add", load(flat), load(swapped)))]),
         ]
         compare([Nest(outer, deep[1:], stages, {t})], memory)
+
+
+def test_a_local_row_of_a_long_reduction_is_kept_whole():
+    """Read again after the pass that sums it: such a nest does not run in parts."""
+    memory, rows, n = Memory(), 2, 100_000
+    x = filled(memory, (rows, n))
+    t, total, last = Value((rows, n), F32), Value((rows,), F32), Value((rows,), F32)
+    stages = [
+        Loop((rows, n), [Store(t.ref(), apply("mul", load(x.ref()), const(3, F32)))]),
+        Reduce((rows, n), (1,), "sum", load(t.ref()), total),
+        Loop((rows,), [Store(last.ref(), load(Ref(t, (rows,), (n,), n - 1)))]),
+    ]
+    compare([Nest((rows,), (n,), stages, {t})], memory)
+
+
+@pytest.mark.parametrize("room", [0, 1 << 26], ids=["malloc", "scratch"])
+def test_long_local_rows(room, monkeypatch):
+    monkeypatch.setattr(nest, "_SCRATCH_ROWS", room)
+    memory = Memory()
+    first, second = softmax(filled(memory, (5, 10_000)), 5, 10_000), softmax(filled(memory, (3, 20_001)), 3, 20_001)
+    compare([first, second], memory)
+    assert (emit(first, "k").scratch_bytes > 0) == bool(room)
 
 
 def test_local_value_of_another_row_is_refused():

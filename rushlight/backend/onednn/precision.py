@@ -1,6 +1,6 @@
 """How float32 products may be computed: `set_float32_matmul_precision`, in oneDNN's terms."""
 
-from .primitives import ANY_BF16, STRICT
+from .primitives import ALLOW_BF16, STRICT
 
 __all__ = ["fpmath", "set_fpmath"]
 
@@ -10,7 +10,7 @@ _mode = STRICT
 def fpmath() -> int:
     """The fpmath mode that a primitive for a product of float32 is made with, and a part of its signature.
 
-    STRICT, or ANY_BF16 under 'medium': the factors are rounded to bfloat16 where the processor multiplies these faster.
+    STRICT, or ALLOW_BF16 under 'medium': the factors are rounded to bfloat16 where the processor multiplies these faster.
     """
     return _mode
 
@@ -18,4 +18,4 @@ def fpmath() -> int:
 def set_fpmath(precision: str) -> None:
     """Choose by torch's word: only 'medium' changes anything, as 'high' means TensorFloat32, which CPUs lack."""
     global _mode
-    _mode = ANY_BF16 if precision == "medium" else STRICT
+    _mode = ALLOW_BF16 if precision == "medium" else STRICT

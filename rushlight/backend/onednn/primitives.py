@@ -16,7 +16,7 @@ SRC, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 64, 80
 DIFF_SRC, DIFF_DST, DIFF_WEIGHTS, DIFF_BIAS = 129, 145, 161, 169
 MEAN, VARIANCE, SCALE, SHIFT, DIFF_SCALE, DIFF_SHIFT = 49, 50, 51, 52, 255, 256
 BF16, F32, S32, U8 = 2, 3, 4, 6
-STRICT, ANY_BF16 = 0, 1  # fpmath modes: float32 as it is, or rounded to bfloat16 before multiplication
+STRICT, ALLOW_BF16 = 0, 1  # fpmath modes: float32 as it is, or rounded to bfloat16 before multiplication
 FORWARD_TRAINING, BACKWARD = 64, 128
 
 _MAX_DIMS = 12
@@ -110,7 +110,7 @@ def primitive_desc(kind: str, *arguments, then=(), fpmath=STRICT) -> Owned | Non
     """Descriptor of a primitive of `kind` ("convolution_forward", ...), or None where oneDNN refuses.
 
     `then`: pairs (algorithm, memory descriptor): binary operations that the result passes through, one after another;
-    the second operand of the i-th is the argument `operand(i)`. fpmath: STRICT, or ANY_BF16 for products of float32.
+    the second operand of the i-th is the argument `operand(i)`. fpmath: STRICT, or ALLOW_BF16 for products of float32.
 
     oneDNN's own reference implementations (a convolution: 100 times slower than NumPy's) count as a refusal.
     `arguments` are those of dnnl_<kind>_primitive_desc_create between the engine and the attributes.
