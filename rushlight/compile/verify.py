@@ -24,16 +24,19 @@ def verify(graph: Graph, after: str) -> Graph:
 
 def _check_node(node: Node, known: set[Value]) -> None:
     for ref in node.reads():
-        _require(ref.value in known, f"reads {ref!r} before it is computed")
+        if ref.value not in known:
+            raise AssertionError(f"reads {ref!r} before it is computed")
         _check_window(ref)
     for value in node.writes():
-        _require(value not in known, f"writes {value!r} a second time")
+        if value in known:
+            raise AssertionError(f"writes {value!r} a second time")
     if isinstance(node, Loop):
         _check_loop(node)
     elif isinstance(node, Reduce):
         _check_loads(node.expr, node.space)
         kept = tuple(n for i, n in enumerate(node.space) if i not in node.axes)
-        _require(node.result.shape == kept, f"result has shape {node.result.shape}, not {kept}")
+        if node.result.shape != kept:
+            raise AssertionError(f"result has shape {node.result.shape}, not {kept}")
     elif isinstance(node, Nest):
         _check_nest(node, known)
     elif isinstance(node, Write):
@@ -48,36 +51,37 @@ def _check_nest(node: Nest, known: set[Value]) -> None:
     inside = set(known)
     everywhere = node.outer + node.inner
     for stage in node.stages:
-        _require(stage.space in (node.outer, everywhere), f"has a stage over {stage.space}")
-        if isinstance(stage, Reduce):
-            _require(stage.axes == tuple(range(len(node.outer), len(everywhere))), "reduces other than all inner axes")
+        if stage.space not in (node.outer, everywhere):
+            raise AssertionError(f"has a stage over {stage.space}")
+        if isinstance(stage, Reduce) and stage.axes != tuple(range(len(node.outer), len(everywhere))):
+            raise AssertionError("reduces other than all inner axes")
         _check_node(stage, inside)
         inside.update(stage.writes())
 
 
 def _check_loop(node: Loop) -> None:
     for s in node.stores:
-        _require(s.ref.shape == node.space, f"stores a window {s.ref.shape}, not {node.space}")
-        _require(s.expr.dtype == s.ref.dtype, f"stores {s.expr.dtype} into {s.ref.dtype}")
-        _require(s.onto is not None or s.ref.covers(), f"leaves parts of {s.ref.value!r} unwritten")
+        if s.ref.shape != node.space:
+            raise AssertionError(f"stores a window {s.ref.shape}, not {node.space}")
+        if s.expr.dtype != s.ref.dtype:
+            raise AssertionError(f"stores {s.expr.dtype} into {s.ref.dtype}")
+        if s.onto is None and not s.ref.covers():
+            raise AssertionError(f"leaves parts of {s.ref.value!r} unwritten")
         _check_loads(s.expr, node.space)
         _check_window(s.ref)
 
 
 def _check_loads(expr: Expr, space: tuple[int, ...]) -> None:
     for e in expr.walk():
-        if e.op == "load":
-            _require(e.data.shape == space, f"loads a window {e.data.shape} in the space {space}")
-        elif e.op == "gather":
-            _require(len(e.args) == e.data.ndim, f"gathers with {len(e.args)} coordinates from {e.data.ndim} axes")
+        if e.op == "load" and e.data.shape != space:
+            raise AssertionError(f"loads a window {e.data.shape} in the space {space}")
+        if e.op == "gather" and len(e.args) != e.data.ndim:
+            raise AssertionError(f"gathers with {len(e.args)} coordinates from {e.data.ndim} axes")
 
 
 def _check_window(ref: Ref) -> None:
     low, high = ref.extent()
-    _require(len(ref.shape) == len(ref.strides), f"{ref!r}: shape and strides differ in length")
-    _require(not ref.size or (low >= 0 and high < ref.value.size), f"{ref!r} lies outside its value {ref.value!r}")
-
-
-def _require(condition: bool, text: str) -> None:
-    if not condition:
-        raise AssertionError(text)
+    if len(ref.shape) != len(ref.strides):
+        raise AssertionError(f"{ref!r}: shape and strides differ in length")
+    if ref.size and (low < 0 or high >= ref.value.size):
+        raise AssertionError(f"{ref!r} lies outside its value {ref.value!r}")
