@@ -95,9 +95,7 @@ class Ref(NamedTuple):
 
     def permute(self, order: tuple[int, ...]) -> Ref:
         """The window with its axes in another order."""
-        return Ref(
-            self.value, tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order), self.offset
-        )
+        return Ref(self.value, tuple(self.shape[i] for i in order), tuple(self.strides[i] for i in order), self.offset)
 
     def reshape(self, shape: tuple[int, ...]) -> Ref | None:
         """The same elements in row-major order as another shape, or None where that needs a copy."""
@@ -384,9 +382,7 @@ def is_dense(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     return True
 
 
-def reshaped_strides(
-    shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]
-) -> tuple[int, ...] | None:
+def reshaped_strides(shape: tuple[int, ...], strides: tuple[int, ...], new: tuple[int, ...]) -> tuple[int, ...] | None:
     """Strides that show the same elements, in the same order, as shape `new`; None where no strides do."""
     if prod(shape) != prod(new):
         raise ValueError(f"cannot reshape {shape} to {new}")

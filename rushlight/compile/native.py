@@ -206,7 +206,7 @@ class Native:
     def _native_update(self, node: Update, lists: list, numbers: Callable) -> Any:
         from .optimizer_step import native_update
 
-        shapes = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
+        shapes: list[Any] = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
         if any(a is None for row in shapes if row for a in row):
             return None
         plain = {k: 0.5 if isinstance(o, Ref) else o for k, o in node.options.items()}

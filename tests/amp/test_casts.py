@@ -27,8 +27,6 @@ def test_result_types_are_torchs(case):
                 assert make.answer(rushlight, case, kind, dtype) == expected, f"autocast to {dtype}, inputs {kind}"
 
 
-
-
 def test_cat_of_a_narrow_type_that_is_not_the_regions_is_refused():
     half = rushlight.ones(2, dtype=rushlight.float16)
     with rushlight.autocast("cpu"), pytest.raises(RuntimeError, match="Unexpected floating ScalarType"):

@@ -22,7 +22,18 @@ UNARY = (
     "elu() leaky_relu(0.1) hardtanh() softsign() logsigmoid() mish() hardswish() sinh() cosh() erfc() exp2() "
     "clamp(-0.5,0.7) clamp(min=0.1) pow(2) pow(3) sign() round() floor() trunc() nan_to_num() clone()"
 ).split()
-FUNCTIONAL = {"softplus", "gelu", "silu", "elu", "leaky_relu", "hardtanh", "softsign", "logsigmoid", "mish", "hardswish"}
+FUNCTIONAL = {
+    "softplus",
+    "gelu",
+    "silu",
+    "elu",
+    "leaky_relu",
+    "hardtanh",
+    "softsign",
+    "logsigmoid",
+    "mish",
+    "hardswish",
+}
 JUMPS = {"sign", "round", "floor", "trunc"}  # not continuous: only of values that have no error
 POSITIVE = "log() sqrt() rsqrt() log1p() log2() log10() reciprocal() pow(-1.5) lgamma() digamma()".split()
 WITHIN = "asin() acos() atanh() erfinv()".split()
@@ -171,7 +182,9 @@ class Grammar:
             return f"{x} {self.pick(BINARY)} {y}"
         if kind < 0.75:
             return f"{x} / ({y}.abs() + 0.5)"
-        name = self.pick(["maximum", "minimum", "atan2", "hypot", "fmax", "fmin", "logaddexp", "copysign", "mul", "sub"])
+        name = self.pick(
+            ["maximum", "minimum", "atan2", "hypot", "fmax", "fmin", "logaddexp", "copysign", "mul", "sub"]
+        )
         if name in ("atan2", "hypot"):
             return f"torch.{name}({x}, {y}.abs() + 0.5)"
         if name == "copysign" and y not in self.exact:
@@ -217,7 +230,11 @@ class Grammar:
             b = self.where(lambda t: t.dtype == torch.bool and t.ndim > 0)
             return None if b is None else f"{b}.{self.pick(['any', 'all', 'sum'])}({self.axis(b)})"
         if name in ("var", "std"):
-            return f"{x}.{name}({dims}, correction=0, keepdim={keep})" if name == "var" else f"({x}.var({dims}, correction=0, keepdim={keep}) + 0.1).sqrt()"
+            return (
+                f"{x}.{name}({dims}, correction=0, keepdim={keep})"
+                if name == "var"
+                else f"({x}.var({dims}, correction=0, keepdim={keep}) + 0.1).sqrt()"
+            )
         if name == "prod":
             return f"{x}.prod({one}, keepdim={keep})"
         if name in ("max", "min"):
@@ -234,7 +251,12 @@ class Grammar:
         text = [f"{x}.cumsum({self.axis(x)})", f"{x}.flip({self.axis(x)})", f"{x}.roll(1, {self.axis(x)})"]
         if exact is not None:
             a = self.axis(exact)
-            text += [f"{exact}.argmax({a})", f"{exact}.sort({a})[0]", f"{exact}.argsort({a})", f"{exact}.topk(1, {a})[0]"]
+            text += [
+                f"{exact}.argmax({a})",
+                f"{exact}.sort({a})[0]",
+                f"{exact}.argsort({a})",
+                f"{exact}.topk(1, {a})[0]",
+            ]
         return self.pick(text)
 
     def normalise(self) -> str | None:
@@ -278,7 +300,9 @@ class Grammar:
         kind = self.rng.random()
         if kind < 0.4:
             w = self.leaf("param", f"normal({n}, {k})")
-            return f"F.linear({x}, {w} * 0.3" + (f", {self.leaf('param', f'normal({n})')})" if self.chance(0.7) else ")")
+            return f"F.linear({x}, {w} * 0.3" + (
+                f", {self.leaf('param', f'normal({n})')})" if self.chance(0.7) else ")"
+            )
         if len(shape) < 2:
             return f"{x} @ {self.leaf('param', f'normal({k})')}"
         if kind < 0.6:
@@ -298,7 +322,9 @@ class Grammar:
             n, c, size = int(self.rng.integers(1, 4)), int(self.pick([1, 2, 3, 4])), int(self.pick([5, 6, 8]))
             x = self.leaf("arg", f"normal({n}, {c}, {size}, {size})")
         else:
-            x = self.where(lambda t: t.dtype in (torch.float32, torch.float64) and t.ndim in (3, 4) and t.numel() < 2000)
+            x = self.where(
+                lambda t: t.dtype in (torch.float32, torch.float64) and t.ndim in (3, 4) and t.numel() < 2000
+            )
             if x is None:
                 return None
         shape = self.env[x].shape
@@ -420,14 +446,23 @@ class Grammar:
             f"{x}[..., None, {start if a in (n - 1, -1) else 0}]",
         ]
         if n > 1:
-            texts += [f"{x}.diagonal(0, 0, {n - 1})", f"{x}.flatten(0, 1)", f"{x}.movedim(0, -1)", f"{x}.t()" if n == 2 else f"{x}.mT"]
+            texts += [
+                f"{x}.diagonal(0, 0, {n - 1})",
+                f"{x}.flatten(0, 1)",
+                f"{x}.movedim(0, -1)",
+                f"{x}.t()" if n == 2 else f"{x}.mT",
+            ]
         return self.pick(texts)
 
     def slices(self, shape: tuple[int, ...]) -> list[str]:
         out = []
         for n in shape[: self.rng.integers(1, len(shape) + 1)]:
             start = int(self.rng.integers(0, max(1, n)))
-            out.append(self.pick([":", f"{start}:", f"{start}::2", f":{start + 1}", "::3", f"-{max(1, n - start)}:", str(start)]))
+            out.append(
+                self.pick(
+                    [":", f"{start}:", f"{start}::2", f":{start + 1}", "::3", f"-{max(1, n - start)}:", str(start)]
+                )
+            )
         return out
 
     # ------------------------------------------------------------------------------------------- writes
@@ -466,7 +501,10 @@ class Grammar:
     def partner_of(self, part: Any) -> str:
         self.env["_"] = part
         try:
-            y = self.partner("_", (lambda t: t.is_floating_point()) if part.is_floating_point() else (lambda t: t.dtype == part.dtype))
+            y = self.partner(
+                "_",
+                (lambda t: t.is_floating_point()) if part.is_floating_point() else (lambda t: t.dtype == part.dtype),
+            )
         finally:
             del self.env["_"]
         return self.number() if y == "_" or self.chance(0.2) else y
@@ -476,7 +514,9 @@ class Grammar:
         if t.dtype == torch.bool:
             return self.pick([f"{x}.logical_not_()", f"{x}.zero_()", f"{x}.fill_(True)"])
         if not t.is_floating_point():
-            return self.pick([f"{x}.add_(1)", f"{x}.mul_(2)", f"{x}.zero_()", f"{x}.clamp_(0, 3)", f"{x}.remainder_(5)"])
+            return self.pick(
+                [f"{x}.add_(1)", f"{x}.mul_(2)", f"{x}.zero_()", f"{x}.clamp_(0, 3)", f"{x}.remainder_(5)"]
+            )
         y = self.partner(x)
         if y == x or y == "_":
             y = self.number()
@@ -549,7 +589,9 @@ class Grammar:
         if kind < 0.6:
             y = self.partner(x, lambda t: t.dtype in (torch.int64, torch.uint8, torch.int32, torch.bool))
             return f"{x} {self.pick('+ - * & | ^'.split())} {y}"
-        return self.pick([f"{x}.sum()", f"{x}.clamp(1, 4)", f"{x}.abs()", f"{x}.cumsum(0)", f"{x}.max()", f"{x}.prod()"])
+        return self.pick(
+            [f"{x}.sum()", f"{x}.clamp(1, 4)", f"{x}.abs()", f"{x}.cumsum(0)", f"{x}.max()", f"{x}.prod()"]
+        )
 
 
 def _list(shape: Any) -> str:

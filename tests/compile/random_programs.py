@@ -105,7 +105,9 @@ class World:
             self.scope["optimizer"] = eval(program.optimizer, self.scope)
         exec(program.source(), self.scope)
         self.step = self.scope["step"]
-        self.arguments = [n for n in program.leaves if n in self.step.__code__.co_varnames[: self.step.__code__.co_argcount]]
+        self.arguments = [
+            n for n in program.leaves if n in self.step.__code__.co_varnames[: self.step.__code__.co_argcount]
+        ]
 
     def leaf(self, name: str, step: int = 0) -> Any:
         """A leaf's tensor (an argument: that of a step)."""
@@ -183,7 +185,12 @@ def _farther(eager: list, exact: list, near: list) -> list:
     """For each array the one of two that differs more from the eager one."""
 
     def distance(e: Any, a: Any) -> float:
-        if not isinstance(a, np.ndarray) or not isinstance(e, np.ndarray) or a.shape != e.shape or e.dtype.kind not in "fV":
+        if (
+            not isinstance(a, np.ndarray)
+            or not isinstance(e, np.ndarray)
+            or a.shape != e.shape
+            or e.dtype.kind not in "fV"
+        ):
             return -1.0
         with np.errstate(invalid="ignore"):
             d = np.abs(a.astype(np.float64) - e.astype(np.float64))
@@ -310,7 +317,13 @@ class Generator:
         some = [n for n in made if self.rng.random() < 0.3][-6:]
         results = [n if self.rng.random() < 0.2 else f"{n}.detach()" for n in dict.fromkeys([*made[-2:], *some])]
         program = Program(
-            self.seed, dict(self.leaves), self.body, losses, results, self.grammar.pick(OPTIMIZERS), self.rng.random() < 0.15
+            self.seed,
+            dict(self.leaves),
+            self.body,
+            losses,
+            results,
+            self.grammar.pick(OPTIMIZERS),
+            self.rng.random() < 0.15,
         )
         while not works(program):
             writes = [i for i, s in enumerate(program.body) if not s.target]
@@ -340,7 +353,9 @@ def works(program: Program) -> bool:
         runs(program, torch.float64, steps=1)
     except Exception:
         return False
-    floats = [a for a in (x for step in out for x in step) if isinstance(a, np.ndarray) and a.dtype.kind in "fV" and a.size]
+    floats = [
+        a for a in (x for step in out for x in step) if isinstance(a, np.ndarray) and a.dtype.kind in "fV" and a.size
+    ]
     return all(bool(np.isfinite(a.astype(np.float64)).all()) for a in floats)
 
 

@@ -39,7 +39,12 @@ def training(T, dtype="bfloat16", scaled=False):
         losses.append(loss.item())
         scales.append(scaler.get_scale())
     kinds = [kind(scores), kind(loss), *[kind(p.grad) for p in model.parameters()]]
-    return {"losses": losses, "scales": scales, "kinds": kinds, "size": sum((p**2).sum().item() for p in model.parameters())}
+    return {
+        "losses": losses,
+        "scales": scales,
+        "kinds": kinds,
+        "size": sum((p**2).sum().item() for p in model.parameters()),
+    }
 
 
 def training_in_float16(T):

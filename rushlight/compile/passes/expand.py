@@ -83,9 +83,7 @@ class _Expansion:
             for node in nodes:
                 if isinstance(node, Extern) and node.kind != "blank" and not self.serves(node):
                     raise Untraceable(f"the library does not serve {node.kind}")
-            stores = [
-                self._result(builder, r, x) for r, x in zip(call.results, results, strict=False) if r is not None
-            ]
+            stores = [self._result(builder, r, x) for r, x in zip(call.results, results, strict=False) if r is not None]
         except Exception as error:
             if not isinstance(error, Untraceable) and os.environ.get("RUSHLIGHT_LOG", "").find("trace") >= 0:
                 raise
@@ -190,5 +188,3 @@ def _adopt(nodes: list[Node], old: Value, new: Value) -> bool:
             return False
         return True
     return False
-
-

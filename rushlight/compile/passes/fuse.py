@@ -176,7 +176,7 @@ class _Group:
         if total == prod(self.outer) * prod(self.inner) and self.rows:
             whole = refine(self.outer + self.inner, node.space)
             at = None if whole is None else _boundary(whole, prod(self.outer))
-            if at is not None:
+            if whole is not None and at is not None:
                 return whole[:at], whole[at:], _split(node, whole)
         if self.inner and total == prod(self.outer):
             outer = refine(self.outer, node.space)
@@ -252,5 +252,3 @@ def _stored(stage: Loop | Reduce, value: Value) -> tuple[int, ...]:
     if isinstance(stage, Loop):
         return next(s.ref.strides for s in stage.stores if s.ref.value is value)
     return stage.strides
-
-

@@ -76,7 +76,9 @@ def _spread(graph: Graph, chosen: set[Value], fixed: set[Value]) -> None:
             if not values & chosen:
                 continue
             for v in values - chosen:
-                if _eligible(v, fixed) and not any(isinstance(n, Extern) and n.kind == "matmul" and v in n.writes() for n in graph.nodes):
+                if _eligible(v, fixed) and not any(
+                    isinstance(n, Extern) and n.kind == "matmul" and v in n.writes() for n in graph.nodes
+                ):
                     chosen.add(v)
                     grown = True
 
@@ -141,7 +143,9 @@ class _Rewriting:
             if node.kind == "blank" or self.serves(moved):
                 return [moved]
         before: list[Node] = []
-        plain = with_refs(node, lambda r: r._replace(value=self._plain(r.value, before)) if r.value in self.chosen else r)
+        plain = with_refs(
+            node, lambda r: r._replace(value=self._plain(r.value, before)) if r.value in self.chosen else r
+        )
         after: list[Node] = []
         for v in node.writes():
             if v in self.chosen:

@@ -286,14 +286,23 @@ def _store_of(stages: list, new: Value) -> Ref | None:
 
 
 def _same_window(a: Ref, b: Ref | None) -> bool:
-    return b is not None and a.shape == b.shape and a.offset == b.offset and all(
-        n == 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True)
+    return (
+        b is not None
+        and a.shape == b.shape
+        and a.offset == b.offset
+        and all(n == 1 or s == t for n, s, t in zip(a.shape, a.strides, b.strides, strict=True))
     )
 
 
 def same_memory(a: Value, b: Value) -> bool:
     """Whether two values have the same size, type and order of elements."""
-    return a.dtype == b.dtype and a.size == b.size and (
-        a.shape == b.shape and Ref(a, a.shape, a.strides, 0)._replace(value=b).is_whole()
-        or a.ref().is_row_major() and b.ref().is_row_major()
+    return (
+        a.dtype == b.dtype
+        and a.size == b.size
+        and (
+            a.shape == b.shape
+            and Ref(a, a.shape, a.strides, 0)._replace(value=b).is_whole()
+            or a.ref().is_row_major()
+            and b.ref().is_row_major()
+        )
     )

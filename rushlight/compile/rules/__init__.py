@@ -4,7 +4,34 @@ A rule has the kernel's parameters behind a first one, the builder. Arrays come 
 returns, as `Lazy`, or raises `Untraceable`, which leaves the call to the kernel.
 """
 
-from . import activation, attention, convolution, elementary, indexing, joining, loss, normalize, pool, product, recurrent, reduction
+from . import (
+    activation,
+    attention,
+    convolution,
+    elementary,
+    indexing,
+    joining,
+    loss,
+    normalize,
+    pool,
+    product,
+    recurrent,
+    reduction,
+)
 from .table import RULES
 
-__all__ = ["RULES", "activation", "attention", "convolution", "elementary", "indexing", "joining", "loss", "normalize", "pool", "product", "recurrent", "reduction"]
+__all__ = [
+    "RULES",
+    "activation",
+    "attention",
+    "convolution",
+    "elementary",
+    "indexing",
+    "joining",
+    "loss",
+    "normalize",
+    "pool",
+    "product",
+    "recurrent",
+    "reduction",
+]

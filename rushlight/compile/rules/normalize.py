@@ -77,9 +77,7 @@ def _channels(p: Lazy, ndim: int) -> Lazy:
 
 
 @rule("native_batch_norm")
-def batch_norm(
-    b, input, weight=None, bias=None, running_mean=None, running_var=None, training=True, eps=1e-5
-):
+def batch_norm(b, input, weight=None, bias=None, running_mean=None, running_var=None, training=True, eps=1e-5):
     _floats(input, weight, bias, running_mean, running_var)
     if input.ndim < 2:
         raise Untraceable("batch norm of a vector")

@@ -59,7 +59,9 @@ def max_pool_values(b, input, window, stride, padding, dilation, ceil_mode):
 def _apart(shape, window, stride, dilation) -> bool:
     """Whether the windows tile the input."""
     n = len(window)
-    return stride == window and set(dilation) == {1} and all(m % k == 0 for m, k in zip(shape[-n:], window, strict=True))
+    return (
+        stride == window and set(dilation) == {1} and all(m % k == 0 for m, k in zip(shape[-n:], window, strict=True))
+    )
 
 
 def _tiled(x: Lazy, window) -> Lazy:
@@ -81,7 +83,9 @@ def max_pool_backward(b, g, input, place, window, stride, padding, dilation, cei
         for i, k in enumerate(window):
             within = within * np.int32(k) + b.positions(g.shape, g.ndim - 2 * n + 2 * i + 1)
         return np.where(place == within.astype(np.uint8), g, g.dtype.type(0)).reshape(shape)
-    parts = [(at, np.where(place == np.uint8(k), g, g.dtype.type(0))) for k, at in enumerate(places(*map(range, window)))]
+    parts = [
+        (at, np.where(place == np.uint8(k), g, g.dtype.type(0))) for k, at in enumerate(places(*map(range, window)))
+    ]
     return _scattered(b, parts, shape, outs, stride, dilation)
 
 

@@ -148,6 +148,3 @@ def lstm_layer_backward(
         lambda: total[1],
     ]
     return tuple(make() for make, wanted in zip(made, needs, strict=False) if wanted)
-
-
-

@@ -17,7 +17,7 @@ from . import arithmetic
 from .access import Access, Row
 from .accumulate import Accumulator, Partial, Slot
 from .ir import Val, number
-from .plan import Plan, Stage, Window, prepare, values_in
+from .plan import Plan, Stage, prepare, values_in
 from .shape import Shape
 
 HEADER = 2  # entries of data before the values' pointers: status, scratch
