@@ -259,7 +259,7 @@ class Access:
     def _put_single(self, value: Value, pointer: str, first: Val, lanes: Pattern, which: Iterable[int], x: Val) -> None:
         """Store some lanes one by one.
 
-        So is a lane alone: of a masked store of one narrowed number, LLVM 20 makes a store of the wide number.
+        So is a lane alone: of a masked store of one narrowed number, LLVM 22 makes a store of the wide number.
         """
         for i in which:
             place = self.b.op("add", first, lanes[i]) if lanes[i] else first
