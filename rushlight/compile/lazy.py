@@ -349,78 +349,24 @@ for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
     _ufunc = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}.get(_name)
     _ufunc = _ufunc or {"eq": np.equal, "ne": np.not_equal}[_name]
     setattr(Lazy, f"__{_name}__", _operator(_ufunc))
-setattr(Lazy, "__neg__", lambda self: np.negative(self))
-setattr(Lazy, "__abs__", lambda self: np.absolute(self))
-setattr(Lazy, "__invert__", lambda self: np.invert(self))
+Lazy.__neg__ = lambda self: np.negative(self)
+Lazy.__abs__ = lambda self: np.absolute(self)
+Lazy.__invert__ = lambda self: np.invert(self)
 
 _PLAIN = {
-    # fmt: off
-    "add": "add",
-    "subtract": "sub",
-    "multiply": "mul",
-    "divide": "div",
-    "true_divide": "div",
-    "floor_divide": "floordiv",
-    "remainder": "mod",
-    "fmod": "fmod",
-    "power": "pow",
-    "float_power": "pow",
-    "negative": "neg",
-    "absolute": "abs",
-    "fabs": "abs",
-    "sign": "sign",
-    "sqrt": "sqrt",
-    "square": "square",
-    "reciprocal": "reciprocal",
-    "exp": "exp",
-    "exp2": "exp2",
-    "expm1": "expm1",
-    "log": "log",
-    "log2": "log2",
-    "log10": "log10",
-    "log1p": "log1p",
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "arctan2": "atan2",
-    "hypot": "hypot",
-    "copysign": "copysign",
-    "floor": "floor",
-    "ceil": "ceil",
-    "trunc": "trunc",
-    "rint": "round",
-    "isnan": "isnan",
-    "isinf": "isinf",
-    "isfinite": "isfinite",
-    "signbit": "signbit",
-    "maximum": "maximum",
-    "minimum": "minimum",
-    "fmax": "fmax",
-    "fmin": "fmin",
-    "logaddexp": "logaddexp",
-    "less": "lt",
-    "less_equal": "le",
-    "greater": "gt",
-    "greater_equal": "ge",
-    "equal": "eq",
-    "not_equal": "ne",
-    "bitwise_and": "and",
-    "bitwise_or": "or",
-    "bitwise_xor": "xor",
-    "left_shift": "shl",
-    "right_shift": "shr",
-    "invert": "invert",
-    # fmt: on
-}  # NumPy's name -> the expression's operator
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div",
+    "floor_divide": "floordiv", "remainder": "mod", "fmod": "fmod", "power": "pow", "float_power": "pow",
+    "negative": "neg", "absolute": "abs", "fabs": "abs", "sign": "sign", "sqrt": "sqrt", "square": "square",
+    "reciprocal": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
+    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
+    "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh",
+    "arctanh": "atanh", "arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "floor": "floor",
+    "ceil": "ceil", "trunc": "trunc", "rint": "round", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
+    "signbit": "signbit", "maximum": "maximum", "minimum": "minimum", "fmax": "fmax", "fmin": "fmin",
+    "logaddexp": "logaddexp", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq",
+    "not_equal": "ne", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "left_shift": "shl",
+    "right_shift": "shr", "invert": "invert",
+}  # fmt: skip
 _LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
 _ON_BOOL = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and", "invert": "not"}
 _EXPENSIVE = frozenset(

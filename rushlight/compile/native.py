@@ -18,7 +18,7 @@ from ..backend.onednn.address import address
 from ..core.mode import thread
 from ..core.slow import number_as
 from ..core.storage import describe
-from .graph import Call, Extern, Graph, Loop, Nest, Node, Reduce, Ref, Update, Value
+from .graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from .interpret import Executable, Interpreter
 from .log import show
 from .lower.llvm.engine import available
@@ -30,7 +30,7 @@ from .passes.expand import expand
 from .passes.fuse import fuse
 from .passes.inline import inline
 from .passes.layout import layout
-from .passes.plan_memory import Memory, plan_memory
+from .passes.plan_memory import plan_memory
 from .passes.rebase import rebase
 from .sources import External, Fresh, Into
 from .verify import verify

@@ -17,11 +17,45 @@ import numpy as np
 import rushlight as torch
 
 LENGTHS = [1, 2, 3, 4, 5, 7, 8, 16, 17, 33]
-UNARY = (
-    "neg() abs() exp() tanh() sigmoid() sin() cos() relu() square() atan() erf() expm1() asinh() softplus() gelu() silu() "
-    "elu() leaky_relu(0.1) hardtanh() softsign() logsigmoid() mish() hardswish() sinh() cosh() erfc() exp2() "
-    "clamp(-0.5,0.7) clamp(min=0.1) pow(2) pow(3) sign() round() floor() trunc() nan_to_num() clone()"
-).split()
+UNARY = [
+    "neg()",
+    "abs()",
+    "exp()",
+    "tanh()",
+    "sigmoid()",
+    "sin()",
+    "cos()",
+    "relu()",
+    "square()",
+    "atan()",
+    "erf()",
+    "expm1()",
+    "asinh()",
+    "softplus()",
+    "gelu()",
+    "silu()",
+    "elu()",
+    "leaky_relu(0.1)",
+    "hardtanh()",
+    "softsign()",
+    "logsigmoid()",
+    "mish()",
+    "hardswish()",
+    "sinh()",
+    "cosh()",
+    "erfc()",
+    "exp2()",
+    "clamp(-0.5,0.7)",
+    "clamp(min=0.1)",
+    "pow(2)",
+    "pow(3)",
+    "sign()",
+    "round()",
+    "floor()",
+    "trunc()",
+    "nan_to_num()",
+    "clone()",
+]
 FUNCTIONAL = {
     "softplus",
     "gelu",
@@ -35,11 +69,22 @@ FUNCTIONAL = {
     "hardswish",
 }
 JUMPS = {"sign", "round", "floor", "trunc"}  # not continuous: only of values that have no error
-POSITIVE = "log() sqrt() rsqrt() log1p() log2() log10() reciprocal() pow(-1.5) lgamma() digamma()".split()
-WITHIN = "asin() acos() atanh() erfinv()".split()
-BINARY = "+ - * + - *".split()
-INTEGER = "+ - * & | ^ // %".split()
-COMPARE = "< <= > >= == !=".split()
+POSITIVE = [
+    "log()",
+    "sqrt()",
+    "rsqrt()",
+    "log1p()",
+    "log2()",
+    "log10()",
+    "reciprocal()",
+    "pow(-1.5)",
+    "lgamma()",
+    "digamma()",
+]
+WITHIN = ["asin()", "acos()", "atanh()", "erfinv()"]
+BINARY = ["+", "-", "*", "+", "-", "*"]
+INTEGER = ["+", "-", "*", "&", "|", "^", "//", "%"]
+COMPARE = ["<", "<=", ">", ">=", "==", "!="]
 
 
 class Grammar:
@@ -222,7 +267,25 @@ class Grammar:
         if x is None or not self.env[x].numel():
             return None
         dims, keep = self.axes(x), self.chance(0.5)
-        name = self.pick("sum mean amax amin sum mean logsumexp var std prod norm max min any_all whole".split())
+        name = self.pick(
+            [
+                "sum",
+                "mean",
+                "amax",
+                "amin",
+                "sum",
+                "mean",
+                "logsumexp",
+                "var",
+                "std",
+                "prod",
+                "norm",
+                "max",
+                "min",
+                "any_all",
+                "whole",
+            ]
+        )
         one = self.axis(x)
         if name == "whole":
             return f"{x}.{self.pick(['sum', 'mean', 'max', 'min', 'norm'])}()"
@@ -588,7 +651,7 @@ class Grammar:
             return f"{x} {self.pick(INTEGER)} {self.rng.integers(1, 5)}"
         if kind < 0.6:
             y = self.partner(x, lambda t: t.dtype in (torch.int64, torch.uint8, torch.int32, torch.bool))
-            return f"{x} {self.pick('+ - * & | ^'.split())} {y}"
+            return f"{x} {self.pick(['+', '-', '*', '&', '|', '^'])} {y}"
         return self.pick(
             [f"{x}.sum()", f"{x}.clamp(1, 4)", f"{x}.abs()", f"{x}.cumsum(0)", f"{x}.max()", f"{x}.prod()"]
         )

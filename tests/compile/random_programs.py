@@ -15,7 +15,6 @@ import re
 import sys
 import time
 import warnings
-from math import prod
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,10 +22,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-import rushlight as torch
-import rushlight.nn.functional as F
 from equality import differences, snapshot
 from program_grammar import Grammar
+
+import rushlight as torch
+import rushlight.nn.functional as F
 
 STEPS = 7  # the first plain, two captured, three replayed, and the last one plain again
 PLANTED = 5  # the step in which some arguments hold nan and infinity

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 import os
-import warnings
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,20 @@ ALL = os.environ.get("RUSHLIGHT_RECORDS") == "all"
 NAMES = [name for name in SAMPLES if function_of(name) is not None and samples_of(name)]
 CALLS = 5  # one plain, two captured, two replayed
 
-# Operators whose kernels' callers look at values in Python: these calls are refused, with the user's line.
-REFUSED: dict[str, str] = {}
+# Calls that are refused with the user's line, and why.
+_PIVOTS = "the gradient builds a permutation from the pivots' values"
+_LENGTHS = "the lengths of the sequences are read as Python's numbers"
+_ARRAY = "works on arrays of NumPy between its operators"
+REFUSED: dict[str, str] = {
+    "masked_select": "the result's shape depends on values",
+    "masked_scatter": "the gradient's shape depends on values",
+    "Tensor.__getitem__": "an index by a mask: the result's shape depends on values",
+    **dict.fromkeys(["linalg.lu_factor", "linalg.lu_factor_ex", "lu", "lu_solve"], _PIVOTS),
+    **dict.fromkeys(["lstm", "gru", "rnn_tanh", "rnn_relu", "ctc_loss"], _LENGTHS),
+    **dict.fromkeys(["max_pool1d_with_indices", "max_pool2d", "multilabel_margin_loss", "embedding_bag"], _ARRAY),
+    **dict.fromkeys(["quantile", "nanquantile", "pdist", "combinations", "repeat_interleave", "index_fill"], _ARRAY),
+    **dict.fromkeys(["as_strided", "as_strided_copy"], "the gradient reads positions as Python's numbers"),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -19,7 +19,7 @@ _SMALL = 1 << 14
 def fuse(graph: Graph) -> Graph:
     """The graph with every loop and reduction in a nest."""
     groups: list[_Group | Node] = []
-    maker: dict[Value, int] = {v: -1 for v in (*graph.inputs, *graph.constants)}
+    maker: dict[Value, int] = dict.fromkeys((*graph.inputs, *graph.constants), -1)
     for node in _early_first(graph):
         if not isinstance(node, Loop | Reduce):
             groups.append(node)

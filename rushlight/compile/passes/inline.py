@@ -13,47 +13,12 @@ from ..graph import Graph, Loop, Node, Reduce, Ref, Value
 from ..spaces import at, changed, follow, squeezed
 
 _DEAR = {
-    # fmt: off
-    "exp": 8,
-    "exp2": 8,
-    "expm1": 10,
-    "log": 8,
-    "log2": 8,
-    "log10": 8,
-    "log1p": 10,
-    "sin": 12,
-    "cos": 12,
-    "tan": 16,
-    "asin": 16,
-    "acos": 16,
-    "atan": 12,
-    "sinh": 16,
-    "cosh": 16,
-    "tanh": 10,
-    "asinh": 16,
-    "acosh": 16,
-    "atanh": 16,
-    "sigmoid": 8,
-    "erf": 10,
-    "erfc": 16,
-    "pow": 20,
-    "atan2": 20,
-    "hypot": 6,
-    "logaddexp": 20,
-    "sqrt": 3,
-    "rsqrt": 4,
-    "div": 3,
-    "reciprocal": 3,
-    "floordiv": 6,
-    "mod": 6,
-    "fmod": 8,
-    "gather": 4,
-    "const": 0,
-    "load": 0,
-    "index": 0,
+    "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log2": 8, "log10": 8, "log1p": 10, "sin": 12, "cos": 12, "tan": 16,
+    "asin": 16, "acos": 16, "atan": 12, "sinh": 16, "cosh": 16, "tanh": 10, "asinh": 16, "acosh": 16, "atanh": 16,
+    "sigmoid": 8, "erf": 10, "erfc": 16, "pow": 20, "atan2": 20, "hypot": 6, "logaddexp": 20, "sqrt": 3, "rsqrt": 4,
+    "div": 3, "reciprocal": 3, "floordiv": 6, "mod": 6, "fmod": 8, "gather": 4, "const": 0, "load": 0, "index": 0,
     "cast": 0.5,
-    # fmt: on
-}  # in additions; all else costs 1
+}  # fmt: skip
 _CHEAP = 6.0
 _LARGEST = 200  # operations in one expression
 

@@ -156,10 +156,10 @@ class _Planner:
                 target = self._root(new)
                 if self._root(old) is target:
                     continue  # checked when both went to their home
-                if old not in outside and old not in final and self._can_overwrite(new, old):
-                    if target is new or self._root(old) is old:
-                        self._unite(old, new)
-                        continue
+                one_is_free = target is new or self._root(old) is old
+                if one_is_free and old not in outside and old not in final and self._can_overwrite(new, old):
+                    self._unite(old, new)
+                    continue
                 copy = Value(old.shape, old.dtype, old.strides)
                 nodes.append(_nest(Loop(old.shape, [Store(copy.ref(), load(old.ref()))])))
                 node = _onto(node, new, old, copy)
