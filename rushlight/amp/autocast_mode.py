@@ -38,9 +38,8 @@ class autocast:
 
     Errors: ValueError where device_type is no string, RuntimeError where it is none that autocast knows. Another
     `dtype`, or 'cuda' without a CUDA device, gives a warning and a region that does nothing.
-    >>> layer = nn.Linear(4, 2)
     >>> with autocast("cpu"):
-    ...     layer(ones(3, 4)).dtype
+    ...     (ones(3, 4) @ ones(4, 2)).dtype
     torch.bfloat16
     """
 

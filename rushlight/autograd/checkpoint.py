@@ -289,9 +289,9 @@ class _Part:
             return t
 
         try:
-            with saved_tensors_hooks(fill, _as_it_is), _random_state(self.random_state), self.autocast, enable_grad():
-                with self.context:
-                    self.function(*self.args, **self.kwargs)
+            saved = saved_tensors_hooks(fill, _as_it_is)
+            with saved, _random_state(self.random_state), self.autocast, enable_grad(), self.context:
+                self.function(*self.args, **self.kwargs)
         except _Enough:
             pass
         self.recomputed.add(task)

@@ -236,7 +236,7 @@ class Native:
         arrays += out
         if not self.steady or not all(map(is_, self.pick(inputs), self.steady)):
             self.steady = self.pick(inputs)
-            self.table[:] = [address(a) for a in arrays]
+            self.table[: len(arrays)] = [address(a) for a in arrays]
         else:
             for i in self.changing:
                 self.table[i] = address(arrays[i])

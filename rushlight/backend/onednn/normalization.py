@@ -128,7 +128,9 @@ def batch_norm_backward(g, x, mean, rstd, weight, training):
 
     Where x and g are bfloat16, so is the first gradient.
     """
-    wide = (None, None) if x.dtype is BFLOAT16 and g.dtype is BFLOAT16 else (x, g)
+    wide = (x, g)
+    if x.dtype is BFLOAT16 and g.dtype is BFLOAT16:  # a compiled backward has them channels-last
+        wide, x, g = (None, None), np.ascontiguousarray(x), np.ascontiguousarray(g)
     if not _served(*wide, mean, rstd, weight, size=x.size) or g.shape != x.shape:
         return NotImplemented
     images = _images(x) if x.flags.c_contiguous and g.flags.c_contiguous else None
