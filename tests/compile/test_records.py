@@ -1,13 +1,9 @@
-"""Every operator under capture: the samples of the operator suite, forward and backward, compiled and eager.
-
-`RUSHLIGHT_RECORDS=all` runs every sample in both types; else each operator's samples are run in float32, and one of them
-in float64.
-"""
+"""Every operator under capture: the samples of the operator suite, forward and backward, compiled and eager."""
 
 from __future__ import annotations
 
 import gc
-import os
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,11 +14,9 @@ import rushlight as torch
 from rushlight import autograd
 from rushlight.compile.sources import CaptureError
 from rushlight.core import dtype as dtypes
-from rushlight.core.record import OPS
 from rushlight.testing.samples import SAMPLES, function_of, samples_of
 from rushlight.testing.suite import results_of, tensors_in
 
-ALL = os.environ.get("RUSHLIGHT_RECORDS") == "all"
 NAMES = [name for name in SAMPLES if function_of(name) is not None and samples_of(name)]
 CALLS = 5  # one plain, two captured, two replayed
 
@@ -94,19 +88,12 @@ def _largest(values: list) -> float:
     return max((float(np.abs(a[np.isfinite(a)]).max(initial=0.0)) for a in arrays), default=0.0)
 
 
-def cases(name: str):
-    """(sample, type) pairs of an operator."""
-    samples = samples_of(name)
-    yield from ((s, dtypes.float32) for s in samples)
-    yield from ((s, dtypes.float64) for s in (samples if ALL else samples[:1]))
-
-
 @pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
 @pytest.mark.parametrize("name", NAMES)
 def test_operator(name, monkeypatch):
     monkeypatch.setenv("RUSHLIGHT_CHECK", "1")
     refused = 0
-    for sample, dtype in cases(name):
+    for sample, dtype in product(samples_of(name), (dtypes.float32, dtypes.float64)):
         try:
             wrong = compared(name, sample, dtype)
         except CaptureError as error:
@@ -147,7 +134,3 @@ def test_shapes_that_depend_on_values_are_refused(name):
         except CaptureError:
             return
         assert snapshot([got])[0].tolist() == snapshot([function(x)])[0].tolist()
-
-
-def test_every_public_operator_has_samples_here():
-    assert {n for n in NAMES if n in OPS}
