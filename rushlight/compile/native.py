@@ -32,6 +32,7 @@ from .passes.inline import inline
 from .passes.layout import layout
 from .passes.plan_memory import plan_memory
 from .passes.rebase import rebase
+from .passes.simplify import simplify
 from .sources import External, Fresh, Into
 from .verify import verify
 
@@ -44,6 +45,8 @@ def optimise(graph: Graph) -> Graph:
     steps: list[tuple[str, Callable[[Graph], Graph]]] = [
         ("dce", dce),
         ("cse", cse),
+        ("inline", inline),
+        ("simplify", simplify),
         ("inline", inline),
         ("dce", dce),
         ("cse", cse),
