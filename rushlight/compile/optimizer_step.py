@@ -322,6 +322,6 @@ def _make_kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick:
 
     try:
         traced = trace(update, kinds, options)
-        return _kernel(update, kinds, options, False) if quick and not serves(traced) else Kernel(traced, quick)
+        return Kernel(traced, quick and serves(traced), flush=quick)
     except (NotTraceable, NotImplementedError):
         return None

@@ -485,8 +485,18 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 # ---------------------------------------------------------------------------------------------- norms
 
 
+_PIECE = 16384  # elements: 22 MB take 1.3 ms in products of pieces with themselves, 5 with an array of squares
+
+
+def _is_plain(a):
+    return (a.dtype is F32 or a.dtype is F64) and a.flags.c_contiguous
+
+
 @widened
 def _vector_norm(a, ord, axis, keepdims):
+    if ord == 2 and a.size > _PIECE and (axis is None or a.ndim == 1) and not keepdims and _is_plain(a):
+        pieces = np.split(a.reshape(-1), range(_PIECE, a.size, _PIECE))
+        return np.sqrt(a.dtype.type(math.fsum(float(np.dot(x, x)) for x in pieces)))
     if ord == 2:
         squares = a.real**2 + a.imag**2 if a.dtype.kind == "c" else np.multiply(a, a)
         return np.sqrt(np.add.reduce(squares, axis, None, None, keepdims))

@@ -465,8 +465,14 @@ def test_quick_steps_of_nan_infinity_and_subnormal_numbers(name, monkeypatch, na
             np.testing.assert_array_equal(np.isinf(a), np.isinf(b))
             finite = np.isfinite(a)
             size = np.maximum(np.abs(a[finite]), np.nan_to_num(np.abs(old[finite]), posinf=0))
-            assert (np.abs(a[finite] - b[finite]) <= np.maximum(np.spacing(size) * 8, 3e-45)).all()
+            # quick code takes subnormal numbers for zero; an update divides what is left of them by eps
+            assert (np.abs(a[finite] - b[finite]) <= np.maximum(np.spacing(size) * 8, 1e-29)).all()
     assert native_steps.count(True) >= 2 * (STEPS - 3)
+
+
+def flushed(x):
+    """x with zeros, of the same sign, for subnormal numbers: what quick code computes with."""
+    return np.where(np.abs(x) < np.finfo("float32").tiny, np.copysign(np.float32(0), x), x)
 
 
 @needs_avx512
@@ -518,7 +524,7 @@ def test_quick_roots_of_all_sizes():
     x = np.concatenate([bits.view("float32"), SPECIAL.astype("float32"), np.ldexp(np.float32(1), np.arange(-149, 128))])
     got, code = quick_result(root, x, 1.0)
     with np.errstate(invalid="ignore"):
-        exact = np.sqrt(x)
+        exact = np.sqrt(flushed(x))
     apart = units_apart(got, exact)
     usual = (x > 2.0**-100) & (x < 2.0**100)
     assert code == 0
@@ -532,9 +538,11 @@ def test_quick_quotients_by_a_number(divisor):
     x[: len(SPECIAL)] = SPECIAL
     got, code = quick_result(quotient, x, divisor)
     with np.errstate(over="ignore"):
-        exact = x / np.float32(divisor)
+        exact = flushed(flushed(x) / np.float32(divisor))
     assert code == 0
-    assert units_apart(got, exact).max() <= 1
+    edge = np.abs(exact) <= np.finfo("float32").tiny  # rounded up to it, or flushed just below
+    assert units_apart(got, exact)[~edge].max() <= 1
+    assert (np.abs(got[edge]) <= np.finfo("float32").tiny).all()
 
 
 @needs_avx512

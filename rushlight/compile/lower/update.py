@@ -45,11 +45,14 @@ from .reciprocals import Divisor, multiply_all, multiply_roots, scalars
 BLOCK_WORDS = 10
 GUARD_MISSED, NO_VALUE = 1, 2
 _F32 = np.dtype(np.float32)
+_FLUSH = 0x8040  # of MXCSR: results, and operands, below the smallest normal number are zero
 _CHUNK = 1024  # elements: threads share them in multiples of this
 
 
 class Kernel:
     """The native code of an update: the same bits as over arrays, or the `quick` variant.
+
+    flush: numbers below the smallest normal one count as zero.
 
     address: of `step`. row_words: words of scratch for each parameter. weight: how much work an element is, in units of
     a load or a store.
@@ -57,7 +60,7 @@ class Kernel:
 
     __slots__ = ("update", "address", "row_words", "weight", "call", "_code")
 
-    def __init__(self, update: Update, quick: bool = False):
+    def __init__(self, update: Update, quick: bool = False, flush: bool = False):
         if not available():
             raise RuntimeError("native code of an update needs llvmlite")
         self.update = update
@@ -67,7 +70,7 @@ class Kernel:
         self.weight = max(
             _weight(update, leaf, hoisted, quick) for leaf, hoisted in zip(rows.leaves, rows.hoisted, strict=True)
         )
-        self._code: Code = build(_assembly(update, rows))
+        self._code: Code = build(_assembly(update, rows, flush))
         self.address = self._code.address("step")
         self.call: Any = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(self.address)
 
@@ -117,10 +120,10 @@ def _weight(update: Update, leaf: Leaf, hoisted: list[Expr], quick: bool) -> int
     return weight
 
 
-def _assembly(update: Update, rows: _Rows) -> str:
+def _assembly(update: Update, rows: _Rows, flush: bool) -> str:
     declarations: dict[str, str] = {}
     functions = [_body(update, rows, i, declarations) for i in range(len(rows.leaves))]
-    functions += [_work(update, rows, declarations), _share(declarations), _step(update, rows, declarations)]
+    functions += [_work(update, rows, declarations, flush), _share(declarations), _step(update, rows, declarations)]
     return "\n".join([*declarations.values(), *functions, attributes()])
 
 
@@ -291,7 +294,7 @@ def _array(b: Builder, pointers: Val, n: Val, role: int, i: Val) -> Val:
     return _word(b, pointers.text, b.op("add", b.op("mul", n, role), i), "ptr")
 
 
-def _work(update: Update, rows: _Rows, declarations: dict[str, str]) -> str:
+def _work(update: Update, rows: _Rows, declarations: dict[str, str], flush: bool) -> str:
     """void work(block, start, stop): the elements from start to stop, counted through all parameters."""
     b = Builder(declarations)
     pointers, counts, n = (_word(b, "%block", k, elem) for k, elem in enumerate(("ptr", "ptr", "i64")))
@@ -299,6 +302,7 @@ def _work(update: Update, rows: _Rows, declarations: dict[str, str]) -> str:
     start, stop = Val("%start", "i64"), Val("%stop", "i64")
     before = b.alloca("i64")
     b.put(before, number(0, "i64"))
+    modes = _flush_subnormal(b) if flush else None
     with b.loop(number(0, "i64"), n) as i:
         base, count = b.get(before, "i64"), _word(b, counts.text, i)
         b.put(before, b.op("add", base, count))
@@ -312,8 +316,25 @@ def _work(update: Update, rows: _Rows, declarations: dict[str, str]) -> str:
             for k in range(len(rows.leaves)):
                 with b.when(b.compare("icmp eq", leaf, k)):
                     b.line(f"call void @body{k}({args})")
+    if modes is not None:
+        b.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {modes})")
     b.line("ret void")
     return b.function("@work", "ptr %block, i64 %start, i64 %stop", linkage="internal ")
+
+
+def _flush_subnormal(b: Builder) -> str:
+    """Take numbers below 2^-126 for zero in this thread from here on; the place of the modes to go back to.
+
+    The momentum of a weight without gradient gets there within a thousand steps, and costs 150 cycles a number then: the
+    CIFAR-10 network's update took 96 us instead of 14.
+    """
+    for name in ("stmxcsr", "ldmxcsr"):
+        b.declare(f"@llvm.x86.sse.{name}", f"declare void @llvm.x86.sse.{name}(ptr)")
+    before, now = b.alloca("i32"), b.alloca("i32")
+    b.line(f"call void @llvm.x86.sse.stmxcsr(ptr {before})")
+    b.put(now, b.op("or", b.get(before, "i32"), _FLUSH))
+    b.line(f"call void @llvm.x86.sse.ldmxcsr(ptr {now})")
+    return before
 
 
 def _share(declarations: dict[str, str]) -> str:
