@@ -16,12 +16,14 @@ import numpy as np
 
 from ..backend.onednn.address import address
 from ..core.mode import thread
+from ..core.random import mersenne
 from ..core.slow import number_as
 from ..core.storage import describe
 from .graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from .interpret import Executable, Interpreter
 from .log import show
 from .lower.llvm.engine import available
+from .lower.llvm import twister
 from .lower.llvm.program import Program
 from .lower.onednn import Binder, bind, choose, serves
 from .passes.cse import cse
@@ -37,6 +39,7 @@ from .sources import External, Fresh, Into
 from .verify import verify
 
 _ALIGNMENT = 64
+mersenne.make_blocks = twister.words  # draws, too, are made by generated code from now on
 
 
 def optimise(graph: Graph) -> Graph:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from _thread import allocate_lock  # threading.Lock, without importing threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,9 @@ _STATE = np.dtype(
 
 
 _NO_WORDS = np.empty(0, np.uint32)
+
+# Set where generated code is available: the next blocks of words, or None to have NumPy make them.
+make_blocks: Callable[[Any, int], np.ndarray | None] | None = None
 
 
 def _tell_of_change() -> None:
@@ -204,7 +208,9 @@ class Generator:
         self._unused = False
         rest = self._block[self._at :]
         blocks = -(-(n - rest.size) // WORDS)
-        fresh = stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
+        fresh = None if make_blocks is None else make_blocks(stream, blocks)
+        if fresh is None:
+            fresh = stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
         self._block = fresh[-WORDS:].copy()
         self._at = n - rest.size - (blocks - 1) * WORDS
         return np.concatenate([rest, fresh[: n - rest.size]]) if rest.size else fresh[:n].copy()
