@@ -338,7 +338,7 @@ class Graph:
 
     inputs: value -> where it comes from; outputs: (ref, where it goes) pairs. Both "wheres" are capture's own objects.
     constants: value -> the array that it always is. checks: (0-d bool value, error, text): where the value is true, the
-    program stops before anything outside is written.
+    program stops before anything outside is written. reasons: operator's name -> why its calls stay calls.
     """
 
     def __init__(self) -> None:
@@ -347,6 +347,7 @@ class Graph:
         self.constants: dict[Value, np.ndarray] = {}
         self.outputs: list[tuple[Ref, Any]] = []
         self.checks: list[tuple[Value, type[Exception], str]] = []
+        self.reasons: dict[str, str] = {}
 
     def __repr__(self) -> str:
         inputs = "\n".join(f"  input {v!r} from {s!r}" for v, s in self.inputs.items())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from operator import is_, itemgetter
 from typing import Any
@@ -89,6 +90,27 @@ class Native:
         self.changing = [i for i in range(self.memory.slots) if i not in fixed]
         self._assemble(graph)
 
+    def describe(self) -> str:
+        """What was fused and chosen, in a few lines."""
+        nodes = self.graph.nodes
+        nests = [n for n in nodes if isinstance(n, Nest)]
+        calls = Counter(n.kind for n in nodes if isinstance(n, Extern) and n.kind != "blank")
+        python = Counter(n.record.name for n in nodes if isinstance(n, Call))
+        loops = sum(len(n.stages) for n in nests)
+        lines = [
+            f"runs on: native code, {len(nests)} nests of {loops} loops, "
+            f"{calls.total()} library calls, {sum(isinstance(n, Update) for n in nodes)} optimizer updates",
+            f"  library: {', '.join(f'{n} {kind}' for kind, n in calls.most_common()) or 'none'}",
+            f"  memory: {self.memory.arena_bytes / 1e6:.1f} MB for what lies between",
+        ]
+        if python:
+            lines.append("  in Python: " + ", ".join(self._in_python(name, n) for name, n in python.most_common()))
+        return "\n  ".join(lines)
+
+    def _in_python(self, name: str, count: int) -> str:
+        reason = self.graph.reasons.get(name, "a random draw")
+        return f"{count} {name} ({reason})"
+
     # ------------------------------------------------------------------------------------------ assembly
 
     def _assemble(self, graph: Graph) -> None:
@@ -104,6 +126,7 @@ class Native:
                 program = self._flush(program)
                 self.steps.append(self._check(after[i]))
         self._flush(program)
+        show("kernels", lambda: "\n".join([self.describe(), *(f"  {n!r}" for n in graph.nodes)]))
 
     def _start(self) -> Program:
         program = Program(self.arena_address)

@@ -31,7 +31,7 @@ class _Expansion:
         self.new.inputs, self.new.constants = dict(graph.inputs), dict(graph.constants)
         self.alias: dict[Value, Ref] = {}  # value -> the window that shows the same elements, laid out the same
         self.kept = {ref.value for ref, _ in graph.outputs}  # must stay values of their own
-        self.reasons: dict[str, str] = {}
+        self.reasons = self.new.reasons
 
     def run(self) -> Graph:
         for node in self.old.nodes:
