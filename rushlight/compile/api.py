@@ -77,9 +77,12 @@ def track(step: CompiledStep) -> CompiledStep:
 
 
 def reset() -> None:
-    """Forget every captured program."""
+    """Forget every captured program, and this thread's programs of repeated backwards."""
+    from . import repeated
+
     for step in list(_steps):
         step.reset()
+    repeated.forget()
 
 
 def is_compiling() -> bool:
