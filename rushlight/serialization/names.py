@@ -8,6 +8,7 @@ import sys
 __all__ = ["from_torch", "storage_class_name", "storage_dtype_name", "to_torch"]
 
 _SAME_THING = {
+    ("rushlight.nn.modules.attention", "MultiheadAttention"): ("torch.nn.modules.activation", "MultiheadAttention"),
     ("rushlight.core.rebuild", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
     ("rushlight.core.rebuild", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
     ("rushlight.core.rebuild", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
