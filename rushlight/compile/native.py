@@ -23,8 +23,8 @@ from ..core.storage import describe
 from .graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from .interpret import Executable, Interpreter
 from .log import show
-from .lower.llvm.engine import available
 from .lower.llvm import twister
+from .lower.llvm.engine import available
 from .lower.llvm.program import Program
 from .lower.onednn import Binder, bind, choose, serves
 from .passes.cse import cse

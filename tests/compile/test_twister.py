@@ -18,7 +18,9 @@ def test_blocks_are_numpys(blocks):
     np.testing.assert_array_equal(
         twister.words(ours, blocks), theirs.randint(0, 1 << 32, blocks * twister.WORDS, np.uint32)
     )
-    np.testing.assert_array_equal(ours.randint(0, 1 << 32, 1000, np.uint32), theirs.randint(0, 1 << 32, 1000, np.uint32))
+    np.testing.assert_array_equal(
+        ours.randint(0, 1 << 32, 1000, np.uint32), theirs.randint(0, 1 << 32, 1000, np.uint32)
+    )
 
 
 def test_a_stream_in_the_middle_of_a_block_is_left_to_numpy():

@@ -96,7 +96,12 @@ def _tempered(t: _Text, i: str) -> None:
     """out[i] = the tempered key[i], for a vector of words."""
     kind = _type(_LANES)
     y = t.load("%key", i, _LANES)
-    for shift, amount, mask in (("lshr", 11, None), ("shl", 7, 0x9D2C5680), ("shl", 15, 0xEFC60000), ("lshr", 18, None)):
+    for shift, amount, mask in (
+        ("lshr", 11, None),
+        ("shl", 7, 0x9D2C5680),
+        ("shl", 15, 0xEFC60000),
+        ("lshr", 18, None),
+    ):
         x = t.op(f"{shift} {kind} {y}, {_number(amount, _LANES)}")
         x = x if mask is None else t.op(f"and {kind} {x}, {_number(mask, _LANES)}")
         y = t.op(f"xor {kind} {y}, {x}")
