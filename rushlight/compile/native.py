@@ -36,7 +36,7 @@ from .passes.inline import inline
 from .passes.layout import layout
 from .passes.plan_memory import plan_memory
 from .passes.rebase import rebase
-from .passes.simplify import simplify
+from .passes.simplify import hoist_lookups, simplify
 from .sources import External, Fresh, Into
 from .verify import verify
 
@@ -56,6 +56,7 @@ def optimise(graph: Graph) -> Graph:
         ("dce", dce),
         ("cse", cse),
         ("dce", dce),
+        ("hoist_lookups", hoist_lookups),
         ("layout", lambda g: layout(g, choose, serves)),
         ("fuse", fuse),
     ]

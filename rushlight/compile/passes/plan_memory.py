@@ -14,6 +14,7 @@ from ..graph import Extern, Graph, Loop, Nest, Node, Ref, Store, Update, Value
 from ..rewrite import with_refs
 
 _ALIGNMENT = 64
+_WORTHWHILE_BYTES = 1 << 14
 Place = tuple[str, int]  # ("arena", byte offset), ("table", slot) or ("address", number)
 
 
@@ -52,6 +53,7 @@ class _Planner:
         self._replace_inputs()
         self._continue()
         self._index()
+        self._overwrite()
         for i, v in enumerate(graph.inputs):
             memory.place[v] = ("table", i)
         for v, a in graph.constants.items():
@@ -167,6 +169,34 @@ class _Planner:
                 self._unite(copy, new)
             nodes.append(node)
         self.graph.nodes = nodes
+
+    def _overwrite(self) -> None:
+        """Put a large result on top of an operand that its node is the last to read: memory that is at hand already."""
+        outside = {*self.graph.inputs, *self.graph.constants}
+        final = {ref.value for ref, _ in self.graph.outputs} | {v for v, *_ in self.graph.checks}
+        members: dict[Value, list[Value]] = {}
+        for v in self.defined:
+            members.setdefault(self._root(v), []).append(v)
+        for i, node in enumerate(self.graph.nodes):
+            if not isinstance(node, Nest):
+                continue
+            taken: set[Value] = set()
+            for new in node.writes():
+                if new.nbytes < _WORTHWHILE_BYTES or new in self.root or new in final or len(members.get(new, ())) != 1:
+                    continue
+                for old in dict.fromkeys(r.value for r in node.reads()):
+                    root = self._root(old)
+                    group = members.get(root, [])
+                    if old in outside or root in outside or root in taken or root.size != new.size:
+                        continue
+                    if root.dtype != new.dtype or any(v in final or max(self.read.get(v, [0])) > i for v in group):
+                        continue
+                    alive = [v for v in group if i in self.read.get(v, ())]
+                    if alive == [old] and reads_in_place(node, new, old):
+                        self.root[new] = root
+                        members[root] = [*group, new]
+                        taken.add(root)
+                        break
 
     def _unite(self, old: Value, new: Value) -> None:
         """One memory for both: that of `new` where it has one outside, else the old one's."""

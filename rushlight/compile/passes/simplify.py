@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import prod
+
 import numpy as np
 
 from ..expression import Expr, apply, cast, const, load
-from ..graph import Graph, Loop, Reduce, Store
+from ..graph import Graph, Loop, Node, Reduce, Store, Value
 from ..spaces import reordering
 
 
@@ -66,3 +68,39 @@ def _is_position(e: Expr, axis: int) -> bool:
 
 def _varies(e: Expr, axis: int) -> bool:
     return any(x.op == "load" and x.data.strides[axis] or x.op == "index" and x.data == axis for x in e.walk())
+
+
+# ------------------------------------------------------------------------------------------------- lookups
+
+_LARGE = 1 << 16
+
+
+def hoist_lookups(graph: Graph) -> Graph:
+    """The graph with a few elements of a large value picked as soon as they are there.
+
+    The loop that then reads all of it is the last one to do so, and may write over it.
+    """
+    known = {*graph.inputs, *graph.constants}
+    made: dict[Value, list[Node]] = {}
+    nodes: list[Node] = []
+    for node in graph.nodes:
+        if isinstance(node, Loop | Reduce):
+            node = _without_lookups(node, known, made)
+        nodes.append(node)
+    graph.nodes = [n for node in nodes for n in (node, *(pick for v in node.writes() for pick in made.get(v, ())))]
+    return graph
+
+
+def _without_lookups(node: Loop | Reduce, known: set[Value], made: dict[Value, list[Node]]) -> Loop | Reduce:
+    def change(e: Expr) -> Expr | None:
+        if e.op != "gather" or e.data.value in known or e.data.value.size < max(_LARGE, 16 * prod(node.space)):
+            return None
+        if not all(r.value in known for a in e.args for r in a.loads()):
+            return None
+        picked = Value(node.space, e.dtype)
+        made.setdefault(e.data.value, []).append(Loop(node.space, [Store(picked.ref(), e)]))
+        return load(picked.ref())
+
+    if isinstance(node, Reduce):
+        return Reduce(node.space, node.axes, node.kind, node.expr.rebuild(change), node.result, node.strides)
+    return Loop(node.space, [s._replace(expr=s.expr.rebuild(change)) for s in node.stores])
