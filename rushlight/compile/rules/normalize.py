@@ -62,9 +62,12 @@ def moments(x: Lazy, axes: tuple[int, ...]) -> tuple[Lazy, Lazy]:
 def layer_norm(b, input, weight=None, bias=None, normalized_shape=(), eps=1e-5):
     _floats(input, weight, bias)
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
-    mean, var = moments(input, axes)
-    rstd = 1 / np.sqrt(var + eps)
-    out = (input - mean) * rstd
+    n = input.dtype.type(math.prod(normalized_shape))
+    mean = input.sum(axes, keepdims=True) / n
+    rest = (input - mean).sum(axes, keepdims=True) / n  # what rounding left: rstd multiplies it on nearly constant rows
+    d = input - mean - rest
+    rstd = 1 / np.sqrt((d * d).sum(axes, keepdims=True) / n + eps)
+    mean, out = mean + rest, d * rstd
     if weight is not None:
         out = out * weight
     if bias is not None:
