@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -29,7 +30,8 @@ def compile(
     model: a function such as a whole training step, or a Module; without it, a decorator.
     fullgraph: a module that cannot be captured raises instead of running eagerly with a warning.
     backend: "rushlight"; torch's "inductor" and "eager" are taken for it and for no compiling.
-    dynamic, mode, options: accepted; shapes are always compiled one by one. disable: return `model` as it is.
+    dynamic, mode: accepted; shapes are always compiled one by one. options: torch's settings of its own compiler, which
+    have no meaning here: a warning names them. disable: return `model` as it is.
 
     Raises RuntimeError for an unknown mode or backend.
     """
@@ -61,6 +63,8 @@ def check_options(
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if not callable(backend) and backend not in (None, "rushlight", "inductor", "eager", "aot_eager"):
         raise RuntimeError(f"Invalid backend: {backend!r}: this build has 'rushlight' (and 'eager')")
+    if options:
+        warnings.warn(f"compile(options=...): {', '.join(options)}: no such option here, nothing changes", stacklevel=3)
     if callable(backend):
         raise NotImplementedError("compile(backend=<function>): a backend of your own is not supported")
 

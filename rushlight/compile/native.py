@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import warnings
+from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Callable
 from operator import is_, itemgetter
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend.onednn.address import address
+from ..backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ..core.mode import thread
 from ..core.random import mersenne
 from ..core.slow import number_as
@@ -39,9 +40,6 @@ from .passes.rebase import rebase
 from .passes.simplify import hoist_lookups, simplify
 from .sources import External, Fresh, Into
 from .verify import verify
-
-_ALIGNMENT = 64
-mersenne.make_blocks = twister.words  # draws, too, are made by generated code from now on
 
 
 def optimise(graph: Graph) -> Graph:
@@ -68,7 +66,7 @@ def optimise(graph: Graph) -> Graph:
 
 
 class Native:
-    """An executable for one graph. One thread at a time: it has one arena."""
+    """An executable for one graph. It has one arena: threads take turns."""
 
     def __init__(self, graph: Graph):
         self.graph = graph = optimise(graph)
@@ -76,17 +74,15 @@ class Native:
         fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
         self.memory = plan_memory(graph, into, fresh)
         verify(graph, "plan_memory")
-        self.arena = np.empty(self.memory.arena_bytes + _ALIGNMENT, np.uint8)
-        self.arena_address = -(-address(self.arena) // _ALIGNMENT) * _ALIGNMENT
+        self.arena = np.empty(self.memory.arena_bytes + ALIGNMENT_BYTES, np.uint8)
+        self.arena_address = aligned(address(self.arena))
         self.table = np.zeros(max(1, self.memory.slots), np.int64)
         self.arrays: list[np.ndarray] = []
-        self.inputs = len(graph.inputs)
         self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
         self.binder: Binder | None = None
-        self.slots = {v: i for i, v in enumerate(graph.inputs)}
-        self.slots |= {ref.value: slot for slot, ref in self.memory.of_output.values()}
         self.steps: list[Callable[[], None]] = []
         self.has_run = False
+        self.lock = allocate_lock()
         fixed = [i for i, source in enumerate(graph.inputs.values()) if isinstance(source, External)]
         self.pick = itemgetter(*fixed) if len(fixed) > 1 else lambda inputs: ()
         self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses stand in the table
@@ -195,11 +191,10 @@ class Native:
         record = node.record
         operands = [self._operand(o, node.cast) for o in node.operands]
         results = [None if r is None else self._view(r) for r in node.results]
-        state = thread.state
 
         def call() -> None:
             try:
-                out = state.run(record.invoke, record.kernel, [o() for o in operands], node.metadata)
+                out = thread.state.run(record.invoke, record.kernel, [o() for o in operands], node.metadata)
             except Exception as error:
                 error.add_note(f"in a compiled function, at {describe(node.line)}")
                 raise
@@ -223,19 +218,18 @@ class Native:
         """The optimizer's update, natively where its code can be made, else by its own function over arrays."""
         lists = [refs and [r and self._view(r) for r in refs] for refs in node.lists]
         options = {k: self._view(o) if isinstance(o, Ref) else o for k, o in node.options.items()}
-        state = thread.state
 
         def numbers() -> dict[str, Any]:
             return {k: o().item() if callable(o) else o for k, o in options.items()}
 
         def by_arrays() -> None:
             arrays = [views and [v and v() for v in views] for views in lists]
-            state.run(node.apply, node.update, arrays, numbers())
+            thread.state.run(node.apply, node.update, arrays, numbers())
 
-        native = self._native_update(node, lists, numbers)
+        native = self._native_update(node)
         return by_arrays if native is None else _Fused(self, node, native, options, by_arrays)
 
-    def _native_update(self, node: Update, lists: list, numbers: Callable) -> Any:
+    def _native_update(self, node: Update) -> Any:
         from .optimizer_step import native_update
 
         shapes: list[Any] = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
@@ -259,6 +253,10 @@ class Native:
 
     def run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
         """See `interpret.Executable`."""
+        with self.lock:
+            return self._run(inputs, reuse)
+
+    def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
         if not self.has_run:
             self.has_run = True
             _return_memory()
@@ -383,6 +381,7 @@ def executable(graph: Graph) -> Executable:
     """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
     if not available():
         return Interpreter(graph)
+    mersenne.make_blocks = twister.words  # draws, too, are made by generated code from now on
     try:
         return Native(graph)
     except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import RLock
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ class Program:
         self._varying = {i: s for i, s in enumerate(sources) if not isinstance(s, External)}
         self._read = {(s.source if isinstance(s, Window) else s).key() for s in sources}
         self.reuse: list[Any] = [None] * outcome.count
+        self.lock = RLock()  # a scheduler's step in `finish` may call anything
         self.own, self.grads = self._own_gradients(outcome)
 
     def _own_gradients(self, outcome: Outcome) -> tuple[list, list]:
@@ -51,7 +53,11 @@ class Program:
         return own, others
 
     def run(self, leaves: list) -> Any:
-        """The result of the call, for the leaves of its arguments."""
+        """The result of the call, for the leaves of its arguments. Threads take turns: what is reused is the program's."""
+        with self.lock:
+            return self._run(leaves)
+
+    def _run(self, leaves: list) -> Any:
         inputs = self._inputs(leaves)
         before = self._reusable(leaves)
         arrays = self.executable.run(inputs, self.reuse)

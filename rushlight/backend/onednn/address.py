@@ -9,8 +9,9 @@ import sys
 
 import numpy as np
 
-__all__ = ["DATA", "address", "is_readable", "pointer_at"]
+__all__ = ["ALIGNMENT_BYTES", "DATA", "address", "aligned", "is_readable", "pointer_at"]
 
+ALIGNMENT_BYTES = 64
 DATA = object.__basicsize__
 pointer_at = ctypes.c_size_t.from_address
 
@@ -18,6 +19,11 @@ pointer_at = ctypes.c_size_t.from_address
 def address(array: np.ndarray) -> int:
     """The address of an array's first element."""
     return pointer_at(id(array) + DATA).value
+
+
+def aligned(n: int) -> int:
+    """The next address, or size, that is a multiple of a cache line."""
+    return -(-n // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
 
 
 def is_readable() -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import ml_dtypes
 import numpy as np
 
-from .address import DATA, address, pointer_at
+from .address import ALIGNMENT_BYTES, DATA, address, aligned, pointer_at
 from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock
 from .primitives import (
@@ -21,6 +21,7 @@ from .primitives import (
     F32,
     SCRATCHPAD,
     SRC,
+    Argument,
     Owned,
     create,
     engine,
@@ -38,7 +39,6 @@ _CODES = {FLOAT32: F32, BFLOAT16: BF16}
 _CAPACITY = 1024
 _STREAM_IN_ORDER = 1
 _ONE_THREAD_MULTIPLY_ADDS = 2_500_000
-_ALIGNMENT_BYTES = 64
 
 
 def code_of(kind: np.dtype) -> int:
@@ -132,32 +132,22 @@ class Call:
     def _step(self, desc: Owned, arguments):
         """The arguments of dnnl_primitive_execute."""
         primitive = create("primitive", desc.value)
-        table = (_Argument * len(arguments))(*arguments)
+        table = (Argument * len(arguments))(*arguments)
         self._kept += (primitive, table)
         return primitive.value, self._kept[0].value, len(arguments), ctypes.addressof(table)
 
     def temporary_bytes(self) -> int:
         """Memory needed during the call, besides the arrays."""
-        return sum(_aligned(size) for _, size in self._temporaries)
+        return sum(aligned(size) for _, size in self._temporaries)
 
     def move_temporaries(self, arena: np.ndarray) -> None:
         """Put the temporaries one after another into `arena`, and keep it alive."""
         self._arena = arena
-        start = _aligned(address(arena))
+        start = aligned(address(arena))
         for memory, size in self._temporaries:
             if size:
                 check(self._set_handle(memory, start), "dnnl_memory_set_data_handle")
-                start += _aligned(size)
-
-
-class _Argument(ctypes.Structure):
-    """dnnl_exec_arg_t."""
-
-    _fields_ = (("kind", ctypes.c_int), ("memory", ctypes.c_void_p))
-
-
-def _aligned(size: int) -> int:
-    return -(-size // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+                start += aligned(size)
 
 
 class _Thread(threading.local):
@@ -187,7 +177,7 @@ class _Thread(threading.local):
 
     def place(self, call: Call) -> None:
         """Give a new call its temporaries, in a larger arena if it needs more than any call before."""
-        room = call.temporary_bytes() + _ALIGNMENT_BYTES
+        room = call.temporary_bytes() + ALIGNMENT_BYTES
         if room > self._arena.nbytes:
             self._arena = np.empty(room, np.uint8)
             for other in self.calls.values():

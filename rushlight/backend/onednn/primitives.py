@@ -9,7 +9,17 @@ from typing import Any
 
 from .library import check, load
 
-__all__ = ["Owned", "any_layout", "channels_last", "dims", "engine", "implementation", "plain", "primitive_desc"]
+__all__ = [
+    "Argument",
+    "Owned",
+    "any_layout",
+    "channels_last",
+    "dims",
+    "engine",
+    "implementation",
+    "plain",
+    "primitive_desc",
+]
 
 SRC_1, _POST_OP = 2, 32768
 SRC, DST, WEIGHTS, BIAS, WORKSPACE, SCRATCHPAD = 1, 17, 33, 41, 64, 80
@@ -26,6 +36,12 @@ _SCRATCHPAD_USER = 1
 _QUERY_IMPLEMENTATION = 8
 _QUERY_EXEC_ARG_DESC = 255
 _REFUSALS = (2, 3)  # invalid_arguments, unimplemented
+
+
+class Argument(ctypes.Structure):
+    """dnnl_exec_arg_t."""
+
+    _fields_ = (("kind", ctypes.c_int), ("memory", ctypes.c_void_p))
 
 
 class Owned:

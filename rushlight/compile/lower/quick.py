@@ -14,8 +14,7 @@ What an element becomes does not depend on its neighbours, so neither on how thr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import numpy as np
 
@@ -30,7 +29,6 @@ UNROLL = (
 )
 _F32 = np.dtype(np.float32)
 _LOW, _SPAN = 27 << 23, 200 << 23  # the bits of 2^-100, and of 2^100 over it
-_UNLIKELY = '!0 = !{!"branch_weights", i32 1, i32 2000}'
 
 
 def serves(update: Update) -> bool:
@@ -96,7 +94,7 @@ def root(b: Builder, x: Val) -> Val:
     abnormal = b.op("and", outside, b.compare("icmp ne", bits, 0))
     room = b.alloca("float", x.lanes)
     b.put(room, z)
-    with _unlikely(b, b.any_lane(abnormal)):
+    with b.when(b.any_lane(abnormal), unlikely=True):
         b.put(room, b.select(abnormal, b.intrinsic("sqrt", x), z))
     return b.get(room, "float", x.lanes)
 
@@ -106,16 +104,3 @@ def _reciprocal_root(b: Builder, x: Val) -> Val:
     symbol = "@llvm.x86.avx512.rsqrt14.ps.512"
     b.declare(symbol, f"declare {x.type} {symbol}({x.type}, {x.type}, i16)")
     return b.emit(f"call {x.type} {symbol}({x.type} {x.text}, {x.type} zeroinitializer, i16 -1)", "float", x.lanes)
-
-
-@contextmanager
-def _unlikely(b: Builder, condition: Val) -> Iterator[None]:
-    """As `Builder.when`, for code that shall stand aside."""
-    b.declare("!0", _UNLIKELY)
-    then, end = b.fresh("then"), b.fresh("end")
-    b.line(f"br i1 {condition.text}, label {then}, label {end}, !prof !0")
-    b.block(then)
-    with b.scope():
-        yield
-    b.line(f"br label {end}")
-    b.block(end)

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...backend.onednn.address import aligned
 from ..expression import load
 from ..graph import Extern, Graph, Loop, Nest, Node, Ref, Store, Update, Value
+from ..places import Place
 from ..rewrite import with_refs
 
-_ALIGNMENT = 64
 _WORTHWHILE_BYTES = 1 << 14
-Place = tuple[str, int]  # ("arena", byte offset), ("table", slot) or ("address", number)
 
 
 class Memory:
@@ -228,7 +228,7 @@ class _Planner:
             if v in memory.place:
                 continue
             first, last = life[v]
-            size = -(-max(1, v.nbytes) // _ALIGNMENT) * _ALIGNMENT
+            size = aligned(max(1, v.nbytes))
             offset = 0
             for a, b, low, high in sorted(placed, key=lambda p: p[2]):
                 if a <= last and first <= b and low < offset + size and offset < high:

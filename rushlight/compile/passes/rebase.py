@@ -7,22 +7,23 @@ from typing import Any
 
 from ..expression import Expr, load
 from ..graph import Loop, Nest, Reduce, Ref, Store, Value
+from ..places import Place, shifted
 
 
-def rebase(node: Nest, place_of: Callable[[Value], tuple]) -> tuple[Nest, dict[Value, tuple]]:
+def rebase(node: Nest, place_of: Callable[[Value], Place]) -> tuple[Nest, dict[Value, Place]]:
     """A nest that does the same on values of which it uses all from the first element on, and their places."""
     windows: dict[Value, list[Ref]] = {}
     for ref in _windows(node):
         windows.setdefault(ref.value, []).append(ref)
     fixed = {s.result for s in node.stages if isinstance(s, Reduce)} | node.local
     moved: dict[Value, tuple[Value, int]] = {}
-    places: dict[Value, tuple] = {}
+    places: dict[Value, Place] = {}
     for value, refs in windows.items():
         extents = [r.extent() for r in refs]
         low, high = min(a for a, _ in extents), max(b for _, b in extents)
         if low > 0 and value not in fixed:
             moved[value] = Value((high - low + 1,), value.dtype, name=value.name), low
-            places[moved[value][0]] = _shifted(place_of(value), low * value.dtype.itemsize)
+            places[moved[value][0]] = shifted(place_of(value), low * value.dtype.itemsize)
         elif value not in node.local:
             places[value] = place_of(value)
     places.update((v, place_of(v)) for v in fixed - node.local)
@@ -37,12 +38,6 @@ def _windows(node: Nest) -> list[Ref]:
         exprs = [s.expr for s in stage.stores] if isinstance(stage, Loop) else [stage.expr]
         out += [r for e in exprs for r in e.loads()]
     return out
-
-
-def _shifted(place: tuple, nbytes: int) -> tuple:
-    if place[0] == "table":
-        return ("table", place[1], nbytes + (place[2] if len(place) > 2 else 0))
-    return (place[0], place[1] + nbytes)
 
 
 def _with(node: Nest, moved: dict[Value, tuple[Value, int]]) -> Nest:

@@ -210,10 +210,13 @@ class Builder:
         self.block(end)
 
     @contextmanager
-    def when(self, condition: Val) -> Iterator[None]:
-        """Runs what is inside if the scalar `condition` holds."""
+    def when(self, condition: Val, unlikely: bool = False) -> Iterator[None]:
+        """Runs what is inside if the scalar `condition` holds. unlikely: its code stands aside."""
         then, end = self.fresh("then"), self.fresh("end")
-        self.line(f"br i1 {condition.text}, label {then}, label {end}")
+        weights = ", !prof !0" if unlikely else ""
+        if unlikely:
+            self.declare("!0", '!0 = !{!"branch_weights", i32 1, i32 2000}')
+        self.line(f"br i1 {condition.text}, label {then}, label {end}{weights}")
         self.block(then)
         with self.scope():
             yield

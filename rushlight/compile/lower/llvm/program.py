@@ -18,9 +18,8 @@ import numpy as np
 
 from ...expression import Expr, const
 from ...graph import Loop, Nest, Reduce, Store, Value
+from ...places import Place
 from . import engine, nest, parallel
-
-Place = tuple[Any, ...]  # ("arena", byte offset), ("table", index), ("table", index, byte offset), ("address", int)
 
 _STEP_BITS = 32  # a program's status: the step's number + 1 above, the step's own status below
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ....backend.onednn.address import address
+from ....backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ....backend.onednn.blas import leave_cores_to_openmp
 from ....backend.onednn.library import check, load, load_holding_lock
 from ....backend.onednn.primitives import (
     DST,
     SCRATCHPAD,
     SRC,
+    Argument,
     Owned,
     create,
     engine,
@@ -32,15 +33,13 @@ from ....backend.onednn.primitives import (
     wanted_desc,
 )
 from ...graph import Extern, Node, Ref, Value
+from ...places import Place, shifted
 from ..llvm.program import Program
 from . import kernels
 
-__all__ = ["Binder", "Place", "Probe", "shifted", "threads_for"]
-
-Place = tuple  # ("arena", bytes), ("table", index), ("table", index, bytes) or ("address", number)
+__all__ = ["Binder", "Probe", "threads_for"]
 
 _STREAM_IN_ORDER = 1
-_ALIGNMENT_BYTES = 64
 
 
 # Two threads on 2.5 million multiply-adds: 29 us for 43; on 0.65 million: 10 for 12; on 0.05 million: 2.8 for 1.7.
@@ -60,21 +59,6 @@ def threads_for(multiply_adds: float) -> Iterator[int]:
         yield 1
     finally:
         library.omp_set_num_threads(threads)
-
-
-class _Argument(ctypes.Structure):
-    """dnnl_exec_arg_t."""
-
-    _fields_ = (("kind", ctypes.c_int), ("memory", ctypes.c_void_p))
-
-
-def shifted(place: Place, offset_bytes: int) -> Place:
-    """The place so many bytes further on."""
-    if not offset_bytes:
-        return place
-    if place[0] == "table":
-        return ("table", place[1], offset_bytes + (place[2] if len(place) > 2 else 0))
-    return (place[0], place[1] + offset_bytes)
 
 
 class Probe:
@@ -209,14 +193,14 @@ class Binder(Probe):
         return self._memory(layout, self.room(size_bytes(layout)))
 
     def room(self, size_bytes: int) -> int:
-        start = -(-self._used // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+        start = aligned(self._used)
         self._used = start + size_bytes
         if self._used > self._room_bytes:
             # Externs bound before keep their addresses in the smaller buffer, which doubling keeps cheap.
             self._room_bytes = max(self._used, 2 * self._room_bytes)
-            buffer = np.empty(self._room_bytes + _ALIGNMENT_BYTES, np.uint8)
+            buffer = np.empty(self._room_bytes + ALIGNMENT_BYTES, np.uint8)
             self.keep(buffer)
-            self._room = -(-address(buffer) // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES
+            self._room = aligned(address(buffer))
         return self._room + start
 
     def uses(self, ref: Ref) -> int:
@@ -231,9 +215,9 @@ class Binder(Probe):
             if equal(other, wanted):
                 return memory
         # Values are written once, so what the first product in a run packs holds for the rest of that run.
-        buffer = np.empty(size_bytes(wanted) + _ALIGNMENT_BYTES, np.uint8)
+        buffer = np.empty(size_bytes(wanted) + ALIGNMENT_BYTES, np.uint8)
         self.keep(buffer, desc)
-        memory = self._memory(wanted, -(-address(buffer) // _ALIGNMENT_BYTES) * _ALIGNMENT_BYTES)
+        memory = self._memory(wanted, aligned(address(buffer)))
         self.reorder(layout.value, self.memory(ref, layout), wanted, memory)
         known.append((wanted, memory))
         return memory
@@ -245,7 +229,7 @@ class Binder(Probe):
             arguments = [*arguments, (SCRATCHPAD, self.temporary(scratchpad))]
             self._used = used  # nobody needs it behind the primitive
         primitive = create("primitive", desc.value)
-        table = (_Argument * len(arguments))(*arguments)
+        table = (Argument * len(arguments))(*arguments)
         self.keep(primitive, table)
         steps = (primitive.value, self._stream, len(arguments), ctypes.addressof(table))
         if threads in (0, self.threads):
