@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.onednn.precision import fpmath
 from ..core.dtype import get_default_dtype
 from ..core.mode import State, thread
 from ..core.storage import address_of
@@ -132,7 +133,7 @@ class Guards:
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
         """What is not as it was; None if everything is."""
         if modes != self.modes:
-            return "the gradient mode, the default dtype, or autocast"
+            return "the gradient mode, the default dtype, autocast, or the precision of products"
         if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
             return "the number or the structure of the arguments"
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
@@ -254,7 +255,7 @@ def modes() -> tuple:
     """The modes of the thread that decide what operators do."""
     state = thread.state
     region = state.autocast
-    return state.grad, state.inference, get_default_dtype(), None if region is None else region.dtype
+    return state.grad, state.inference, get_default_dtype(), None if region is None else region.dtype, fpmath()
 
 
 def _geometry(a: np.ndarray) -> tuple:

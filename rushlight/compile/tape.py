@@ -16,6 +16,7 @@ import numpy as np
 
 from ..autograd.engine import keeps_tensors
 from ..backend.onednn.address import address
+from ..backend.onednn.precision import fpmath
 from ..core.dtype import dtype
 from ..core.inplace import CopySlices
 from ..core.layout import layout, memory_format
@@ -46,12 +47,13 @@ class Tape:
         self.leaves: list[Tensor] = []
         self.grads: list[int | None] = []
         self.keepers: list[Any] = []
-        self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address": address}
+        self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address": address, "fpmath": fpmath}
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
         self._lines: list[str | int] = []  # an int stands for the test of that array
         self._known: dict[Any, str] = {root: "n0"}
         self._waiting: list[Any] = [root]
+        self._require(f"fpmath() == {fpmath()}")
         self._array("g._array", g._array)
         while self._waiting:
             self._node(self._waiting.pop())

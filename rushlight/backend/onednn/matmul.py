@@ -22,6 +22,11 @@ _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
 WORTHWHILE_ELEMENTS = 16_384
 
 
+def is_worthwhile(elements: int, work: int) -> bool:
+    """Whether a product of float32, of this many multiply-adds and elements of its factors together, is oneDNN's."""
+    return elements >= WORTHWHILE_ELEMENTS and work >= _WORTHWHILE_MULTIPLY_ADDS
+
+
 def matmul(x, y, bias=None):
     """x @ y for matrices, contiguous or transposed views of contiguous ones, of 2.5 million multiply-adds or more (in
     bfloat16 of 100,000), plus a bias (m,) for bfloat16, which is rounded once then.
@@ -34,7 +39,7 @@ def matmul(x, y, bias=None):
     kind, work = x.dtype, x.size * y.shape[-1]
     if y.dtype != kind or x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         return NotImplemented
-    if not ((kind == FLOAT32 and work >= _WORTHWHILE_MULTIPLY_ADDS) or _is_enough_in_bfloat16(kind, work)):
+    if not ((kind == FLOAT32 and is_worthwhile(x.size + y.size, work)) or _is_enough_in_bfloat16(kind, work)):
         return NotImplemented
     x, y = _dense(x), _dense(y)
     in_rows = x.flags.c_contiguous, y.flags.c_contiguous
@@ -58,7 +63,7 @@ def batched_matmul(x, y):
         return NotImplemented
     if x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-2]:
         return NotImplemented
-    if not ((kind == FLOAT32 and work >= _WORTHWHILE_MULTIPLY_ADDS) or _is_enough_in_bfloat16(kind, work)):
+    if not ((kind == FLOAT32 and is_worthwhile(x.size + y.size, work)) or _is_enough_in_bfloat16(kind, work)):
         return NotImplemented
     x, x_in_rows = _dense_batch(x)
     y, y_in_rows = _dense_batch(y)

@@ -2,7 +2,7 @@
 
 from .primitives import ALLOW_BF16, STRICT
 
-__all__ = ["fpmath", "set_fpmath"]
+__all__ = ["fpmath", "rounds", "set_fpmath"]
 
 _mode = STRICT
 
@@ -13,6 +13,11 @@ def fpmath() -> int:
     STRICT, or ALLOW_BF16 under 'medium': the factors are rounded to bfloat16 where the processor multiplies these faster.
     """
     return _mode
+
+
+def rounds() -> bool:
+    """Whether the factors of large products of float32 may be rounded to bfloat16."""
+    return _mode == ALLOW_BF16
 
 
 def set_fpmath(precision: str) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...backend.onednn.matmul import is_worthwhile
+from ...backend.onednn.precision import rounds
 from ..graph import Ref
 from ..lazy import Builder, Lazy, Untraceable
 from .table import rule
@@ -19,7 +21,13 @@ def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:
     operands: list[Ref | None] = [_operand(b, x), _operand(b, y)]
     if bias is not None:
         operands.append(bias.ref())
-    return b.lazy(b.extern("matmul", tuple(operands), (shape, x.dtype))[0])
+    options = {"rounded": True} if x.dtype == np.float32 and rounds() and _is_large(x, y) else {}
+    return b.lazy(b.extern("matmul", tuple(operands), (shape, x.dtype), **options)[0])
+
+
+def _is_large(x: Lazy, y: Lazy) -> bool:
+    """Whether an eager call would be oneDNN's, which alone rounds factors."""
+    return is_worthwhile(x.size + y.size, x.size * y.shape[-1])
 
 
 def _operand(b: Builder, x: Lazy) -> Ref:
