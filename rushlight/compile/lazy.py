@@ -256,6 +256,8 @@ class Lazy:
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         if method == "reduce":
             result = _reduce_call(self.builder, ufunc, *inputs, **options)
+        elif ufunc is np.vecdot and method == "__call__" and not options:
+            result = (inputs[0] * inputs[1]).sum(-1)
         elif method == "__call__" and not set(options) - {"dtype", "casting", "subok"}:
             result = _elementwise(self.builder, ufunc, inputs, options.get("dtype"))
         else:

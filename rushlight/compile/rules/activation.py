@@ -8,7 +8,7 @@ import numpy as np
 
 from ..expression import apply
 from ..lazy import Lazy, Untraceable
-from .table import rule
+from .table import rule, through_float32
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
 _TANH_A, _TANH_B = math.sqrt(2 / math.pi), 0.044715
@@ -25,24 +25,28 @@ def function(op: str, x: Lazy) -> Lazy:
 
 
 @rule("erf")
+@through_float32()
 def erf(b, x):
     _floats(x)
     return function("erf", x)
 
 
 @rule("erfc")
+@through_float32()
 def erfc(b, x):
     _floats(x)
     return function("erfc", x)
 
 
 @rule("sigmoid")
+@through_float32()
 def sigmoid(b, x):
     _floats(x)
     return function("sigmoid", x)
 
 
 @rule("rsqrt")
+@through_float32()
 def rsqrt(b, x):
     _floats(x)
     return 1 / np.sqrt(x)
@@ -59,12 +63,14 @@ def relu_backward(b, grad, output):
 
 
 @rule("leaky_relu")
+@through_float32()
 def leaky_relu(b, input, negative_slope):
     _floats(input)
     return np.where(input > 0, input, input * input.dtype.type(negative_slope))
 
 
 @rule("leaky_relu_backward")
+@through_float32()
 def leaky_relu_backward(b, grad, input, slope):
     _floats(grad, input)
     return np.where(input > 0, grad, grad * grad.dtype.type(slope))
@@ -79,6 +85,7 @@ def _tanh_inside(x: Lazy) -> Lazy:
 
 
 @rule("gelu")
+@through_float32()
 def gelu(b, input, approximate):
     _floats(input)
     if approximate == "tanh":
@@ -87,6 +94,7 @@ def gelu(b, input, approximate):
 
 
 @rule("gelu_backward")
+@through_float32()
 def gelu_backward(b, grad, input, approximate):
     _floats(grad, input)
     x = input
@@ -98,12 +106,14 @@ def gelu_backward(b, grad, input, approximate):
 
 
 @rule("silu")
+@through_float32()
 def silu(b, input):
     _floats(input)
     return input / (1 + np.exp(-input))
 
 
 @rule("silu_backward")
+@through_float32()
 def silu_backward(b, x, y):
     _floats(x, y)
     s = function("sigmoid", y)

@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from ...ops.normalize import _group_norm, _group_norm_backward
 from ..lazy import Lazy, Untraceable
-from .table import rule
+from .table import rule, through_float32
 
 
 def _floats(*arrays: Lazy | None) -> None:
@@ -24,6 +25,7 @@ def _scores(input: Lazy, dtype) -> Lazy:
 
 
 @rule("softmax")
+@through_float32()
 def softmax(b, input, dim, dtype):
     x = _scores(input, dtype)
     e = np.exp(x - x.max(dim, keepdims=True))
@@ -31,6 +33,7 @@ def softmax(b, input, dim, dtype):
 
 
 @rule("softmax_backward")
+@through_float32()
 def softmax_backward(b, grad, output, dim):
     _floats(grad, output)
     r = grad * output
@@ -38,6 +41,7 @@ def softmax_backward(b, grad, output, dim):
 
 
 @rule("log_softmax")
+@through_float32()
 def log_softmax(b, input, dim, dtype):
     x = _scores(input, dtype)
     r = x - x.max(dim, keepdims=True)
@@ -45,6 +49,7 @@ def log_softmax(b, input, dim, dtype):
 
 
 @rule("log_softmax_backward")
+@through_float32()
 def log_softmax_backward(b, grad, output, dim):
     _floats(grad, output)
     return grad - np.exp(output) * grad.sum(dim % grad.ndim, keepdims=True)
@@ -59,6 +64,7 @@ def moments(x: Lazy, axes: tuple[int, ...]) -> tuple[Lazy, Lazy]:
 
 
 @rule("native_layer_norm")
+@through_float32()
 def layer_norm(b, input, weight=None, bias=None, normalized_shape=(), eps=1e-5):
     _floats(input, weight, bias)
     axes = tuple(range(input.ndim - len(normalized_shape), input.ndim))
@@ -80,6 +86,7 @@ def _channels(p: Lazy, ndim: int) -> Lazy:
 
 
 @rule("native_batch_norm")
+@through_float32()
 def batch_norm(b, input, weight=None, bias=None, running_mean=None, running_var=None, training=True, eps=1e-5):
     _floats(input, weight, bias, running_mean, running_var)
     if input.ndim < 2:
@@ -95,6 +102,7 @@ def batch_norm(b, input, weight=None, bias=None, running_mean=None, running_var=
 
 
 @rule("native_layer_norm_backward")
+@through_float32(rounds=False)
 def layer_norm_backward(b, grad, input, mean, rstd, weight=None, normalized_shape=(), eps=1e-5):
     _floats(grad, input, mean, rstd, weight)
     k = input.ndim - len(normalized_shape)
@@ -110,6 +118,7 @@ def layer_norm_backward(b, grad, input, mean, rstd, weight=None, normalized_shap
 
 
 @rule("native_batch_norm_backward")
+@through_float32(rounds=False)
 def batch_norm_backward(b, grad, input, mean, rstd, weight=None, training=True):
     _floats(grad, input, mean, rstd, weight)
     axes = (0, *range(2, input.ndim))
@@ -121,3 +130,10 @@ def batch_norm_backward(b, grad, input, mean, rstd, weight=None, training=True):
     n = input.dtype.type(input.size // max(input.shape[1], 1))
     gx = (grad - _channels(gb / n, input.ndim) - xhat * _channels(gw / n, input.ndim)) * scale
     return gx, gw, gb
+
+
+# these kernels' own code serves float32 and float64
+rule("native_group_norm")(through_float32()(lambda b, *a, **options: _group_norm.record.reference(*a, **options)))
+rule("native_group_norm_backward")(
+    through_float32(rounds=False)(lambda b, *a, **options: _group_norm_backward.record.reference(*a, **options))
+)

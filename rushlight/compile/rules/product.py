@@ -8,7 +8,7 @@ from ...backend.onednn.matmul import is_worthwhile
 from ...backend.onednn.precision import rounds
 from ..graph import Ref
 from ..lazy import Builder, Lazy, Untraceable
-from .table import rule
+from .table import rule, through_float32
 
 _SERVED = ("float32", "float64", "bfloat16")
 
@@ -89,11 +89,13 @@ def outer(b, input, vec2):
 
 
 @rule("column_sums")
+@through_float32()
 def column_sums(b, x):
     return rows(x).sum(0)
 
 
 @rule("channel_sums")
+@through_float32()
 def channel_sums(b, x):
     return x.sum((0, *range(2, x.ndim)))
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..lazy import Lazy, Untraceable
-from .table import rule
+from .table import rule, through_float32
 
 
 def axes_of(dim: Any, ndim: int) -> tuple[int, ...]:
@@ -44,11 +44,13 @@ def sum_dim(b, input, dim, keepdim, dtype):
 
 
 @rule("mean")
+@through_float32()
 def mean_all(b, input, dtype=None):
     return mean_dim(b, input, None, False, dtype)
 
 
 @rule("mean.dim")
+@through_float32()
 def mean_dim(b, input, dim, keepdim, dtype):
     x = input if dtype is None else input.astype(dtype.numpy)
     if x.dtype.kind != "f" or x.dtype.itemsize == 2:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
+
+import numpy as np
+
+from ...core.dtype import bfloat16
+from ..lazy import Lazy
 
 RULES: dict[str, Callable[..., Any]] = {}  # operator's name -> rule
 
@@ -19,3 +25,31 @@ def rule(*names: str) -> Callable[[Callable], Callable]:
         return f
 
     return register
+
+
+def through_float32(rounds: bool = True) -> Callable[[Callable], Callable]:
+    """Decorator: operands of bfloat16 are widened to float32, as the eager kernels do.
+
+    rounds: the only result, or the first, gets the first operand's type back, unless an option `dtype` names one; the
+    others stay float32.
+    """
+
+    def decorate(f: Callable) -> Callable:
+        @wraps(f)
+        def widened(b: Any, *operands: Any, **options: Any) -> Any:
+            if not any(map(_is_short, operands)):
+                return f(b, *operands, **options)
+            result = f(b, *(x.astype(np.float32) if _is_short(x) else x for x in operands), **options)
+            if not (rounds and _is_short(operands[0])) or options.get("dtype") is not None:
+                return result
+            if isinstance(result, tuple):
+                return result[0].astype(bfloat16.numpy), *result[1:]
+            return result.astype(bfloat16.numpy)
+
+        return widened
+
+    return decorate
+
+
+def _is_short(x: Any) -> bool:
+    return isinstance(x, Lazy) and x.dtype == bfloat16.numpy
