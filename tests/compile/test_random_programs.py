@@ -22,6 +22,15 @@ def test_programs(first, monkeypatch):
             pytest.fail(report, pytrace=False)
 
 
+FAILED_ONCE = [706]  # a convolution's operand that a flat view of it writes
+
+
+@pytest.mark.parametrize("seed", FAILED_ONCE)
+def test_programs_that_failed_once(seed, monkeypatch):
+    monkeypatch.setenv("RUSHLIGHT_CHECK", "1")
+    assert random_programs.examine(seed) is None
+
+
 def test_a_program_is_the_same_each_time():
     assert random_programs.make(11) == random_programs.make(11)
 

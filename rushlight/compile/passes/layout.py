@@ -55,6 +55,7 @@ def _chosen(graph: Graph, prefers: Callable[[Extern], Any]) -> dict[Value, Value
                 votes[ref.value] = votes.get(ref.value, 0) + (1 if last else -1)
     chosen = {v for v, n in votes.items() if n > 0 and _eligible(v, fixed)}
     _spread(graph, chosen, {v for v, n in votes.items() if n <= 0} | fixed)
+    chosen -= _written_across(graph, chosen)
     _keep_together(graph, chosen)
     return {v: Value(v.shape, v.dtype, channels_last(v.shape), v.name) for v in chosen}
 
@@ -83,6 +84,25 @@ def _spread(graph: Graph, chosen: set[Value], fixed: set[Value]) -> None:
                     grown = True
 
 
+def _written_across(graph: Graph, chosen: set[Value]) -> set[Value]:
+    """The chosen values that something writes through a window that does not follow their axes, such as a flat view."""
+    found = set()
+    for node in graph.nodes:
+        if isinstance(node, Loop):
+            written = [(s.ref, node.space) for s in node.stores]
+        else:
+            written = [(r, r.shape) for r in node.results if r is not None] if isinstance(node, Call) else []
+        for ref, space in written:
+            place = follow(ref, space, _whole(ref.value)) if ref.value in chosen else None
+            if ref.value in chosen and (place is None or (isinstance(node, Call) and place[0].space != space)):
+                found.add(ref.value)
+    return found
+
+
+def _whole(v: Value) -> Ref:
+    return Ref(v, v.shape, v.strides, 0)
+
+
 def _keep_together(graph: Graph, chosen: set[Value]) -> None:
     """Take back what continues a value that stays as it is, and what such a value continues."""
     pairs = [(s.ref.value, s.onto) for n in graph.nodes if isinstance(n, Loop) for s in n.stores if s.onto is not None]
@@ -106,7 +126,7 @@ class _Rewriting:
     def _place(self, ref: Ref, space: tuple[int, ...]) -> tuple[Change, Ref] | None:
         """(how the space has to be split, the window onto the new value)."""
         new = self.chosen[ref.value]
-        found = follow(ref, space, Ref(ref.value, ref.value.shape, ref.value.strides, 0))
+        found = follow(ref, space, _whole(ref.value))
         if found is None:
             return None
         split, place = found
