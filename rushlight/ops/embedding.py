@@ -141,7 +141,18 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if input._array.ndim == 2 and padding_idx is None and n:
+        return _bags_of_one_size(rows, mode, weights, (b, n))
     return _bags(rows, flat, np.asarray(starts, np.int64), mode, weights, padding_idx, weight._array.shape[0])
+
+
+def _bags_of_one_size(rows, mode, weights, shape):
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    rows = rows.view(*shape, rows.size(1))
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
 
 
 def _bags(rows, flat, starts, mode, weights, padding_idx, n):

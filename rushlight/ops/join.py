@@ -210,10 +210,10 @@ def combinations(input, r=2, with_replacement=False):
     from itertools import combinations as without
     from itertools import combinations_with_replacement as with_
 
-    rows = list((with_ if with_replacement else without)(range(input.numel()), r))
-    from ..core.tensor import wrap
+    from ..core.tensor import constant
 
-    return input[wrap(np.array(rows, np.int64).reshape(-1, r))]
+    rows = list((with_ if with_replacement else without)(range(input.numel()), r))
+    return input[constant(np.array(rows, np.int64).reshape(-1, r))]
 
 
 # ---------------------------------------------------------------------------------------------- repeated
@@ -263,7 +263,7 @@ def _tile_method(self, *args, dims=None):
 @composite(method=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
-    from ..core.tensor import wrap
+    from ..core.tensor import constant, wrap
 
     if repeats is None:
         counts = input._array
@@ -283,7 +283,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     )
     if output_size is not None and output_size != len(where):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(where)} but got {output_size}")
-    return x.index_select(d, wrap(where))
+    return x.index_select(d, wrap(where) if isinstance(repeats, Tensor) else constant(where))
 
 
 # ---------------------------------------------------------------------------------------------- moved around

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.record import composite, primitive
 from ..core.size import broadcast_shapes
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
 from .elements import not_implemented
 
 
@@ -527,7 +527,7 @@ def pdist(input, p=2.0):
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     i, j = np.triu_indices(input._array.shape[0], 1)
-    return (input[wrap(i)] - input[wrap(j)]).norm(p, 1)
+    return (input[constant(i)] - input[constant(j)]).norm(p, 1)
 
 
 @composite()

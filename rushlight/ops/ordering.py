@@ -12,7 +12,7 @@ from ..core.record import composite, primitive, publish
 from ..core.return_types import named
 from ..core.size import wrap_dim
 from ..core.slow import write_out
-from ..core.tensor import Tensor, constant, wrap
+from ..core.tensor import Tensor, constant
 from .elements import F32
 from .extremum import picked, put_along, selection_rule
 
@@ -304,19 +304,14 @@ def _check_quantile(name, input, q, interpolation):
         raise RuntimeError(f"{name}() input tensor must be non-empty")
 
 
-def _last_place(a, ignore_nan):
-    """The place of the largest element that counts in each sorted row of `a`."""
-    n = a.shape[-1]
-    if not ignore_nan:
-        return np.full((*a.shape[:-1], 1), n - 1)
-    return np.maximum(n - 1 - np.add.reduce(np.isnan(a), -1, I64, None, True), 0)
-
-
-def _ranks(q, a, ignore_nan, interpolation):
-    """The places of the quantiles in the sorted rows of array `a`, as a tensor with history: `q` may have one."""
-    rank = q * wrap(_last_place(a, ignore_nan).astype(a.dtype))
-    if not ignore_nan:
-        rank = rank.masked_fill(wrap(np.isnan(a).any(-1, keepdims=True)), float(a.shape[-1] - 1))
+def _ranks(q, x, ignore_nan, interpolation):
+    """The places of the quantiles in the sorted rows of `x`, where nan comes last; `q` may have a history."""
+    last = x.size(-1) - 1
+    nan = x.detach().isnan()
+    if ignore_nan:
+        rank = q * (last - nan.sum(-1, keepdim=True)).clamp_min(0).to(x.dtype)
+    else:
+        rank = (q * float(last)).masked_fill(nan.any(-1, keepdim=True), float(last))
     rounding = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}.get(interpolation)
     return rounding() if rounding else rank
 
@@ -329,7 +324,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     d = None if dim is None else wrap_dim(dim, ndim)
     x = input.reshape(-1) if d is None or not ndim else input.movedim(d, -1)
     x = _sort(x, -1, False)[0]
-    r = _interpolated(x, _ranks(q, x._array, ignore_nan, interpolation), interpolation)
+    r = _interpolated(x, _ranks(q, x, ignore_nan, interpolation), interpolation)
     if keepdim and ndim:
         r = r.reshape([1] * ndim + [q.numel()]) if d is None else r.unsqueeze(-2).movedim(-2, d)
     return r.movedim(-1, 0) if many else r.squeeze(-1)

@@ -19,7 +19,7 @@ from ..core.autocast import FLOAT32, brought
 from ..core.errors import argument_type
 from ..core.mode import thread
 from ..core.record import composite, primitive
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from .conv import windows
 from .elements import zero_where, zeros_of
 from .matmul import F32
@@ -243,7 +243,8 @@ max_pool_2d = _max_pool_operator("max_pool2d", "MaxPool2DWithIndicesBackward0")
 max_pool_3d = _max_pool_operator("max_pool3d", "MaxPool3DWithIndicesBackward0")
 
 
-def flat_indices(place, sizes, window, stride, padding, dilation):
+@primitive(name="pool_indices", public=False, differentiable=False)
+def flat_indices(place, /, sizes, window, stride, padding, dilation):
     """torch's indices: the place of each maximum in the input's n axes, flattened. Shape: (*, n axes) -> (*, n axes)"""
     n = len(window)
     where = np.zeros(place.shape, np.int64)
@@ -357,7 +358,7 @@ def _max_pool(name, n, input, kernel_size, stride, padding, dilation, ceil_mode,
     y, place = (max_pool_3d if n == 3 else max_pool_2d)(input, *steps)
     if not return_indices:
         return y
-    return y, wrap(flat_indices(place._array, shape[len(shape) - n :], *steps[:4]))
+    return y, flat_indices(place, shape[len(shape) - n :], *steps[:4])
 
 
 @composite(functional=True)
@@ -425,7 +426,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     y, place = max_pool_2d(x, *steps)
     if not return_indices:
         return y.squeeze(-2)
-    return y.squeeze(-2), wrap(flat_indices(place._array, x._array.shape[-2:], *steps[:4]).squeeze(-2))
+    return y.squeeze(-2), flat_indices(place, x._array.shape[-2:], *steps[:4]).squeeze(-2)
 
 
 @composite()

@@ -154,7 +154,11 @@ def _(g, index, dim):
 
 @_index_fill.vjp("value")
 def _(g, index, dim):
-    return _index_select(g, wrap(np.unique(index._array)), dim).sum()
+    shape = [1] * g.ndim
+    if g.ndim:
+        shape[dim] = g.size(dim)
+    filled = _index_fill(g.new_zeros(max(shape, default=1)), index, g.new_ones(()), 0)
+    return (g * filled.view(shape)).sum()
 
 
 def _filler(x: Tensor, value: Any) -> Tensor:

@@ -30,8 +30,7 @@ REFUSED: dict[str, str] = {
     "Tensor.__getitem__": "an index by a mask: the result's shape depends on values",
     **dict.fromkeys(["linalg.lu_factor", "linalg.lu_factor_ex", "lu", "lu_solve"], _PIVOTS),
     **dict.fromkeys(["lstm", "gru", "rnn_tanh", "rnn_relu", "ctc_loss"], _LENGTHS),
-    **dict.fromkeys(["max_pool1d_with_indices", "max_pool2d", "multilabel_margin_loss", "embedding_bag"], _ARRAY),
-    **dict.fromkeys(["quantile", "nanquantile", "pdist", "combinations", "repeat_interleave", "index_fill"], _ARRAY),
+    **dict.fromkeys(["multilabel_margin_loss", "embedding_bag", "repeat_interleave"], _ARRAY),
     **dict.fromkeys(["as_strided", "as_strided_copy"], "the gradient reads positions as Python's numbers"),
 }
 
