@@ -534,6 +534,11 @@ def _first_reflected(*args):
 _FIRST = {"function": _first_function, "operator": _first_operator, "reflected": _first_reflected}
 
 
+def is_unspecialised(function: Any) -> bool:
+    """Whether an entry point has not been called yet."""
+    return any(function.__code__ is first.__code__ for first in _FIRST.values())
+
+
 def build(record: Any) -> Any:
     """The public function of an operator: unspecialised until its first call."""
     scope = record.scope

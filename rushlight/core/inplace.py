@@ -16,6 +16,7 @@ import numpy as np
 from . import dtype as dtypes
 from .mode import State, tell, thread
 from .node import Leaf, Node, Output
+from .placeholder import NoArray, write_without_array
 from .slow import are_operands, call, common_type, execute, finish, number_as, observe, prepare
 from .storage import _PACKAGE, LATEST, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
@@ -199,16 +200,19 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     state = thread.state
     tensors = (self, *others)
     recording = state.grad and any(getattr(t, "_edge", None) is not None for t in tensors)
-    check_writable(self, state)
-    arrays = _prepare(record, self, tensors)
-    before = self
-    if recording and _rule_reads_first(record):
-        before = wrap(self._array.copy())
-        before._edge = self._edge
-        if state.level > 1:
-            tell("copied", before, self)
-        arrays[0] = before._array if arrays[0] is self._array else arrays[0]
-    r = _compute(record, arrays, metadata, self._array)
+    try:
+        check_writable(self, state)
+        arrays = _prepare(record, self, tensors)
+        before = self
+        if recording and _rule_reads_first(record):
+            before = wrap(self._array.copy())
+            before._edge = self._edge
+            if state.level > 1:
+                tell("copied", before, self)
+            arrays[0] = before._array if arrays[0] is self._array else arrays[0]
+        r = _compute(record, arrays, metadata, self._array)
+    except NoArray as error:
+        return write_without_array(record, self, others, metadata, error)
     if r is not self._array:
         _store(self, np.asarray(r))
     s = storage_of(self)

@@ -35,7 +35,10 @@ class memory_format(_Named):
 
 
 class layout(_Named):
-    """Dense (strided) or sparse storage; only strided tensors exist here."""
+    """Dense (strided) or sparse storage."""
+
+    def __reduce__(self):
+        return get_layout, (repr(self),)
 
 
 contiguous_format = memory_format("contiguous_format")
@@ -53,6 +56,14 @@ _VALUES = {
 
 def _by_name(name: str) -> Any:
     return _VALUES[name]
+
+
+def get_layout(name: str) -> layout:
+    """The layout that prints as `name`, for pickles."""
+    found = _VALUES.get(name.removeprefix("torch."))
+    if not isinstance(found, layout):
+        raise NotImplementedError(f"the layout {name} is not implemented")
+    return found
 
 
 class finfo:

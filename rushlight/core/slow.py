@@ -17,6 +17,7 @@ from .autocast import Off
 from .errors import argument_type, explain
 from .mode import tell, thread
 from .node import Leaf, Output
+from .placeholder import call_without_array
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
 
@@ -35,8 +36,10 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
         arrays = prepare(record, tensors)
         r = execute(record, arrays, metadata)
     except Exception as better:
+        if _any_asks(tensors):
+            return _asked(record, tensors, metadata)
         better.__suppress_context__ = True  # what the fast path met says less
-        raise
+        return call_without_array(record, tensors, metadata, better)
     if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it shall be one array
         r = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in r])
     result = _finish(record, tensors, arrays, metadata, r, state)
@@ -56,7 +59,25 @@ def _in_region(record: Any, tensors: tuple, metadata: tuple, state: Any) -> Any:
 
 def operator(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """As `call`, for Python's operators: an operand of a foreign type gives NotImplemented."""
-    return call(record, tensors, metadata, error) if are_operands(tensors) else NotImplemented
+    if are_operands(tensors):
+        return call(record, tensors, metadata, error)
+    return _asked(record, tensors, metadata) if _any_asks(tensors) else NotImplemented
+
+
+def _any_asks(values: tuple) -> bool:
+    """Whether a value's class has a `__torch_function__` of its own."""
+    return any(not isinstance(v, _OPERANDS) and hasattr(type(v), "__torch_function__") for v in values)
+
+
+def _asked(record: Any, tensors: tuple, metadata: tuple) -> Any:
+    """What such a class says; from the next call on the public function asks, with the arguments as they were written."""
+    from .overriding import activate, ask, askers
+    from .record import OPS
+
+    activate()
+    shown = OPS.get(record.name, record.function)
+    given = {k: v for k, v in zip(record.signature.metadata, metadata) if v not in (None, False, 1)}
+    return ask(shown, askers(tensors, {}), tensors, given)
 
 
 def are_operands(values: tuple) -> bool:

@@ -40,6 +40,21 @@ class Tensor:
     def __init__(self, *args: Any, **kwargs: Any):
         pass
 
+    def __init_subclass__(cls, **kwargs: Any):
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("rushlight."):
+            from .overriding import activate, asks
+
+            if asks(cls):
+                activate()
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        """How a call of `func` goes that has instances of subclasses among its arguments: results get the subclass."""
+        from .overriding import default_impl
+
+        return default_impl(cls, func, types, args, kwargs)
+
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:  # pyright: ignore[reportSelfClsParameterName]: torch's name
         """An alias of `data` without history, of class `cls`."""

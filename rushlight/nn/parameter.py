@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.overriding import disabled_impl
 from rushlight.core.tensor import Tensor
 
 __all__ = ["Buffer", "Parameter"]
@@ -33,6 +34,7 @@ class Parameter(Tensor, metaclass=_FlaggedType):
     """
 
     _flag = "_is_param"
+    __torch_function__ = staticmethod(disabled_impl)  # results are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -92,6 +94,7 @@ class Buffer(Tensor, metaclass=_FlaggedType):
     """
 
     _flag = "_is_buffer"
+    __torch_function__ = staticmethod(disabled_impl)  # results are plain tensors
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:

@@ -1,0 +1,270 @@
+"""`__torch_function__`: classes whose instances are asked before a function of torch runs on them.
+
+Subclasses of Tensor are such classes (by default they keep their type through a call), and so is any class with a method
+of that name. Asking costs 0.3 us a call, so nobody asks until the first such class shows up: then the code of every
+public function is replaced by one that does, and the functions stay the objects that they were.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any
+
+from .entry import is_unspecialised
+from .tensor import Tensor
+
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "activate",
+    "ask",
+    "askers",
+    "asks",
+    "convert",
+    "default_impl",
+    "disabled_impl",
+    "modes",
+    "publish",
+]
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.off = 0  # how many contexts ask that instances be not asked
+        self.modes: list[Any] = []  # TorchFunctionMode objects, the innermost last
+
+
+_local = _Local()
+_asks: dict[type, bool] = {}
+
+
+def disabled_impl(func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+    """The `__torch_function__` of classes that do not want to be asked, such as Parameter."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def asks(kind: type) -> bool:
+    """Whether instances of a class want to be asked."""
+    known = _asks.get(kind)
+    if known is None:
+        own = getattr(kind, "__torch_function__", None)
+        known = _asks[kind] = (
+            own is not None and kind is not Tensor and getattr(own, "__func__", own) is not disabled_impl
+        )
+    return known
+
+
+class DisableTorchFunctionSubclass:
+    """A context in which instances are not asked; modes still are."""
+
+    def __enter__(self) -> None:
+        _local.off += 1
+
+    def __exit__(self, *error: object) -> None:
+        _local.off -= 1
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A context in which neither instances nor modes are asked."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, _local.modes = _local.modes, []
+
+    def __exit__(self, *error: object) -> None:
+        super().__exit__(*error)
+        _local.modes = self._modes
+
+
+def modes() -> list[Any]:
+    """The modes of this thread that see every call, the innermost last."""
+    return _local.modes
+
+
+# ------------------------------------------------------------------------------------------ the default answer
+
+
+def default_impl(cls: type, func: Callable, types: Iterable[type], args: tuple = (), kwargs: dict | None = None) -> Any:
+    """Tensor's `__torch_function__`: the plain call, whose tensors become instances of `cls`."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **(kwargs or {}))
+    return convert(result, cls, args)
+
+
+def convert(result: Any, cls: type, arguments: tuple = ()) -> Any:
+    """A call's result, in which tensors, also those inside tuples and lists, are instances of `cls`."""
+    if cls is Tensor:
+        return result
+    if isinstance(result, Tensor):
+        if isinstance(result, cls):
+            return result
+        if any(result is a for a in arguments) or type(result) is not Tensor:
+            return result.as_subclass(cls)
+        result.__class__ = cls  # fresh: the tensor keeps what it is a view of
+        return result
+    if isinstance(result, (tuple, list)):
+        parts = [convert(r, cls, arguments) for r in result]
+        return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
+    return result
+
+
+# ------------------------------------------------------------------------------------------ asking
+
+
+def ask(function: Callable, values: list[Any], args: tuple, kwargs: dict) -> Any:
+    """What the first of `values` says that does not answer NotImplemented; subclasses come before their bases.
+
+    Raises TypeError where none of them takes the call.
+    """
+    found: list[Any] = []
+    for value in values:
+        kind = type(value)
+        if any(type(f) is kind for f in found):
+            continue
+        place = next((i for i, other in enumerate(found) if issubclass(kind, type(other))), len(found))
+        found.insert(place, value)
+    types = tuple(map(type, found))
+    if _local.modes:
+        mode = _local.modes.pop()
+        try:
+            result = mode.__torch_function__(function, types, args, kwargs)
+        finally:
+            _local.modes.append(mode)
+        if result is not NotImplemented:
+            return result
+    for value in found:
+        result = type(value).__torch_function__(function, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    listed = "".join(f"  - tensor subclass {kind}\n" for kind in types)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.{getattr(function, '__name__', function)}'; all __torch_function__ handlers "
+        f"returned NotImplemented:\n\n{listed}"
+    )
+
+
+_PLAIN = frozenset([Tensor, int, float, bool, str, complex, type(None), slice, type(Ellipsis)])
+
+
+def askers(args: tuple, kwargs: dict) -> list[Any]:
+    """The arguments, also those inside tuples and lists, whose classes want to be asked."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()) if kwargs else args:
+        kind = type(value)
+        if kind in _PLAIN:
+            continue
+        if kind is list or kind is tuple:
+            found += [v for v in value if type(v) not in _PLAIN and asks(type(v))]
+        elif asks(kind):
+            found.append(value)
+    return found
+
+
+def _asking(shown: Callable, plain: Callable) -> Callable[[tuple, dict], Any]:
+    def call(args: tuple, kwargs: dict) -> Any:
+        if not _local.off or _local.modes:
+            found = [] if _local.off else askers(args, kwargs)
+            if found or _local.modes:
+                return ask(shown, found, args, kwargs)
+        return plain(*args, **kwargs)
+
+    return call
+
+
+# ------------------------------------------------------------------------------------------ activating
+
+_PLACE = 0x52555348
+_lock = threading.Lock()
+_active = False
+
+_namespaces: list[dict[str, Any]] = []
+_BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift"]
+_OTHER = ["neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge", "getitem", "setitem", "contains", "len"]
+_NUMBERS = ["bool", "int", "float", "index", "complex"]
+_DUNDERS = {f"__{side}{name}__" for name in _BINARY for side in ("", "r", "i")}
+_DUNDERS |= {f"__{name}__" for name in _OTHER + _NUMBERS}
+_PROPERTIES = ("T", "mT", "H", "mH", "data", "real", "imag")
+
+
+def activate() -> None:
+    """From now on every public function asks. Doing it again changes nothing."""
+    global _active
+    with _lock:
+        if _active:
+            return
+        from .record import OPS
+
+        methods = {n: f for n, f in vars(Tensor).items() if _is_asked(n) and isinstance(f, FunctionType)}
+        for name, function in methods.items():
+            _replace(function, _shown(name, function, methods))
+        for name in _PROPERTIES:
+            member = vars(Tensor).get(name)
+            if isinstance(member, property) and isinstance(member.fget, FunctionType):
+                _replace(member.fget, member.__get__)
+        for space in (OPS, *_namespaces):
+            _replace_all(space)
+        _active = True
+
+
+def publish(space: dict[str, Any]) -> None:
+    """Say that the functions in a module's dict are public; operators are so already."""
+    with _lock:
+        _namespaces.append(space)
+        if _active:
+            _replace_all(space)
+
+
+def _replace_all(space: dict[str, Any]) -> None:
+    for function in space.values():
+        if isinstance(function, FunctionType) and not function.__name__.startswith("_"):
+            _replace(function, function)
+
+
+def _shown(name: str, function: FunctionType, methods: dict[str, FunctionType]) -> FunctionType:
+    """What a class is told was called: x + y is Tensor.add, 1 - x is Tensor.__rsub__, as in torch."""
+    known = methods.get(function.__name__)
+    reflected = name == f"__{function.__name__}__"
+    if known is None or (reflected and name.startswith("__r")):
+        function.__name__ = name
+        return function
+    return known if name.startswith("__") else function
+
+
+def _is_asked(name: str) -> bool:
+    return name in _DUNDERS if name.startswith("_") else name != "as_subclass"
+
+
+def _replace(function: FunctionType, shown: Callable) -> None:
+    """Make `function` ask, and do what it did before if nobody objects."""
+    if "__torch_function_plain__" in function.__dict__:
+        return
+    if is_unspecialised(function):  # at its first call it would put its own code in place of ours
+        function.__globals__["record"].specialise()
+    plain = FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
+    plain.__kwdefaults__ = function.__kwdefaults__
+    plain.__module__, plain.__qualname__ = function.__module__, function.__qualname__
+    function.__dict__["__torch_function_plain__"] = plain
+    function.__dict__.setdefault("__wrapped__", plain)  # inspect.signature looks there
+    function.__code__ = _code(len(function.__closure__ or ()), function.__name__, _asking(shown, plain))
+
+
+def _code(cells: int, name: str, handler: Callable) -> Any:
+    """The code of a function with so many free variables that calls `handler(args, kwargs)`."""
+    names = [f"c{i}" for i in range(cells)]
+    used = f"        if 0: {', '.join(names)}\n" if names else ""
+    text = (
+        f"def outer({', '.join(names)}):\n    def call(*args, **kwargs):\n{used}"
+        f"        handler = {_PLACE}\n        return handler(args, kwargs)\n    return call\n"
+    )
+    scope: dict[str, Any] = {}
+    exec(compile(text, "<rushlight asking>", "exec"), scope)
+    code = scope["outer"](*names).__code__
+    constants = tuple(handler if c == _PLACE else c for c in code.co_consts)
+    return code.replace(co_consts=constants, co_name=name)

@@ -1,0 +1,120 @@
+"""`__torch_function__`, in processes of their own: once a class has it, the functions of that process ask."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+PROGRAMS = {
+    "a subclass stays one": (
+        """
+        class Plain(torch.Tensor):
+            pass
+
+        x = torch.randn(3).as_subclass(Plain)
+        found = [x + 1, 1 - x, torch.relu(x), x.sum(), x.view(3, 1).T, F.mse_loss(x, x), torch.stack([x, x]), x.clone()]
+        assert all(type(f) is Plain for f in found), list(map(type, found))
+        assert type(torch.ones(2) + 1) is torch.Tensor
+        part = x[:2]
+        part.add_(3)
+        assert x[0] == part[0] and type(part) is Plain
+        """
+    ),
+    "gradients go through a subclass": (
+        """
+        class Plain(torch.Tensor):
+            pass
+
+        x = torch.ones(3).as_subclass(Plain).requires_grad_()
+        layer = nn.Linear(3, 2)
+        out = layer(x)
+        assert type(out) is Plain and type(out.sum()) is Plain
+        out.sum().backward()
+        assert type(layer.weight.grad) is torch.Tensor and x.grad.shape == (3,)
+        assert type(layer.weight * 2) is torch.Tensor
+        """
+    ),
+    "a logging subclass sees torch's names": (
+        """
+        names = []
+
+        class Logging(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                names.append(func.__name__)
+                return super().__torch_function__(func, types, args, kwargs or {})
+
+        x = torch.ones(3).as_subclass(Logging)
+        x * 2 + 1
+        1 - x
+        x[0]
+        x[0] = 5.0
+        F.mse_loss(x, x)
+        x.add_(1)
+        assert names == ["mul", "add", "__rsub__", "__getitem__", "__setitem__", "mse_loss", "add_"], names
+        """
+    ),
+    "a class that is no tensor": (
+        """
+        handlers = {}
+
+        class Scalar:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                return handlers[func](*args, **(kwargs or {})) if func in handlers else NotImplemented
+
+        handlers[torch.mean] = lambda x: "mean"
+        handlers[torch.add] = lambda x, y: "sum"
+        handlers[torch.flatten] = lambda x, start: f"flat {start}"
+        assert torch.mean(Scalar()) == "mean"
+        assert torch.add(Scalar(), torch.ones(1)) == torch.add(torch.ones(1), Scalar()) == "sum"
+        assert torch.flatten(Scalar(), 1) == "flat 1"
+        try:
+            torch.mul(Scalar(), 2)
+        except TypeError as error:
+            assert "Multiple dispatch failed for 'torch.mul'" in str(error), error
+        else:
+            raise AssertionError
+        """
+    ),
+    "a mode sees all calls, and none inside itself": (
+        """
+        from rushlight.overrides import TorchFunctionMode
+
+        class Counting(TorchFunctionMode):
+            names = []
+
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                self.names.append(func.__name__)
+                torch.zeros(2) + 1
+                return func(*args, **(kwargs or {}))
+
+        with Counting():
+            y = torch.relu(torch.arange(3.0)) + 1
+        y * 2
+        assert [n for n in Counting.names if n != "arange"] == ["relu", "add"], Counting.names
+        """
+    ),
+    "signatures and first calls survive": (
+        """
+        import inspect
+        from rushlight.core.overriding import activate
+
+        before = str(inspect.signature(F.dropout))
+        activate()
+        assert str(inspect.signature(F.dropout)) == before
+        assert torch.logaddexp(torch.zeros(1), torch.zeros(1)).item() > 0.69  # never called before
+        out = torch.empty(3)
+        assert torch.exp(torch.zeros(3), out=out) is out and out.sum() == 3
+        """
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name):
+    text = "import rushlight as torch\nfrom rushlight import nn\nfrom rushlight.nn import functional as F\n"
+    text += textwrap.dedent(PROGRAMS[name])
+    done = subprocess.run([sys.executable, "-W", "error", "-c", text], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
