@@ -7,8 +7,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "rushlight"
 LAYERS = (
-    "core", "ops", "backend", "amp", "autograd", "compile", "nn", "optim", "utils", "vision", "distributed", "doctor", "compat",
-    "testing",
+    "core", "ops", "sparse", "signal", "backend", "amp", "autograd", "compile", "nn", "fx", "distributions", "optim", "utils", "vision", "distributed",
+    "doctor", "compat", "testing",
 )  # fmt: skip
 TOP = len(LAYERS)  # serialization, cli, __init__ and the other modules of the package's own folder
 FILES = sorted(p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*.py"))
@@ -53,4 +53,4 @@ def test_imports_point_downward(file):
 
 def test_every_folder_is_a_layer():
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
-    assert folders <= {*LAYERS, "serialization", "cpu", "cuda", "backends"}
+    assert folders <= {*LAYERS, "serialization", "cpu", "cuda", "backends", "cli"}

@@ -1,0 +1,235 @@
+"""Tracing: run a function on proxies and keep what they saw."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from ..core.tensor import Tensor
+from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
+from .graph import Graph
+from .graph_module import GraphModule
+from .proxy import Proxy, TracerBase
+
+__all__ = ["Tracer", "symbolic_trace", "wrap"]
+
+_wrapped: list[tuple[dict[str, Any], str]] = []  # (a module's globals, the name of a function there)
+
+
+def wrap(fn_or_name: Any) -> Any:
+    """Keep calls of a function of the calling module whole when tracing: a decorator, or called with its name.
+
+    Raises NotImplementedError if it is not called at the top level of a module.
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    if callable(fn_or_name) and not hasattr(fn_or_name, "__code__"):
+        raise AssertionError("fn_or_name must be a global function or string name")
+    frame = sys._getframe(1)
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    _wrapped.append((frame.f_globals, name))
+    return fn_or_name
+
+
+class Tracer(TracerBase):
+    """Traces a module or function; subclasses say what is kept whole by `is_leaf_module`."""
+
+    def __init__(
+        self, autowrap_modules: tuple = (), autowrap_functions: tuple = (), param_shapes_constant: bool = False
+    ):
+        import math
+
+        self._wrapped_functions = {
+            id(f)
+            for m in (math, *autowrap_modules)
+            for n, f in vars(m).items()
+            if callable(f) and not n.startswith("_")
+        } | {id(f) for f in autowrap_functions}
+        self._wrapped_modules = (math, *autowrap_modules)
+        self._functions = tuple(autowrap_functions)
+        self.root: Module = Module()
+        self.tensor_attrs: dict[Any, str] = {}
+
+    # ------------------------------------------------------------------------------------------ what may be changed
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a module's call becomes one node: torch's own modules, but not Sequential."""
+        from ..nn.modules.container import Sequential
+
+        return type(m).__module__.startswith(("torch.nn", "rushlight.nn")) and not isinstance(m, Sequential)
+
+    def path_of_module(self, mod: Module) -> str:
+        """Where a module stands in the root. Raises NameError for one that is not part of it."""
+        for name, module in self.root.named_modules(remove_duplicate=False):
+            if module is mod:
+                return name
+        raise NameError("module is not installed as a submodule")
+
+    def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
+        """A module is called: one node if it is a leaf, else its own calls."""
+        path = self.path_of_module(m)
+        if not self.is_leaf_module(m, path):
+            return forward(*args, **kwargs)
+        return self.create_proxy("call_module", path, args, kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """An attribute of a module is read: parameters become proxies."""
+        if not isinstance(attr_val, Parameter):
+            return attr_val
+        for name, parameter in self.root.named_parameters():
+            if parameter is attr_val:
+                if name not in parameter_proxy_cache:
+                    parameter_proxy_cache[name] = self.create_proxy("get_attr", name, (), {})
+                return parameter_proxy_cache[name]
+        return attr_val
+
+    def create_arg(self, a: Any) -> Any:
+        """Tensors and modules as arguments become attributes of the root."""
+        if isinstance(a, Parameter):
+            for name, parameter in self.root.named_parameters():
+                if parameter is a:
+                    return self.create_node("get_attr", name, (), {})
+            raise NameError("parameter is not a member of this module")
+        if isinstance(a, Tensor):
+            for name, buffer in self.root.named_buffers():
+                if buffer is a:
+                    return self.create_node("get_attr", name, (), {})
+            return self.create_node("get_attr", self._constant(a), (), {})
+        if isinstance(a, Module):
+            return self.create_node("get_attr", self.path_of_module(a), (), {})
+        return super().create_arg(a)
+
+    def _constant(self, a: Tensor) -> str:
+        name = self.tensor_attrs.get(id(a))
+        if name is None:
+            i = 0
+            while hasattr(self.root, f"_tensor_constant{i}"):
+                i += 1
+            name = self.tensor_attrs[id(a)] = f"_tensor_constant{i}"
+            setattr(self.root, name, a)
+        return name
+
+    # ------------------------------------------------------------------------------------------ tracing
+
+    def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
+        """The graph of a module's forward, or of a function.
+
+        concrete_args: values for parameters that are not to become placeholders.
+        """
+        if isinstance(root, Module):
+            self.root, function = root, type(root).forward
+        else:
+            self.root, function = Module(), root
+        self.graph = Graph(tracer_cls=type(self))
+        self.tensor_attrs = {}
+        args = self._placeholders(function, isinstance(root, Module), concrete_args or {})
+        with _Patched(self):
+            result = function(*args[0], **args[1])
+            self.create_node("output", "output", (self.create_arg(result),), {})
+        return self.graph
+
+    def _placeholders(self, function: Callable, is_method: bool, concrete: dict[str, Any]) -> tuple[list, dict]:
+        """A proxy for each parameter of the function; the values that it is called with."""
+        import inspect
+
+        args: list[Any] = [self.root] if is_method else []
+        kwargs: dict[str, Any] = {}
+        parameters = list(inspect.signature(function).parameters.values())[1 if is_method else 0 :]
+        for p in parameters:
+            if p.name in concrete:
+                value: Any = concrete[p.name]
+                default = () if p.default is p.empty else (p.default,)
+                if not isinstance(value, (int, float, bool, str, type(None), tuple)):
+                    raise NotImplementedError(f"concrete_args: a value of type {type(value)} for {p.name}")
+                self.create_proxy("placeholder", p.name, default, {})
+            elif p.kind is p.VAR_POSITIONAL:
+                args.append(self.create_proxy("placeholder", f"*{p.name}", (), {}))
+                continue
+            elif p.kind is p.VAR_KEYWORD:
+                kwargs["**"] = self.create_proxy("placeholder", f"**{p.name}", (), {})
+                continue
+            else:
+                default = () if p.default is p.empty else (self.create_arg(p.default),)
+                value = self.create_proxy("placeholder", p.name, default, {})
+            if p.kind is p.KEYWORD_ONLY:
+                kwargs[p.name] = value
+            else:
+                args.append(value)
+        return args, {k: v for k, v in kwargs.items() if k != "**"}
+
+
+class _Patched:
+    """A context in which calls and attributes of modules, and wrapped functions, go to the tracer."""
+
+    def __init__(self, tracer: Tracer):
+        self.tracer, self.undo = tracer, []
+        self.parameters: dict[str, Any] = {}
+
+    def __enter__(self) -> None:
+        tracer, parameters = self.tracer, self.parameters
+        call, get = Module.__call__, Module.__getattr__
+
+        def called(module: Module, *args: Any, **kwargs: Any) -> Any:
+            return tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+        def attribute(module: Module, name: str) -> Any:
+            return tracer.getattr(name, get(module, name), parameters)
+
+        self._set(Module, "__call__", called)
+        self._set(Module, "__getattr__", attribute)
+        spaces = [*_wrapped, *((vars(m), n) for m in tracer._wrapped_modules for n in [*vars(m)])]
+        for space, name in spaces:
+            function = space.get(name, getattr(builtins, name, None))
+            if callable(function) and not name.startswith("_") and not isinstance(function, type):
+                self._set_item(space, name, _kept_whole(function, tracer))
+
+    def _set(self, owner: type, name: str, value: Any) -> None:
+        old = vars(owner)[name]
+        self.undo.append(lambda: setattr(owner, name, old))
+        setattr(owner, name, value)
+
+    def _set_item(self, space: dict, name: str, value: Any) -> None:
+        if name in space:
+            old = space[name]
+            self.undo.append(lambda: space.__setitem__(name, old))
+        else:
+            self.undo.append(lambda: space.pop(name))
+        space[name] = value
+
+    def __exit__(self, *error: object) -> None:
+        for undo in reversed(self.undo):
+            undo()
+
+
+def _kept_whole(function: Callable, tracer: Tracer) -> Callable:
+    """A function whose calls with proxies become one node."""
+    from .node import map_aggregate
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found: list[Proxy] = []
+        map_aggregate((args, kwargs), lambda a: found.append(a) if isinstance(a, Proxy) else None)
+        if not found:
+            return function(*args, **kwargs)
+        return tracer.create_proxy("call_function", function, args, kwargs)
+
+    if isinstance(function, FunctionType):
+        function.__dict__["_fx_wrapped"] = True
+    call.__name__ = getattr(function, "__name__", "call")
+    return call
+
+
+def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """A module or function as a `GraphModule`.
+
+    Raises TraceError where its course depends on values.
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else root.__name__
+    return GraphModule(tracer.root, graph, name)

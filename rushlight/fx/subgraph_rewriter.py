@@ -1,0 +1,83 @@
+"""Replacing a pattern of calls in a graph by another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ._symbolic_trace import symbolic_trace
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import Node
+
+__all__ = ["Match", "replace_pattern"]
+
+
+class Match(NamedTuple):
+    """A place where a pattern was found: the node of its result, and which node stands for which of the pattern's."""
+
+    anchor: Node
+    nodes_map: dict[Node, Any]
+
+
+def replace_pattern(
+    gm: GraphModule, pattern: Callable | GraphModule, replacement: Callable | GraphModule
+) -> list[Match]:
+    """Replace each place of `gm` that computes what `pattern` does by the calls of `replacement`; the places.
+
+    Both take the same parameters, which stand for any value. Places that share a node are replaced once.
+    """
+    wanted, new = _graph_of(pattern), _graph_of(replacement)
+    found: list[Match] = []
+    taken: set[Node] = set()
+    result = wanted.output_node().args[0]
+    for node in list(gm.graph.nodes):
+        known: dict[Node, Any] = {}
+        if not _matches(result, node, known, set(wanted.nodes)):
+            continue
+        inside = {v for k, v in known.items() if k.op != "placeholder" and isinstance(v, Node)}
+        if inside & taken or any(u not in inside for n in inside - {node} for u in n.users):
+            continue
+        taken |= inside
+        found.append(Match(node, known))
+    for match in found:
+        _replace(gm.graph, match, wanted, new)
+    gm.recompile()
+    return found
+
+
+def _graph_of(pattern: Callable | GraphModule) -> Graph:
+    return pattern.graph if isinstance(pattern, GraphModule) else symbolic_trace(pattern).graph
+
+
+def _matches(wanted: Any, given: Any, known: dict[Node, Any], pattern: set[Node]) -> bool:
+    if not isinstance(wanted, Node):
+        if isinstance(wanted, (tuple, list)) and isinstance(given, (tuple, list)):
+            return len(wanted) == len(given) and all(
+                _matches(w, g, known, pattern) for w, g in zip(wanted, given, strict=True)
+            )
+        return not isinstance(given, Node) and type(wanted) is type(given) and wanted == given
+    if wanted in known:
+        return known[wanted] is given
+    if wanted.op == "placeholder":
+        known[wanted] = given
+        return True
+    if not isinstance(given, Node) or (wanted.op, wanted.target) != (given.op, given.target):
+        return False
+    if len(wanted.args) != len(given.args) or wanted.kwargs.keys() != given.kwargs.keys():
+        return False
+    known[wanted] = given
+    pairs = [*zip(wanted.args, given.args, strict=True), *((v, given.kwargs[k]) for k, v in wanted.kwargs.items())]
+    return all(_matches(w, g, known, pattern) for w, g in pairs)
+
+
+def _replace(graph: Graph, match: Match, wanted: Graph, new: Graph) -> None:
+    parameters = zip(wanted.find_nodes(op="placeholder"), new.find_nodes(op="placeholder"), strict=True)
+    values = {theirs: match.nodes_map[ours] for ours, theirs in parameters}
+    with graph.inserting_before(match.anchor):
+        result = graph.graph_copy(new, values)
+    match.anchor.replace_all_uses_with(result)
+    for node in reversed(list(wanted.nodes)):
+        old = match.nodes_map.get(node)
+        if node.op != "placeholder" and isinstance(old, Node) and not old.users and not old._erased:
+            graph.erase_node(old)

@@ -1,0 +1,213 @@
+"""Graphs of modules and functions: what tracing sees, the code, changing and running it. Expected texts are torch's."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+# tracing makes every operator of its process ask for `__torch_function__`: programs in processes of their own
+HEAD = "import rushlight as torch\nimport rushlight.fx as fx\nfrom rushlight import nn\nfrom rushlight.nn import functional as F\n"
+NETWORK = """
+class Network(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lin, self.p = nn.Linear(4, 5), nn.Parameter(torch.ones(5))
+        self.seq = nn.Sequential(nn.ReLU(), nn.Linear(5, 2))
+        self.register_buffer("b", torch.arange(2.0))
+
+    def forward(self, x, scale=2.0, *, flag=None):
+        y = torch.relu(self.lin(x) + self.p) * scale
+        z = self.seq(y).view(x.shape[0], -1)
+        z = torch.cat([z, z], dim=1)[:, 1:3]
+        a, c = z.chunk(2, 1)
+        return {"a": a + self.b[0], "t": (c, -z)}
+
+torch.manual_seed(0)
+net, x = Network(), torch.randn(3, 4)
+"""
+CODE = """def forward(self, x, scale = 2.0, flag = None):
+    lin = self.lin(x)
+    p = self.p
+    add = lin + p;  lin = p = None
+    relu = torch.relu(add);  add = None
+    mul = relu * scale;  relu = scale = None
+    seq_0 = getattr(self.seq, "0")(mul);  mul = None
+    seq_1 = getattr(self.seq, "1")(seq_0);  seq_0 = None
+    getattr_1 = x.shape;  x = None
+    getitem = getattr_1[0];  getattr_1 = None
+    view = seq_1.view(getitem, -1);  seq_1 = getitem = None
+    cat = torch.cat([view, view], dim = 1);  view = None
+    getitem_1 = cat[(slice(None, None, None), slice(1, 3, None))];  cat = None
+    chunk = getitem_1.chunk(2, 1)
+    getitem_2 = chunk[0]
+    getitem_3 = chunk[1];  chunk = None
+    _tensor_constant0 = self._tensor_constant0
+    add_1 = getitem_2 + _tensor_constant0;  getitem_2 = _tensor_constant0 = None
+    neg = -getitem_1;  getitem_1 = None
+    return {'a': add_1, 't': (getitem_3, neg)}"""
+
+PROGRAMS = {
+    "the code, and that it computes the same": NETWORK
+    + """
+traced = fx.symbolic_trace(net)
+assert traced.code.strip() == CODE, traced.code
+old, new = net(x), traced(x)
+assert torch.equal(old["a"], new["a"]) and torch.equal(old["t"][1], new["t"][1])
+assert torch.equal(traced(x, 3.0)["a"], net(x, 3.0)["a"])
+traced(x)["a"].sum().backward()
+assert net.lin.weight.grad is not None
+""",
+    "copies and pickles": NETWORK
+    + """
+import copy, pickle
+traced = fx.symbolic_trace(net)
+for again in (copy.deepcopy(traced), pickle.loads(pickle.dumps(traced))):
+    assert torch.equal(again(x)["a"], net(x)["a"])
+    assert again.lin.weight is not net.lin.weight
+""",
+    "changing a graph": NETWORK
+    + """
+traced = fx.symbolic_trace(net)
+for node in traced.graph.nodes:
+    if node.target is torch.relu:
+        with traced.graph.inserting_after(node):
+            new = traced.graph.call_function(torch.tanh, node.args)
+        node.replace_all_uses_with(new)
+        traced.graph.erase_node(node)
+traced.recompile()
+traced.graph.lint()
+assert "torch.tanh(add)" in traced.code and "relu = " not in traced.code
+node = next(n for n in traced.graph.nodes if n.name == "lin")
+try:
+    traced.graph.erase_node(node)
+except RuntimeError as error:
+    assert "still had 1 users" in str(error)
+else:
+    raise AssertionError
+""",
+    "dead code goes, writes stay": """
+def f(x):
+    y = x + 1
+    x.add_(1)
+    return x * 2
+
+traced = fx.symbolic_trace(f)
+assert traced.graph.eliminate_dead_code()
+traced.recompile()
+assert "x + 1" not in traced.code and "add_" in traced.code
+""",
+    "a pattern is replaced": """
+def f(x, w):
+    return torch.relu(x) + w + torch.relu(w)
+
+traced = fx.symbolic_trace(f)
+found = fx.replace_pattern(traced, lambda a: torch.relu(a), lambda a: torch.clamp(a, min=0.5))
+assert len(found) == 2 and traced.code.count("clamp") >= 2 and "relu" not in traced.code
+x = torch.randn(4)
+assert torch.equal(traced(x, x), x.clamp(min=0.5) + x + x.clamp(min=0.5))
+""",
+    "node by node, with shapes": NETWORK
+    + """
+from rushlight.fx.passes.shape_prop import ShapeProp
+
+class Counting(fx.Interpreter):
+    seen = []
+
+    def run_node(self, n):
+        self.seen.append(n.op)
+        return super().run_node(n)
+
+traced = fx.symbolic_trace(net)
+assert torch.equal(Counting(traced).run(x)["a"], net(x)["a"]) and Counting.seen.count("call_module") == 3
+ShapeProp(traced).propagate(x)
+assert [n.meta["tensor_meta"].shape for n in traced.graph.nodes if n.name == "cat"] == [torch.Size([3, 4])]
+
+class Swapped(fx.Transformer):
+    def call_function(self, target, args, kwargs):
+        return super().call_function(torch.sigmoid if target is torch.relu else target, args, kwargs)
+
+assert "sigmoid" in Swapped(traced).transform().code
+""",
+    "modules of one's own are traced through, leaves can be chosen": """
+class Inner(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+
+    def forward(self, x):
+        return self.inner(x)
+
+class Whole(fx.Tracer):
+    def is_leaf_module(self, m, name):
+        return isinstance(m, Inner) or super().is_leaf_module(m, name)
+
+assert "x + 1" in fx.symbolic_trace(Outer()).code
+graph = Whole().trace(Outer())
+assert [n.op for n in graph.nodes] == ["placeholder", "call_module", "output"]
+""",
+    "wrapped functions stay whole": """
+def helper(x, n):
+    return x * n if x.sum() > 0 else x
+
+fx.wrap("helper")
+fx.wrap("len")
+
+def f(x):
+    return helper(x, 3) + len(x)
+
+traced = fx.symbolic_trace(f)
+assert traced(torch.ones(2)).tolist() == [5.0, 5.0]
+assert helper(torch.ones(1), 2).item() == 2
+""",
+    "what cannot be traced": """
+def branch(x):
+    return x if x.sum() > 0 else -x
+
+def loop(x):
+    for row in x:
+        x = x + row
+    return x
+
+def length(x):
+    return x * len(x)
+
+for f, kind, words in (
+    (branch, fx.proxy.TraceError, "cannot be used as inputs to control flow"),
+    (loop, fx.proxy.TraceError, "Proxy object cannot be iterated"),
+    (length, RuntimeError, "'len' is not supported in symbolic tracing by default"),
+):
+    try:
+        fx.symbolic_trace(f)
+    except kind as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f)
+""",
+    "a graph by hand": """
+graph = fx.Graph()
+a, b = graph.placeholder("a"), graph.placeholder("b", default_value=2)
+graph.output(graph.call_function(torch.add, (a, b), {"alpha": 3}))
+module = fx.GraphModule({}, graph)
+assert module(torch.ones(1)).item() == 7
+assert str(graph).splitlines()[1:] == [
+    "    %a : [num_users=1] = placeholder[target=a]",
+    "    %b : [num_users=1] = placeholder[target=b](default=2)",
+    "    %add : [num_users=1] = call_function[target=torch.add](args = (%a, %b), kwargs = {alpha: 3})",
+    "    return add",
+]
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_program(name, tmp_path):
+    text = HEAD + f"CODE = {CODE!r}\n" + textwrap.dedent(PROGRAMS[name])
+    file = tmp_path / "program.py"
+    file.write_text(text)
+    done = subprocess.run([sys.executable, "-W", "error", str(file)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
