@@ -64,12 +64,18 @@ uint16 = dtype("uint16", np.uint16, "u")
 uint32 = dtype("uint32", np.uint32, "u")
 uint64 = dtype("uint64", np.uint64, "u")
 bool_ = dtype("bool", np.bool_, "b", "bool", "BoolTensor")
+float8_e4m3fn = dtype("float8_e4m3fn", ml_dtypes.float8_e4m3fn, "f")  # types to store in: arithmetic is for the others
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "f")
+float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, "f")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "f")
+float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "f")
 complex64 = cfloat = dtype("complex64", np.complex64, "c", "cfloat")
 complex128 = cdouble = dtype("complex128", np.complex128, "c", "cdouble")
 
+FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 ALL = (
     float16, bfloat16, float32, float64, uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool_, complex64,
-    complex128,
+    complex128, *FLOAT8,
 )  # fmt: skip
 _BY_NUMBER = {t.numpy.num: t for t in ALL}
 _BY_NUMBER[np.dtype(np.longlong).num] = int64
@@ -137,6 +143,8 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         wrong, name, place = (b, "type2", 2) if isinstance(a, dtype) else (a, "type1", 1)
         words = f"argument '{name}' (position {place}) must be torch.dtype, not {type(wrong).__name__}"
         raise TypeError(f"promote_types(): {words}")
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a} and {b}")
     if a is b:
         return a
     if a.category != b.category:

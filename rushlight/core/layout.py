@@ -74,7 +74,7 @@ class finfo:
         if not (d.is_floating_point or d.is_complex):
             raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d}'")
         d = d.to_real()
-        if d is dtypes.bfloat16:
+        if d is dtypes.bfloat16 or d in dtypes.FLOAT8:
             from ml_dtypes import finfo as other
 
             info: Any = other(d.numpy)

@@ -139,6 +139,8 @@ def prepare(record: Any, tensors: tuple) -> list:
     if not any(isinstance(t, Tensor) for t in tensors):
         raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
     d = common_type(record, tensors)
+    if d in dtypes.FLOAT8 and record.promote != "bool":
+        raise NotImplementedError(f"\"{record.name}_cpu\" not implemented for '{type_word(d)}'")
     return [t if t is None else _as_type(t, d) for t in tensors]
 
 

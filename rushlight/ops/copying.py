@@ -63,7 +63,21 @@ def _to_copy(input, /, dtype):
         return _float_to_int(input, new)
     if input.dtype.kind == "c" and new.kind not in "cb":
         input = input.real
-    return input.astype(new)
+    return _to_float8(input, dtype) if dtype in dtypes.FLOAT8 else input.astype(new)
+
+
+def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
+    """torch's rounding: e4m3fn saturates where others have infinity or nan, e8m0fnu drops signs, nan is all ones."""
+    if d is dtypes.float8_e4m3fn:
+        a = np.clip(a, -448, 448)
+    elif d is dtypes.float8_e8m0fnu:
+        a = np.abs(a)
+    out = a.astype(d.numpy)
+    if d is dtypes.float8_e8m0fnu:
+        out.view(np.uint8)[a == 0] = 0
+    elif d is dtypes.float8_e5m2:
+        out.view(np.uint8)[np.isnan(a)] = 0x7F
+    return out
 
 
 def _float_to_int(a: np.ndarray, new: np.dtype) -> np.ndarray:
