@@ -46,14 +46,19 @@ def unit(dtype: np.dtype) -> float:
 
 
 def difference(
-    eager: Any, compiled: Any, reference: Any = None, floor: float = FLOOR, magnitude: float = 0.0
+    eager: Any,
+    compiled: Any,
+    reference: Any = None,
+    floor: float = FLOOR,
+    magnitude: float = 0.0,
+    least: float = 0.0,
 ) -> str | None:
     """What is wrong with a compiled value; None where it is as good as the eager one.
 
     Where the eager value lies, the compiled one has to lie within 4 times eager's error against `reference` (a value
     computed in float64; None: unknown) plus `floor` units in the last place of the largest element (at least `magnitude`,
-    the largest of the numbers that may have been added up). nan and infinity
-    have to be at the same places; integers and bools have to be the same.
+    the largest of the numbers that may have been added up). least: how wide such a unit is at least, where values of a
+    coarser type went into the value. nan and infinity have to be at the same places; integers and bools have to be the same.
     """
     if not isinstance(eager, np.ndarray):
         if isinstance(eager, float) and isinstance(compiled, float):
@@ -80,14 +85,24 @@ def difference(
         r = np.where(np.isfinite(r), r, e)
         own = np.abs(r - e).max()
     error = np.abs(c - r).max()
-    allowed = 4 * own + floor * eps * scale + float(np.finfo(np.float64).tiny if eager.dtype.itemsize == 8 else 1e-44)
+    eps = max(eps, least)
+    allowed = (
+        4.0 * float(own)
+        + floor * eps * float(scale)
+        + float(np.finfo(np.float64).tiny if eager.dtype.itemsize == 8 else 1e-44)
+    )
     if error <= allowed:
         return None
     return f"error {error:.3g}, eager's {own:.3g}, largest element {scale:.3g}, allowed {allowed:.3g}"
 
 
 def differences(
-    eager: list, compiled: list, reference: list | None = None, floor: float = FLOOR, magnitude: float = 0.0
+    eager: list,
+    compiled: list,
+    reference: list | None = None,
+    floor: float = FLOOR,
+    magnitude: float = 0.0,
+    least: float = 0.0,
 ) -> list[str]:
     """`difference` for each pair of values."""
     if len(eager) != len(compiled):
@@ -95,7 +110,7 @@ def differences(
     wrong = []
     for i, (e, c) in enumerate(zip(eager, compiled, strict=True)):
         r = reference[i] if reference is not None and i < len(reference) else None
-        text = difference(e, c, r, floor, magnitude)
+        text = difference(e, c, r, floor, magnitude, least)
         if text is not None:
             wrong.append(f"value {i}: {text}")
     return wrong

@@ -636,7 +636,8 @@ class Grammar:
         y = self.exactly(lambda t: True) if self.chance(0.4) else None
         kind = self.rng.random()
         if self.env[x].is_floating_point() and kind < 0.1:
-            return f"{x}.{self.pick(['isnan', 'isfinite', 'isinf', 'signbit'])}()"
+            name = self.pick(["isnan", "isfinite", "isinf", "signbit"])
+            return f"{x}.nan_to_num().signbit()" if name == "signbit" else f"{x}.{name}()"  # nan's sign is anything
         if self.env[x].dtype == torch.bool and kind < 0.5:
             return f"~{x}"
         return f"{x} {self.pick(COMPARE)} {y or self.number()}"

@@ -28,6 +28,7 @@ from program_grammar import Grammar
 import rushlight as torch
 import rushlight.nn.functional as F
 
+_SINGLE = 2.0**-23  # what is float64 in a program was computed from float32
 STEPS = 7  # the first plain, two captured, three replayed, and the last one plain again
 PLANTED = 5  # the step in which some arguments hold nan and infinity
 OPTIMIZERS = [  # a gradient that is nothing but rounding would become a whole step with Adam's own eps
@@ -201,7 +202,7 @@ def _farther(eager: list, exact: list, near: list) -> list:
 
 def _compared(eager: list, compiled: list, exact: list, floor: float, magnitude: float = 0.0) -> str | None:
     for k, (e, c, r) in enumerate(zip(eager, compiled, exact, strict=True)):
-        wrong = differences(e, c, r, floor, magnitude)
+        wrong = differences(e, c, r, floor, magnitude, _SINGLE)
         if wrong:
             return f"differs: step {k + 1}: {'; '.join(wrong[:3])}"
     return None
