@@ -19,9 +19,26 @@ class _Config:
 
     cache_size_limit, recompile_limit: how many programs a function may have before it runs eagerly (8).
     suppress_errors: a function that cannot be captured runs eagerly with a warning instead of raising (False).
+    verbose: errors have the user's line and torch's longer text in either case. The others below say how sizes and
+    scalars are captured, which goes one way here (docs/how-a-step-compiles.md); they are kept as they are set.
     """
 
-    __slots__ = ()
+    __slots__ = (
+        "accumulated_cache_size_limit",
+        "assume_static_by_default",
+        "automatic_dynamic_shapes",
+        "capture_dynamic_output_shape_ops",
+        "capture_scalar_outputs",
+        "dynamic_shapes",
+        "optimize_ddp",
+        "verbose",
+    )
+
+    def __init__(self) -> None:
+        self.accumulated_cache_size_limit = 256
+        self.assume_static_by_default = self.automatic_dynamic_shapes = self.dynamic_shapes = True
+        self.capture_dynamic_output_shape_ops = self.capture_scalar_outputs = False
+        self.optimize_ddp, self.verbose = True, False
 
     @property
     def cache_size_limit(self) -> int:

@@ -1,0 +1,8 @@
+"""`torch._inductor`: torch's code generator is not part of Rushlight, whose own has nothing to be set.
+
+Scripts tune the generator's speed by `torch._inductor.config`; what they set there is kept and changes no result.
+"""
+
+from . import config
+
+__all__ = ["config"]
