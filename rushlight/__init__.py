@@ -5,7 +5,7 @@
 
 from math import e, inf, nan, pi
 
-from . import autograd, ops, random
+from . import autograd, later, ops, random
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .backend.onednn import register as _register
 from .backend.onednn.threads import get_num_threads, set_num_threads
@@ -13,8 +13,8 @@ from .compat.version import __version__
 from .core import dtype as _dtypes
 from .core.device import device
 from .core.dtype import (
-    bfloat16, can_cast, cdouble, cfloat, complex64, complex128, double, dtype, float16, float32, float64,
-    get_default_dtype, half, int8, int16, int32, int64, long, promote_types, set_default_dtype, short, uint8, uint16,
+    bfloat16, can_cast, cdouble, cfloat, complex64, complex128, double, dtype, float8_e4m3fn, float8_e4m3fnuz,
+    float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types, set_default_dtype, short, uint8, uint16,
     uint32, uint64,
 )  # fmt: skip
 from .core.layout import (
@@ -34,6 +34,7 @@ from .core.mode import (
     set_grad_enabled,
 )
 from .core.printing import set_printoptions
+from .core import sharing as _sharing
 from .core.random import Generator, default_generator, initial_seed, manual_seed, seed
 from .core.size import Size
 from .core.tensor import Tensor
@@ -44,7 +45,12 @@ from .settings import *
 float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
 newaxis = None
 _LAZY_PACKAGES = (
+    "_C",
     "_dynamo",
+    "_inductor",
+    "_tensor",
+    "_utils",
+    "accelerator",
     "amp",
     "backend",
     "backends",
@@ -53,20 +59,52 @@ _LAZY_PACKAGES = (
     "compiler",
     "cpu",
     "cuda",
+    "distributions",
+    "distributed",
+    "fft",
+    "func",
+    "functional",
+    "futures",
+    "fx",
+    "hub",
+    "jit",
     "linalg",
+    "mps",
+    "mtia",
+    "multiprocessing",
     "nn",
+    "onnx",
     "optim",
+    "overrides",
+    "profiler",
+    "return_types",
     "serialization",
+    "signal",
+    "sparse",
     "special",
+    "storage",
     "testing",
+    "types",
     "utils",
     "vision",
+    "xpu",
 )
 _LAZY_NAMES = {
+    **later.NAMES,
     "save": "serialization",
     "load": "serialization",
     "autocast": "amp",
     "GradScaler": "amp",
+    "OutOfMemoryError": "cuda",
+    "AcceleratorError": "cuda",
+    **dict.fromkeys(
+        (
+            "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
+            "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
+            "ShortStorage", "TypedStorage", "UntypedStorage", "is_storage",
+        ),
+        "storage",
+    ),
     **dict.fromkeys(
         (
             "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache", "get_autocast_cpu_dtype",
@@ -78,6 +116,7 @@ _LAZY_NAMES = {
     ),
 }  # fmt: skip
 _register.install()
+later.install()
 
 
 def _consider(*tape):
@@ -98,4 +137,6 @@ def __getattr__(name):
     if name in _LAZY_NAMES:
         value = globals()[name] = getattr(import_module("." + _LAZY_NAMES[name], __name__), name)
         return value
+    if name.startswith("_foreach_"):
+        return getattr(import_module(".foreach", __name__), name)
     raise AttributeError(f"module 'rushlight' has no attribute {name!r}")

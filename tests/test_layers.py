@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "rushlight"
 LAYERS = (
-    "core", "ops", "sparse", "signal", "backend", "amp", "autograd", "compile", "nn", "fx", "distributions", "optim", "utils", "vision", "distributed",
+    "core", "ops", "sparse", "signal", "backend", "amp", "autograd", "compile", "nn", "fx", "distributions", "optim", "utils", "func", "vision", "distributed",
     "doctor", "compat", "testing",
 )  # fmt: skip
 TOP = len(LAYERS)  # serialization, cli, __init__ and the other modules of the package's own folder
@@ -53,4 +53,4 @@ def test_imports_point_downward(file):
 
 def test_every_folder_is_a_layer():
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
-    assert folders <= {*LAYERS, "serialization", "cpu", "cuda", "backends", "cli"}
+    assert folders <= {*LAYERS, "serialization", "cpu", "cuda", "backends", "_inductor", "cli"}

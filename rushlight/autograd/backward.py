@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.layout import strided
 from ..core.node import Leaf
 from ..core.tensor import Tensor, constant
 from . import engine
@@ -92,7 +93,7 @@ def grad(
 
 def _present(t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -> Tensor | None:
     if g is not None:
-        return g
+        return g if t.layout is strided else t._gradient(g)  # type: ignore[attr-defined]
     if not unused_ok:
         raise RuntimeError(
             "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "

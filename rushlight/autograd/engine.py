@@ -17,8 +17,10 @@ import numpy as np
 
 from ..core.entry import is_result
 from ..core.inplace import CopySlices
+from ..core.layout import strided
 from ..core.mode import thread
 from ..core.node import Freed, Leaf, Node, Output, nobody
+from ..core.placeholder import NoArray
 from ..core.size import sum_to_axes
 from ..core.storage import describe, user_line
 from ..core.tensor import Tensor, wrap
@@ -219,10 +221,15 @@ class _Pass:
         waiting = self.grads.get(edge)
         if waiting is None:
             self.grads[edge] = g
-        elif edge in self.summed and not (self.create_graph or self.watched) and waiting._array.shape == g._array.shape:
+        elif (
+            edge in self.summed
+            and not (self.create_graph or self.watched)
+            and waiting._array.shape == g._array.shape
+            and waiting.layout is g.layout is strided
+        ):
             np.add(waiting._array, g._array, out=waiting._array)
         else:
-            total = waiting + g
+            total = waiting + g if waiting.layout is strided else g + waiting  # a sparse one is the second term
             self.summed.add(edge)
             self.grads[edge] = total
 
@@ -274,7 +281,10 @@ class _Pass:
         if t is not None and t._edge is leaf:
             if leaf.hooks is not None and leaf.hooks.pre:
                 g = _run_pre_hooks(leaf.hooks.pre, g)
-            accumulate(t, g, self.create_graph)
+            try:
+                accumulate(t, g, self.create_graph)
+            except NoArray:
+                _accumulate_sparse(t, g)
             if leaf.hooks is not None:
                 _run_leaf_hooks(leaf, t, g)
 
@@ -321,6 +331,15 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
         s = old._storage
         if s is not None:
             s.wrote("backward()")
+
+
+def _accumulate_sparse(t: Tensor, g: Tensor) -> None:
+    """`t.grad += g` where one of the two is sparse: a new tensor, dense if one of the terms is."""
+    old = t._grad
+    if old is None:
+        t._grad = g.clone()  # type: ignore[attr-defined]
+    else:
+        t._grad = old + g if old.layout is strided else g + old
 
 
 def _count_held() -> int:

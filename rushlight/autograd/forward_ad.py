@@ -1,26 +1,111 @@
-"""Forward-mode automatic differentiation: not implemented. Every public name of torch's module raises at its call."""
+"""Forward-mode names, `make_dual` and `unpack_dual`, by differentiating backward twice.
+
+There is one engine, and it goes backward. A dual tensor is a point of the graph with a tangent beside it; `unpack_dual`
+of what was computed from it gives the product of the Jacobian with the tangents, as the derivative of a vector-Jacobian
+product by its vector. So operators need second derivatives, and a dual tensor requires grad while its level lasts.
+"""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from typing import Any
+
+from .. import ops
+from ..core.mode import enable_grad
+from ..core.tensor import Tensor
+from .backward import grad as gradients
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
+UnpackedDualTensor = namedtuple("UnpackedDualTensor", ("primal", "tangent"))
+_levels: list[list[tuple[Tensor, Tensor]]] = []  # for each level its (point, tangent) pairs
 
-def _refuse(name: str) -> Any:
-    def call(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"torch.autograd.forward_ad.{name}: forward-mode automatic differentiation is not implemented; "
-            "torch.autograd.functional.jvp computes a product with the Jacobian in reverse mode"
+
+class dual_level:
+    """The context in which dual tensors exist. Levels do not nest, as in torch."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+    def __call__(self, f: Any) -> Any:
+        from functools import wraps
+
+        @wraps(f)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with dual_level():
+                return f(*args, **kwargs)
+
+        return call
+
+
+def enter_dual_level() -> int:
+    """Begin a level and return its number."""
+    if _levels:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    _levels.append([])
+    return len(_levels) - 1
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level; tangents of its dual tensors are gone."""
+    if not _levels:
+        raise RuntimeError("Trying to exit a forward AD level but no level is active.")
+    if level not in (None, len(_levels) - 1):
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created.")
+    _levels.pop()
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """`tensor` with a tangent: the direction in which what is computed from it is differentiated."""
+    if not _levels:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
         )
+    for what, t in (("primal", tensor), ("tangent", tangent)):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(f"Expected tangent of the size of the primal {list(tensor.shape)}, got {list(tangent.shape)}")
+    if tensor._edge is None:
+        point = tensor.detach().requires_grad_()
+    else:
+        with enable_grad():
+            point = tensor.view_as(tensor)
+    _levels[-1].append((point, tangent))
+    return point
 
-    call.__name__ = call.__qualname__ = name
-    return call
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """(primal, tangent) of a tensor; the tangent is None where it depends on no dual tensor."""
+    if not _levels:
+        return UnpackedDualTensor(tensor, None)
+    for point, tangent in _levels[-1]:
+        if tensor is point:
+            return UnpackedDualTensor(tensor.detach(), tangent)
+    if not _levels[-1] or not tensor.requires_grad:
+        return UnpackedDualTensor(tensor, None)
+    points, tangents = zip(*_levels[-1], strict=True)
+    (product,) = push_forward(points, [tensor], list(tangents))
+    return UnpackedDualTensor(tensor.detach(), None if product is None else product.detach())
 
 
-UnpackedDualTensor = _refuse("UnpackedDualTensor")
-dual_level = _refuse("dual_level")
-enter_dual_level = _refuse("enter_dual_level")
-exit_dual_level = _refuse("exit_dual_level")
-make_dual = _refuse("make_dual")
-unpack_dual = _refuse("unpack_dual")
+def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list[Any]:
+    """For each output the Jacobian by the points times the tangents, or None where it depends on no point."""
+    products: list[Any] = [None] * len(outputs)
+    live = [i for i, o in enumerate(outputs) if o.requires_grad]
+    if not live:
+        return products
+    with enable_grad():
+        weights = [ops.zeros_like(outputs[i]).requires_grad_() for i in live]
+        rows = gradients([outputs[i] for i in live], points, weights, create_graph=True, allow_unused=True)
+        pairs = [(r, v) for r, v in zip(rows, tangents, strict=True) if r is not None and r.requires_grad]
+        if not pairs:
+            return products
+        r, v = map(list, zip(*pairs, strict=True))
+        found = gradients(r, weights, v, create_graph=True, allow_unused=True)
+    for i, product in zip(live, found, strict=True):
+        products[i] = product
+    return products

@@ -7,3 +7,7 @@ strategy = None
 def is_available() -> bool:
     """Whether opt_einsum chooses the order: False."""
     return False
+
+
+def get_opt_einsum() -> None:
+    """The module opt_einsum: None, it is not used."""

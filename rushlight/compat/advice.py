@@ -1,21 +1,65 @@
 """Advice on errors that Python itself raises, added to an uncaught one when it is printed: a running program pays nothing.
 
-`.grad` is None before the first backward, and an attribute of None is an error in which no tensor takes part.
+`.grad` is None before the first backward, and an attribute of None is an error in which no tensor takes part. A name that
+cannot be imported, or an attribute that torch's Tensor has, comes with what is near.
 """
 
 import linecache
 import re
+from pathlib import Path
 
 from ..core.tensor import Tensor
 
 _GRAD = re.compile(r"[\w.\[\]]*\w[\w\])]*\.grad\b")
+_IMPORT = re.compile(r"cannot import name '(\w+)' from '((?:rushlight|torch|torchvision)\b[\w.]*)'")
+_FINDER = str(Path(__file__).with_name("finder.py"))
 
 
 def advise(error):
-    """Add a note to an error that comes from a gradient that is None."""
+    """Add a note to an error that comes from a gradient that is None, or from a name that Rushlight does not have."""
     named = _GRAD.search(_failed_code(error.__traceback__))
     if named and _is_about_none(error):
         error.add_note(_no_gradient(named.group()))
+    elif isinstance(error, ImportError):
+        _name_nearest_import(error)
+    elif isinstance(error, AttributeError) and isinstance(error.obj, Tensor):
+        _name_tensor_attribute(error)
+
+
+def without_finder(traceback):
+    """The traceback of a failed import, ended at the program's own line."""
+    frame = traceback
+    while frame is not None and frame.tb_next is not None:
+        name = frame.tb_next.tb_frame.f_code.co_filename
+        if name == _FINDER or (name.startswith("<frozen importlib") and _ends_in_finder(frame.tb_next)):
+            frame.tb_next = None
+        frame = frame.tb_next
+    return traceback
+
+
+def _ends_in_finder(traceback):
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return traceback.tb_frame.f_code.co_filename == _FINDER
+
+
+def _name_nearest_import(error):
+    from .lookup import theirs_of
+    from .nearest import hint
+
+    found = _IMPORT.match(error.msg or "")
+    if found:
+        module = theirs_of(found[2])
+        error.msg = error.msg.replace(found[2], module, 1)
+        if near := hint(f"{module}.{found[1]}"):
+            error.add_note(near.strip(" ()"))
+
+
+def _name_tensor_attribute(error):
+    from . import torch_names
+
+    if error.name in torch_names.of_class("torch.Tensor"):
+        error.add_note(f"Rushlight does not have torch.Tensor.{error.name}")
 
 
 def _is_about_none(error):

@@ -1,8 +1,9 @@
 """One import finder that serves `torch`, `torch.*`, `torchvision` and `torchvision.*` from Rushlight.
 
-`torch` itself is a module of its own that shows Rushlight's names beside torch's version. Everything below it is the
-Rushlight module, the same object under two names: `torch.nn` is `rushlight.nn`. The finder stands before all others and
-never lets these names pass, so that an installed torch is not imported.
+`torch` itself is a module of its own that shows Rushlight's names beside torch's version. Below it, where both packages
+have a module of a name, it is the Rushlight module, the same object under two names: `torch.nn` is `rushlight.nn`. Where
+torch alone has a module it is made on the spot, and finds its names when they are asked for. The finder stands before
+all others and never lets these names pass, so that an installed torch is not imported.
 """
 
 import importlib
@@ -13,13 +14,10 @@ import sys
 import types
 from pathlib import Path
 
-# what a name begins with, and what takes its place; the longest match counts
-_SOURCES = {
-    "torch": "rushlight",
-    "torch.version": "rushlight.compat.version",
-    "torchvision": "rushlight.vision",
-    "torchvision.transforms.transforms": "rushlight.vision.transforms",
-}
+from . import lookup, torch_names, touched
+
+ABSENT_PACKAGES = ("torchaudio",)
+_ROOTS = ("torch", "torchvision")
 _PATH_FOLDER = Path(__file__).parent / "path"
 
 
@@ -31,7 +29,7 @@ def install(children=True):
 
     Raises RuntimeError if the real torch or torchvision has been imported already.
     """
-    for name in ("torch", "torchvision"):
+    for name in _ROOTS:
         module = sys.modules.get(name)
         if module is not None and not _is_ours(module):
             raise RuntimeError(
@@ -40,6 +38,8 @@ def install(children=True):
             )
     if not installed():
         sys.meta_path.insert(0, AliasFinder())
+    touched.join()
+    _show_versions()
     if children:
         _teach_children()
 
@@ -53,14 +53,31 @@ class AliasFinder:
     """Finder and loader for the alias names."""
 
     def find_spec(self, fullname, path=None, target=None):
-        source = source_of(fullname)
-        if source is None:
+        root = fullname.partition(".")[0]
+        if root in ABSENT_PACKAGES:
+            return self._nothing(fullname, f"Rushlight does not have {root}, and the real one needs the real torch")
+        if root not in _ROOTS:
             return None
-        if not _exists(source):
-            raise ModuleNotFoundError(f"No module named {fullname!r}: Rushlight has no {source}", name=fullname)
-        return importlib.machinery.ModuleSpec(fullname, self, origin=source, is_package=fullname == "torch")
+        source = lookup.source_of(fullname)
+        if source and lookup.exists(source):
+            return self._spec(fullname, origin=source, is_package=fullname == "torch")
+        if torch_names.is_module(fullname) or fullname in lookup.OPERATORS:
+            return self._spec(fullname, is_package=True)
+        nor_torch = "" if "._" in fullname else ", and torch has no such module"
+        return self._nothing(fullname, f"Rushlight has no {source or fullname}{nor_torch}")
+
+    def _spec(self, name, **facts):
+        return importlib.machinery.ModuleSpec(name, self, **facts)  # type: ignore[arg-type]
+
+    def _nothing(self, name, why):
+        """No spec for who asks by `importlib.util.find_spec`; who imports gets the reason."""
+        if sys._getframe(3).f_globals.get("__name__") == "importlib.util":
+            return None
+        raise ModuleNotFoundError(f"No module named {name!r}: {why}", name=name)
 
     def create_module(self, spec):
+        if spec.origin is None:
+            return _Absent(spec.name, f"What torch has in {spec.name}, where Rushlight has it; stand-ins for the rest.")
         module = importlib.import_module(spec.origin)
         if spec.name == "torch":
             return _torch(module)
@@ -72,56 +89,139 @@ class AliasFinder:
         spec = module.__spec__
         if spec.loader_state is not None:
             module.__spec__ = spec.loader_state
+        if spec.origin is not None:
+            _dress(spec.name, module, sys.modules[spec.origin])
+        else:
+            _load_beside_functions(spec.name)
+            if touched.is_kept() and lookup.is_hollow(spec.name):
+                touched.note_module(spec.name)
+
+    def get_code(self, name):
+        """The code of the Rushlight module, for `python -m torch.something`."""
+        spec = importlib.util.find_spec(lookup.source_of(name) or name)
+        return spec.loader.get_code(spec.name) if spec is not None and hasattr(spec.loader, "get_code") else None
 
 
-def source_of(name):
-    """The Rushlight module that stands behind a torch name, or None for a name that is not one."""
-    parts = name.split(".")
-    for length in range(len(parts), 0, -1):
-        if source := _SOURCES.get(".".join(parts[:length])):
-            return ".".join([source, *parts[length:]])
-    return None
+# dressing our modules as torch's
 
 
-def _exists(module):
-    try:
-        return module in sys.modules or importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # its parent is a module, not a package
-        return False
+def _dress(name, module, source):
+    """Let torch's module `name` show what torch's shows: places of classes, modules below it, stand-ins."""
+    _add_fallback(name, module)
+    _place_classes(name, source)
+    below = source.__name__ + "."
+    for ours in [loaded for loaded in sys.modules if loaded.startswith(below)]:
+        theirs = f"{name}.{ours[len(below) :]}"
+        if theirs not in sys.modules and torch_names.is_module(theirs) and lookup.source_of(theirs) == ours:
+            sys.modules[theirs] = sys.modules[ours]
+            _add_fallback(theirs, sys.modules[ours])
+            _place_classes(theirs, sys.modules[ours])
+    _load_beside_functions(name)
+    if name == "torch":
+        lookup.add_absent_methods()
 
 
-class _Torch(types.ModuleType):
-    """The module `torch`: Rushlight's names, found there at their first use and kept."""
+def _add_fallback(name, module):
+    """Names that the module has not are looked up by `lookup.find` when they are asked for."""
+    if name == "torch" or isinstance(module, _Absent) or name in lookup.lazy:
+        return
+    before = vars(module).get("__getattr__")
+    lookup.lazy[name] = before
+
+    def __getattr__(attribute):
+        value = lookup.of_lazy(before, attribute)
+        if isinstance(value, types.ModuleType) and value.__name__.startswith(module.__name__):
+            value = lookup.dressed(name, attribute, value)
+        if value is not lookup.MISSING:
+            return lookup.placed(name, attribute, value)
+        below = f"{module.__name__}.{attribute}"
+        if "__path__" in vars(module) and not attribute.startswith("__") and lookup.exists(below):
+            return importlib.import_module(below)
+        return lookup.find(name, attribute)
+
+    module.__getattr__ = __getattr__
+
+
+def _place_classes(name, module):
+    """Classes name torch's module as their own: in pickles, in their repr and in messages."""
+    shown = vars(module)
+    for attribute, home in torch_names.homes(name).items():
+        value = shown.get(attribute)
+        if isinstance(value, type) and value.__module__.startswith("rushlight.") and value.__qualname__ == attribute:
+            value.__module__ = home
+
+
+def _load_beside_functions(parent):
+    """Have modules in `sys.modules` from the start that share their names with functions of their parent.
+
+    Importing one later would put it in the function's place.
+    """
+    for child in torch_names.conflicts(parent):
+        name, ours = f"{parent}.{child}", lookup.loaded(parent)
+        if name in sys.modules:
+            continue
+        function = vars(ours).get(child) if ours is not None else None
+        module = lookup.loaded(name)
+        if module is None:
+            module = sys.modules[name] = _Absent(name)
+        else:
+            sys.modules[name] = module
+            _add_fallback(name, module)
+        if function is not None:
+            setattr(ours, child, function)
+
+
+class _Absent(types.ModuleType):
+    """A module that torch alone has."""
 
     def __getattr__(self, name):
-        try:
-            value = getattr(sys.modules["rushlight"], name)
-        except AttributeError:
-            raise AttributeError(f"module 'torch' has no attribute {name!r}: Rushlight does not have it") from None
-        if not name.startswith("__"):
-            setattr(self, name, value)
-        return value
-
-    def __dir__(self):
-        return sorted({*super().__dir__(), *dir(sys.modules["rushlight"])})
+        return lookup.find(vars(self)["__name__"], name)
 
 
 def _torch(rushlight):
+    """The module `torch`: Rushlight's names, found there at their first use and kept.
+
+    Its class is that of every module: attributes of a subclass take twice as long to read.
+    """
     from rushlight.compat import version
 
-    module = _Torch("torch", rushlight.__doc__)
+    module = types.ModuleType("torch", rushlight.__doc__)
+
+    def __getattr__(name):
+        if name == "__all__":
+            names = torch_names.of_module("torch")
+            return [n for n in names if names[n].exported and lookup.own("torch", n) is not lookup.MISSING]
+        value = lookup.find("torch", name)
+        if lookup.own("torch", name) is value:
+            setattr(module, name, value)
+        return value
+
+    module.__getattr__ = __getattr__
+    module.__dir__ = lambda: sorted({*vars(module), *dir(rushlight)})
     module.version = version
     module.__version__ = version.__version__
     module.__package__ = "torch"
     module.__path__ = rushlight.__path__
     module.__file__ = rushlight.__file__
-    if hasattr(rushlight, "__all__"):
-        module.__all__ = rushlight.__all__
     return module
 
 
 def _is_ours(module):
-    return isinstance(module, _Torch) or module.__name__.partition(".")[0] == "rushlight"
+    return _is_torch(module) or module.__name__.partition(".")[0] == "rushlight"
+
+
+def _is_torch(module):
+    return module.__name__ == "torch" and isinstance(getattr(module.__spec__, "loader", None), AliasFinder)
+
+
+# what other code sees of the installation
+
+
+def _show_versions():
+    """Put the folder with what `importlib.metadata` reads about torch and torchvision on this process's path."""
+    folder = str(_PATH_FOLDER)
+    if folder not in sys.path:
+        sys.path.insert(1, folder)
 
 
 def _teach_children():
@@ -130,8 +230,6 @@ def _teach_children():
     A spawned worker gets the parent's sys.path, any other Python process its PYTHONPATH.
     """
     folder = str(_PATH_FOLDER)
-    if folder not in sys.path:
-        sys.path.insert(1, folder)
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     if folder not in paths:
         os.environ["PYTHONPATH"] = os.pathsep.join([folder, *filter(None, paths)])

@@ -22,6 +22,7 @@ from .structure import same
 _training_of = itemgetter("training")
 _array_of, _edge_of, _grad_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("_grad")
 _PLAIN = (int, float, bool, str, bytes, complex, type(None))
+_OURS = ("rushlight.", "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 
 
@@ -63,7 +64,7 @@ def plain_attributes(function: Any, leaves: list) -> tuple:
 def _is_own(o: Any) -> bool:
     """Whether an object is an instance of a class of the user's that is no tensor, module or function."""
     kind = type(o)
-    if kind.__module__.startswith("rushlight.") or isinstance(o, (Tensor, State.module_type or Tensor)):
+    if kind.__module__.startswith(_OURS) or isinstance(o, (Tensor, State.module_type or Tensor)):
         return False
     return isinstance(getattr(o, "__dict__", None), dict) and not isinstance(o, (type, ModuleType)) and not callable(o)
 
@@ -101,7 +102,7 @@ class Guards:
             tuple(
                 (m.__dict__, k, v)
                 for m, state in recorder.modules.values()
-                if not type(m).__module__.startswith("rushlight.")
+                if not type(m).__module__.startswith(_OURS)
                 for k, v in state.items()
                 if isinstance(v, _PLAIN) and k != "training"
             )

@@ -1,12 +1,14 @@
 """Which value lies at an address: how a capture knows a tensor again, whatever alias or view it meets it through.
 
-While a capture runs, every array that it has seen is kept alive, so that no address is used twice and memory is a name.
-A `Region` is a dense piece of memory and the value that it holds now; a write gives it a new value.
+A `Region` is a dense piece of memory and the value that it holds now; a write gives it a new value. What was there before
+the capture is kept alive. What is made inside is forgotten when it is freed: until then no address is used twice, so that
+memory is a name.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+import weakref
+from bisect import bisect_left, bisect_right, insort
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,15 @@ def value_of(a: np.ndarray, name: str = "") -> Value:
     return Value(((high - low) // a.itemsize,), a.dtype, None, name)
 
 
+def owner_of(a: Any) -> np.ndarray | None:
+    """The array that frees the memory of `a` when it dies; None where something else does."""
+    while True:
+        base = getattr(a, "base", None)
+        if base is None:
+            return a if isinstance(a, np.ndarray) and a.flags.owndata else None
+        a = base
+
+
 class Memory:
     """The regions of one capture."""
 
@@ -72,6 +83,9 @@ class Memory:
         low, high = extent(a)
         value = value_of(a)
         region = Region(low, high, value, source, a, line)
+        owner = None if source is not None else owner_of(a)
+        if owner is not None:
+            region.keep = weakref.ref(owner, lambda _: self._forget(region))
         before = self.find_any(low)
         if (before is not None and before.end > low) or any(s < high for s in self._inside(low, high)):
             self.beside.append(region)
@@ -79,6 +93,14 @@ class Memory:
         insort(self.starts, low)
         self.regions[low] = region
         return region
+
+    def _forget(self, region: Region) -> None:
+        """Its memory is about to be freed, and may be used again."""
+        if self.regions.get(region.start) is region:
+            del self.regions[region.start]
+            del self.starts[bisect_left(self.starts, region.start)]
+        else:
+            self.beside.remove(region)
 
     def _inside(self, low: int, high: int) -> list[int]:
         i = bisect_right(self.starts, low)

@@ -6,7 +6,6 @@ arrays over the same memory. Draws that depend on nothing come first, in their o
 
 from __future__ import annotations
 
-import ctypes
 import os
 import warnings
 from _thread import allocate_lock
@@ -17,18 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from ..backend.onednn import calls
 from ..backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ..core.mode import thread
 from ..core.random import mersenne
 from ..core.slow import number_as
 from ..core.storage import describe
+from . import heap
 from .graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from .interpret import Executable, Interpreter
 from .log import show
 from .lower.llvm import twister
 from .lower.llvm.engine import available
 from .lower.llvm.program import Program
-from .lower.onednn import Binder, bind, choose, serves
+from .lower.onednn import Binder, bind, choose, room_bytes, second_operands, serves
 from .passes.cse import cse
 from .passes.dce import dce
 from .passes.expand import expand
@@ -72,7 +73,7 @@ class Native:
         self.graph = graph = optimise(graph)
         into = lambda target: target.value if isinstance(target, Into) else None  # noqa: E731
         fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
-        self.memory = plan_memory(graph, into, fresh)
+        self.memory = plan_memory(graph, into, fresh, _rooms(graph))
         verify(graph, "plan_memory")
         self.arena = np.empty(self.memory.arena_bytes + ALIGNMENT_BYTES, np.uint8)
         self.arena_address = aligned(address(self.arena))
@@ -120,7 +121,7 @@ class Native:
                 program = self._flush(program)
                 self.steps.append(self._call(node) if isinstance(node, Call) else self._update(node))
             else:
-                self._emit(program, node)
+                self._emit(program, node, i)
             if i in after:
                 program = self._flush(program)
                 self.steps.append(self._check(after[i]))
@@ -148,7 +149,7 @@ class Native:
         self.steps.append(native)
         return self._start()
 
-    def _emit(self, program: Program, node: Node) -> None:
+    def _emit(self, program: Program, node: Node, i: int) -> None:
         if isinstance(node, Nest):
             program.launch(*rebase(node, self.memory.place.__getitem__))
         elif isinstance(node, Extern):
@@ -156,6 +157,8 @@ class Native:
                 return
             if self.binder is None:
                 self.binder = Binder(program, self.memory.place.__getitem__, self.graph.nodes)
+            offset, size = self.memory.rooms.get(i, (0, 0))
+            self.binder.lend(self.arena_address + offset, size)
             if not bind(node, self.binder):
                 raise NotImplementedError(f"no kernel for {node!r}")
         else:
@@ -342,10 +345,9 @@ class _Fused:
 
 
 def _return_memory() -> None:
-    """Give freed memory back to the system: what was kept alive during two captures would stay resident (ResNet-18: 550 MB)."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
+    """Give the system back what eager calls took: room of primitives, which a program does not use, and freed memory."""
+    calls.thread.release()
+    heap.give_back()
 
 
 def _empty_like(ref: Ref | None) -> np.ndarray | None:
@@ -365,6 +367,12 @@ def _draws_first(nodes: list[Node]) -> list[Node]:
         return nodes
     first = {id(n) for n in draws}
     return [*draws, *(n for n in nodes if id(n) not in first)]
+
+
+def _rooms(graph: Graph) -> Callable[[Node], int]:
+    """What tells how much memory a node needs besides its values."""
+    uses = second_operands(graph.nodes)
+    return lambda node: room_bytes(node, uses) if isinstance(node, Extern) and node.kind != "blank" else 0
 
 
 def _checks_after(graph: Graph) -> dict[int, list]:

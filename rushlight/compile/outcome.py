@@ -220,8 +220,8 @@ class Outcome:
         return complete
 
     def release(self) -> None:
-        """Forget the capture."""
-        del self._recorder, self._graph, self._held
+        """Forget the capture: its graph, and the memory of its results and gradients."""
+        del self._recorder, self._graph, self._held, self._fresh
         self.live = []
 
 

@@ -24,11 +24,13 @@ from ..backend.onednn.address import address
 from ..core.node import Freed
 from ..core.storage import user_line
 from ..core.tensor import Tensor, wrap
+from . import heap
 from .capture import Recorder
 from .compare import Comparison
 from .graph import Graph, Value
 from .log import show
 from .lower.llvm.engine import available
+from .lower.onednn import few_channels_eager
 from .memory import Region
 from .native import Native
 from .sources import Argument, CaptureError, Fresh, Into, Window, extent
@@ -114,6 +116,8 @@ def _build(old: _Recorded, new: _Recorded) -> None:
         if not isinstance(why, CaptureError):
             engine.waiting[new.outline] = _NEVER
         return
+    few_channels_eager.install()
+    heap.keep_freed()
     _state.failed.pop(new.outline, None)
     engine.waiting[new.outline] = 1
     _state.programs.append(program)

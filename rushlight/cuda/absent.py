@@ -72,6 +72,12 @@ class OutOfMemoryError(RuntimeError):
     __module__ = "torch"
 
 
+class AcceleratorError(RuntimeError):
+    """A device reported an error."""
+
+    __module__ = "torch"
+
+
 class _NeedsDevice:
     def __init__(self, *args: Any, **keywords: Any):
         raise RuntimeError(

@@ -8,9 +8,10 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.core.overriding import disabled_impl
+from rushlight.core.placeholder import Placeholder
 from rushlight.core.tensor import Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 
 class _FlaggedType(type(Tensor)):
@@ -119,3 +120,100 @@ def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
         else:
             grad.requires_grad_(False)
         grad.zero_()
+
+
+# ---------------------------------------------------------------------------------------------- not yet of a size
+
+
+class _Uninitialized(Tensor):
+    """What parameters and buffers of unknown size have in common: they hold no values, and operators refuse them."""
+
+    __torch_function__ = staticmethod(disabled_impl)
+    cls_to_become: type
+
+    @property
+    def shape(self) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually happens in "
+            "`load_state_dict` when trying to load an uninitialized parameter into an initialized one. Call `forward` to "
+            "initialize the parameters before accessing their attributes."
+        )
+
+    def materialize(self, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of `shape`, of undefined values, in place."""
+        wanted = self._edge is not None
+        self._edge = None
+        self._array = ops.empty(shape, device=device, dtype=dtype or self.dtype)._array  # type: ignore[arg-type]
+        self._storage = None
+        self.__class__ = self.cls_to_become  # type: ignore[assignment]
+        if wanted:
+            self.requires_grad_(True)
+
+    def _call_operator(self, record: Any, tensors: tuple, metadata: tuple) -> Any:
+        if record.name in ("_to_copy", "clone"):
+            dtype = metadata[0] if record.name == "_to_copy" else self.dtype
+            return type(self)(self.requires_grad, dtype=dtype)
+        raise self._refusal(record.name)
+
+    def _write_operator(self, record: Any, target: Any, others: tuple, metadata: tuple) -> Any:
+        raise self._refusal(record.name + "_")
+
+    def _refusal(self, name: str) -> ValueError:
+        return ValueError(
+            f"Attempted to use an uninitialized parameter in {name}. This error happens when you are using a `LazyModule` or "
+            f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
+            "`forward` with a dummy batch to initialize the parameters before calling torch functions"
+        )
+
+    def share_memory_(self) -> Any:
+        """Raises RuntimeError: there is no memory yet."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to initialize the parameters before "
+            "calling `module.share_memory()`."
+        )
+
+    def __repr__(self, **kwargs: Any) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        return type(self), (self.requires_grad,)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, dtype=self.dtype)
+        return memo[id(self)]
+
+
+def _make_uninitialized(cls: type, requires_grad: bool, device: Any, dtype: Any) -> Any:
+    plain = ops.empty(0, device=device, dtype=dtype)
+    t = Tensor._make_subclass(cls, plain)
+    t._array = Placeholder((0,), plain._array.dtype)
+    return t.requires_grad_(True) if requires_grad else t
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape is not known yet; a lazy module gives it one at its first call."""
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        return _make_uninitialized(cls, requires_grad, device, dtype)
+
+
+class UninitializedBuffer(_Uninitialized):
+    """A buffer whose shape is not known yet; a lazy module gives it one at its first call."""
+
+    cls_to_become = Tensor
+
+    def __new__(
+        cls, requires_grad: bool = False, device: Any = None, dtype: Any = None, persistent: bool = True
+    ) -> Any:
+        t = _make_uninitialized(cls, requires_grad, device, dtype)
+        t.persistent = persistent
+        t._is_buffer = True
+        return t
+
+
+def is_lazy(param: Any) -> bool:
+    """Whether a parameter or buffer has no shape yet."""
+    return isinstance(param, _Uninitialized)

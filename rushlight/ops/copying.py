@@ -63,7 +63,7 @@ def _to_copy(input, /, dtype):
         return _float_to_int(input, new)
     if input.dtype.kind == "c" and new.kind not in "cb":
         input = input.real
-    return _to_float8(input, dtype) if dtype in dtypes.FLOAT8 else input.astype(new)
+    return _to_float8(input, dtype) if new.kind in _KINDS_OF_FLOAT8 and dtype in dtypes.FLOAT8 else input.astype(new)
 
 
 def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:

@@ -12,6 +12,7 @@ from ..core import dtype as dtypes
 from ..core.errors import argument_type
 from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided
+from ..core.placeholder import NoArray
 from ..core.legacy_types import construct
 from ..core.mode import tell, thread
 from ..core.record import composite
@@ -383,7 +384,10 @@ def _like(name: str, make: Any) -> Any:
     def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
         devices.check(device)
         check_options(layout, pin_memory)
-        a = make(input._array, None if dtype is None else numpy_type(dtype, input.dtype))
+        try:
+            a = make(input._array, None if dtype is None else numpy_type(dtype, input.dtype))
+        except NoArray:
+            return input._filled_like(name, dtype, requires_grad)
         return fresh(a if memory_format is None else arranged(a, memory_format), requires_grad)
 
     f.__name__ = f.__qualname__ = name

@@ -35,6 +35,22 @@ def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
     return _embedding_backward(g, input, weight_shape, padding_idx, scale_grad_by_freq)
 
 
+@primitive(public=False, name="embedding_sparse", node="EmbeddingBackward0")
+def _embedding_sparse(weight, input, /, padding_idx, scale_grad_by_freq):
+    return _embedding.record.reference(weight, input, padding_idx, scale_grad_by_freq)
+
+
+@_embedding_sparse.vjp("weight")
+def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    rows, values = input.reshape(-1).to(dtypes.int64), g.reshape(-1, weight_shape[1])
+    if padding_idx >= 0:
+        keep = wrap(np.flatnonzero(rows._array != padding_idx))
+        rows, values = rows.index_select(0, keep), values.index_select(0, keep)
+    return values._as_sparse_rows(rows, weight_shape[0])
+
+
 @primitive(public=False, name="embedding_dense_backward")
 def _embedding_backward(g, input, /, shape, padding_idx, scale_grad_by_freq):
     out = np.zeros(shape, g.dtype)
@@ -84,20 +100,19 @@ def _renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: floa
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` at the indices `input`. Shape: (*), (V, E) -> (*, E).
 
-    padding_idx: a row without gradient. max_norm: rows in use are first scaled down to it, in place. sparse gradients
-    are not implemented and raise.
+    padding_idx: a row without gradient. max_norm: rows in use are first scaled down to it, in place. sparse: the gradient
+    of `weight` is a sparse tensor of the rows in use.
     """
     if not isinstance(weight, Tensor) or not isinstance(input, Tensor):
         wrong = input if isinstance(weight, Tensor) else weight
         raise TypeError(f"embedding(): argument 'indices' (position 2) must be Tensor, not {type(wrong).__name__}")
-    if sparse and weight._edge is not None:
-        raise NotImplementedError("embedding(sparse=True): sparse gradients are not implemented; use sparse=False")
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     row = _row(padding_idx, weight._array.shape[0])
     if max_norm is not None:
         _renormalise(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, row, scale_grad_by_freq)
+    lookup = _embedding_sparse if sparse else _embedding
+    return lookup(weight, input, row, scale_grad_by_freq)
 
 
 # ---------------------------------------------------------------------------------------------- bags

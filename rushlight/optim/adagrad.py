@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rushlight import ops
@@ -21,11 +22,13 @@ class Adagrad(Algorithm):
         s = s + g ** 2                                             (starts at ``initial_accumulator_value``)
         p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)
 
-    The state exists from construction on. Raises ValueError for a negative lr, lr_decay, weight_decay,
+    Of a sparse gradient only the rows that it names are updated. The state exists from construction on. Raises ValueError for a negative lr, lr_decay, weight_decay,
     initial_accumulator_value or eps.
 
     Source: Duchi et al., Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, 2011.
     """
+
+    _refuses_sparse = None
 
     def __init__(
         self,
@@ -79,16 +82,15 @@ class Adagrad(Algorithm):
         }
 
     def _update(self, group: dict[str, Any]) -> None:
-        if any(p.grad is not None and p.grad.is_sparse for p in group["params"]):
-            raise NotImplementedError("Adagrad over sparse gradients; make them dense with grad.to_dense()")
+        sparse = any(p.grad is not None and p.grad.is_sparse for p in group["params"])
         params, grads, states = self._gather(group)
         if group["fused"]:
             for p in params:
                 check_fused(p)
         if not self._unscale(group, grads):
             return
-        run(
-            _single,
+        perform = _some_sparse if sparse else partial(run, _single)
+        perform(
             params,
             grads,
             [state["sum"] for state in states],
@@ -127,3 +129,26 @@ def _single(
         total.addcmul_(grad, grad, value=1)
         std = total.sqrt() + eps if differentiable else total.sqrt().add_(eps)
         param.addcdiv_(grad, std, value=-clr)
+
+
+def _some_sparse(
+    params: list[Tensor], grads: list[Any], sums: list[Tensor], steps: list[Tensor], **options: Any
+) -> None:
+    """The update where gradients are sparse: of those only the entries that they name."""
+    for param, grad, total, step in zip(params, grads, sums, steps, strict=True):
+        if not grad.is_sparse:
+            _single([param], [grad], [total], [step], **options)
+            continue
+        if options["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        step += 1
+        clr = number(options["lr"] / (1 + (step.item() - 1) * options["lr_decay"]))
+        _update_rows(param, (-grad if options["maximize"] else grad).coalesce(), total, clr, options["eps"])
+
+
+def _update_rows(param: Tensor, grad: Any, total: Tensor, clr: float, eps: float) -> None:
+    """The update of the entries that a coalesced sparse gradient names."""
+    values = grad._values()
+    total.add_(grad._like(values.pow(2)))
+    std = total.sparse_mask(grad)._values().sqrt_().add_(eps)
+    param.add_(grad._like(values / std), alpha=-clr)

@@ -39,7 +39,7 @@ class Algorithm(Optimizer):
     """
 
     _counters: tuple[str, ...] = ("step",)  # state that checkpoints of older versions hold as numbers
-    _refuses_sparse = "{} does not support sparse gradients"
+    _refuses_sparse: str | None = "{} does not support sparse gradients"  # None: it takes them
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -81,7 +81,7 @@ class Algorithm(Optimizer):
             grad = p.grad
             if grad is None:
                 continue
-            if grad.is_sparse:
+            if grad.is_sparse and self._refuses_sparse is not None:
                 raise RuntimeError(self._refuses_sparse.format(type(self).__name__))
             state = all_states[p]
             if not state:

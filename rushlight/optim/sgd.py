@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from rushlight.core.tensor import Tensor
@@ -75,15 +76,15 @@ class SGD(Algorithm):
         self._check_fused_options(fused, foreach, differentiable)
 
     def _update(self, group: dict[str, Any]) -> None:
-        params, grads = self._gather_dense(group)
+        params, grads = self._gather_stateless(group)
         momentum = group["momentum"]
         states = [self.state[p] for p in params] if momentum != 0 else []
         buffers = [state.get("momentum_buffer") for state in states]
         if not self._unscale(group, grads):
             return
         first = any(buffer is None for buffer in buffers)
-        run(
-            _single,
+        perform = _single if any(grad.is_sparse for grad in grads) else partial(run, _single)
+        perform(
             params,
             grads,
             buffers if momentum != 0 else None,
@@ -98,12 +99,10 @@ class SGD(Algorithm):
             for state, buffer in zip(states, buffers, strict=True):
                 state["momentum_buffer"] = buffer
 
-    def _gather_dense(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
-        """As ``_gather``, without making state: plain descent leaves ``state`` empty."""
+    def _gather_stateless(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
+        """As ``_gather``, without making state (plain descent leaves ``state`` empty); sparse gradients may be there."""
         pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
         params, grads = [p for p, _ in pairs], [grad for _, grad in pairs]
-        if any(grad.is_sparse for grad in grads):
-            raise NotImplementedError("SGD over sparse gradients; make them dense with grad.to_dense()")
         if group["fused"]:
             for p in params:
                 check_fused(p)

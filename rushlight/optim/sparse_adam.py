@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from rushlight import ops
 from rushlight.core.tensor import Tensor
 
 from .algorithm import Algorithm, check_betas, check_lr
@@ -15,8 +17,12 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Algorithm):
     """Adam for dense parameters with sparse gradients.
 
-    Options and state as in torch. Rushlight makes no sparse gradients yet, so a step over gradients raises:
-    RuntimeError for dense ones, as in torch, and NotImplementedError for sparse ones.
+    Only the entries that a gradient names are updated, moments too:
+
+        m = m + (1 - beta1) * (g - m)          v = v + (1 - beta2) * (g ** 2 - v)
+        p = p - lr * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + eps)
+
+    Raises RuntimeError in a step over dense gradients, ValueError for sparse or complex parameters.
     """
 
     _counters = ()
@@ -50,5 +56,30 @@ class SparseAdam(Algorithm):
         grads = [p.grad for p in group["params"] if p.grad is not None]
         if any(not grad.is_sparse for grad in grads):
             raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
-        if grads:
-            raise NotImplementedError("SparseAdam over sparse gradients")
+        beta1, beta2 = group["betas"]
+        for p in group["params"]:
+            if p.grad is None:
+                continue
+            state = self.state[p]
+            if not state:
+                state.update(step=0, exp_avg=ops.zeros_like(p), exp_avg_sq=ops.zeros_like(p))
+            state["step"] += 1
+            grad = (-p.grad if group["maximize"] else p.grad).coalesce()
+            if grad._values().numel():
+                step_size = group["lr"] * math.sqrt(1 - beta2 ** state["step"]) / (1 - beta1 ** state["step"])
+                _update_rows(p, grad, state["exp_avg"], state["exp_avg_sq"], beta1, beta2, step_size, group["eps"])
+
+
+def _update_rows(
+    p: Tensor, grad: Any, exp_avg: Tensor, exp_avg_sq: Tensor, beta1: float, beta2: float, step_size: Any, eps: float
+) -> None:
+    """The update of the entries that the coalesced sparse `grad` names."""
+    values = grad._values()
+    m, v = exp_avg.sparse_mask(grad)._values(), exp_avg_sq.sparse_mask(grad)._values()
+    m_change = values.sub(m).mul_(1 - beta1)
+    v_change = values.pow(2).sub_(v).mul_(1 - beta2)
+    exp_avg.add_(grad._like(m_change))
+    exp_avg_sq.add_(grad._like(v_change))
+    numerator = m_change.add_(m)
+    denominator = v_change.add_(v).sqrt_().add_(eps)
+    p.add_(grad._like(-step_size * numerator.div_(denominator)))

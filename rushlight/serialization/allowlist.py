@@ -6,6 +6,7 @@ from pickle import UnpicklingError
 
 from rushlight.core import dtype as dtypes
 from rushlight.core.device import device
+from rushlight.core.layout import get_layout
 from rushlight.core.rebuild import rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
 from rushlight.core.size import Size
 from rushlight.core.tensor import Tensor
@@ -110,6 +111,8 @@ def _built_in():
         "torch._utils._rebuild_parameter": (_rebuild_parameter, _rebuild_parameter),
         "torch._utils._rebuild_parameter_with_state": (_rebuild_parameter_with_state, _parameter_with_state),
         "torch._tensor._rebuild_from_type_v2": (rebuild_from_type_v2, _from_type),
+        "torch._utils._rebuild_sparse_tensor": (_sparse_tensor, _sparse_tensor),
+        "torch.serialization._get_layout": (get_layout, get_layout),
     }
     table |= {f"torch.{d.name}": (d, None) for d in dtypes.ALL}
     for d in dtypes.ALL:
@@ -120,8 +123,6 @@ def _built_in():
 
 # torch's files may name these; Rushlight has nothing to make of them.
 NOT_IMPLEMENTED = {
-    "torch.serialization._get_layout": "sparse tensors",
-    "torch._utils._rebuild_sparse_tensor": "sparse tensors",
     "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_meta_tensor_no_storage": "tensors on the meta device",
@@ -184,6 +185,12 @@ def _from_type(rebuild, cls, args, state):
         raise UnpicklingError("the class of a tensor was not declared safe")
     _check_attributes(state)
     return rebuild_from_type_v2(rebuild, cls, args, state)
+
+
+def _sparse_tensor(layout, data):
+    from rushlight.sparse.coo import rebuild
+
+    return rebuild(layout, data)
 
 
 def _parameter_with_state(data, requires_grad, backward_hooks, state):

@@ -12,6 +12,8 @@ _SAME_THING = {
     ("rushlight.core.rebuild", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
     ("rushlight.core.rebuild", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
     ("rushlight.core.rebuild", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
+    ("rushlight.sparse.coo", "rebuild"): ("torch._utils", "_rebuild_sparse_tensor"),
+    ("rushlight.core.layout", "get_layout"): ("torch.serialization", "_get_layout"),
     ("rushlight.nn.parameter", "_rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
     ("rushlight.nn.parameter", "_rebuild_parameter_with_state"): ("torch._utils", "_rebuild_parameter_with_state"),
     ("rushlight.core.tensor", "Tensor"): ("torch", "Tensor"),
@@ -40,6 +42,7 @@ _SAME_TREE = (
     ("rushlight.utils", "torch.utils"),
     ("rushlight.autograd", "torch.autograd"),
     ("rushlight.distributed", "torch.distributed"),
+    ("rushlight.distributions", "torch.distributions"),
     ("rushlight.vision", "torchvision"),
 )
 

@@ -464,6 +464,10 @@ WITHOUT_GRADIENT = {
         "randn_like",
         "randperm",
         "gumbel_softmax",
+        "_standard_gamma",
+        "_standard_gamma_grad",
+        "_sample_dirichlet",
+        "_dirichlet_grad",
     ],
     # facts about tensors
     *[

@@ -1,4 +1,4 @@
-"""Batches of images as one picture: `make_grid` and `save_image`."""
+"""Images for people: `make_grid` and `save_image`, and what `drawing` draws."""
 
 import math
 
@@ -6,8 +6,16 @@ from rushlight import ops
 from rushlight.core.dtype import uint8
 from rushlight.core.mode import no_grad
 from rushlight.core.tensor import Tensor
+from rushlight.vision.drawing import draw_bounding_boxes, draw_keypoints, draw_segmentation_masks, flow_to_image
 
-__all__ = ["make_grid", "save_image"]
+__all__ = [
+    "draw_bounding_boxes",
+    "draw_keypoints",
+    "draw_segmentation_masks",
+    "flow_to_image",
+    "make_grid",
+    "save_image",
+]
 
 
 @no_grad()

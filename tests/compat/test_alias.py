@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from rushlight.compat import finder
+from rushlight.compat import lookup
 from rushlight.compat.version import TorchVersion
 
 
@@ -53,7 +53,7 @@ except ImportError as error: print(type(error).__name__, "NoSuchLayer" in str(er
 print(importlib.util.find_spec("torch") is not None, importlib.util.find_spec("torch.nn") is not None)
 """
     lines = program.prints(text).splitlines()
-    assert lines[0] == "module 'torch' has no attribute 'no_such_name': Rushlight does not have it"
+    assert lines[0] == "module 'torch' has no attribute 'no_such_name'"
     assert "NoSuchLayer" in lines[1]
     assert lines[2] == "False 5"
     assert lines[3].startswith("No module named 'torch.no_such_module': Rushlight has no rushlight.no_such_module")
@@ -143,7 +143,7 @@ def test_data_loader_workers(program, method):
     ],
 )
 def test_sources(name, source):
-    assert finder.source_of(name) == source
+    assert lookup.source_of(name) == source
 
 
 def test_version_compares_by_numbers():

@@ -83,8 +83,8 @@ def test_interrupt(program):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
     assert errors.endswith("KeyboardInterrupt\n")
-    assert "cli.py" not in errors
-    assert process.returncode == 130
+    assert "rushlight" not in errors
+    assert process.returncode == -signal.SIGINT
 
 
 def test_missing_script(program):

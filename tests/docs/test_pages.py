@@ -88,8 +88,11 @@ def _section(title):
 
 FIND = """
 import sys, torch, torchvision
+from rushlight.compat.lookup import status
 for name in sys.argv[1:]:
     try:
+        if status(name) != "here":
+            continue
         eval(name)()
     except (AttributeError, NotImplementedError):
         continue

@@ -185,6 +185,11 @@ class _Thread(threading.local):
                     other.move_temporaries(self._arena)
         call.move_temporaries(self._arena)
 
+    def release(self) -> None:
+        """Forget all calls and free their memory. They are made anew when they are wanted."""
+        self.calls.clear()
+        self._arena = np.empty(0, np.uint8)
+
     @contextmanager
     def sized_for(self, multiply_adds: int):
         """Make the primitives and calls within for one OpenMP thread if they have little to do, else for all.

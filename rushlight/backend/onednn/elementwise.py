@@ -16,15 +16,15 @@ __all__ = ["GELU", "GELU_TANH", "LEAKY_RELU", "LOGISTIC", "SWISH", "elementwise"
 LEAKY_RELU, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x29, 0x2B, 0x2C, 0x31
 
 # Of 64 x 64 elements, in us: gelu 5 (NumPy 29), but silu and sigmoid 5 (5), leaky_relu 3.9 (2.6).
-_WORTHWHILE_ELEMENTS = 4096
-_WORTHWHILE_ELEMENTS_IF_SIMPLE = 16384
+WORTHWHILE_ELEMENTS = 4096
+WORTHWHILE_ELEMENTS_IF_SIMPLE = 16384
 # An element takes as long as about so many of a convolution's multiply-adds.
 _WORK_PER_ELEMENT = 16
 
 
 def elementwise(algorithm: int, x: np.ndarray, alpha: float = 0.0, beta: float = 0.0):
     """The function of each element of x; what alpha and beta mean, oneDNN's documentation says."""
-    least = _WORTHWHILE_ELEMENTS if algorithm in (GELU, GELU_TANH) else _WORTHWHILE_ELEMENTS_IF_SIMPLE
+    least = WORTHWHILE_ELEMENTS if algorithm in (GELU, GELU_TANH) else WORTHWHILE_ELEMENTS_IF_SIMPLE
     if x.size < least or x.dtype != FLOAT32 or not x.flags.c_contiguous:
         return NotImplemented
     signature = ("elementwise", algorithm, x.shape, alpha, beta)
@@ -36,7 +36,7 @@ def elementwise(algorithm: int, x: np.ndarray, alpha: float = 0.0, beta: float =
 
 def elementwise_backward(algorithm: int, g: np.ndarray, x: np.ndarray, alpha: float = 0.0, beta: float = 0.0):
     """g times the function's slope at each element of x. Shape: g and x alike."""
-    if x.size < _WORTHWHILE_ELEMENTS or x.dtype != FLOAT32 or g.dtype != FLOAT32 or g.shape != x.shape:
+    if x.size < WORTHWHILE_ELEMENTS or x.dtype != FLOAT32 or g.dtype != FLOAT32 or g.shape != x.shape:
         return NotImplemented
     if not (x.flags.c_contiguous and g.flags.c_contiguous):
         return NotImplemented

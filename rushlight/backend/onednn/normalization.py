@@ -42,7 +42,7 @@ __all__ = [
 
 # Measured on one thread, forward and backward in us: layer norm of 64 x 64 12 and 12 (NumPy 14 and 23); batch norm, which
 # takes six calls, of 16 x 16 x 8 x 8 35 and 33 (NumPy 40 and 50).
-_WORTHWHILE_ELEMENTS = 4096
+WORTHWHILE_ELEMENTS = 4096
 _WORTHWHILE_ELEMENTS_OF_IMAGES = 16384
 _WORTHWHILE_LENGTH = 8  # elements of a channel that lie together
 # Of a mean to its standard deviation: beyond, the rounding of sums in single precision counts.
@@ -54,7 +54,7 @@ _add = np.add.reduce
 
 def _served(x, *others, size=None):
     """Whether x (or `size`) is large enough, and all are contiguous and float32."""
-    if (x.size if size is None else size) < _WORTHWHILE_ELEMENTS:
+    if (x.size if size is None else size) < WORTHWHILE_ELEMENTS:
         return False
     return all(a is None or (a.dtype == FLOAT32 and a.flags.c_contiguous) for a in (x, *others))
 

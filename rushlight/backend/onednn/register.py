@@ -13,6 +13,7 @@ from .convolution import conv_backward_input, conv_backward_weight, conv_forward
 from .elementwise import elementwise, elementwise_backward
 from .matmul import WORTHWHILE_ELEMENTS, batched_matmul, matmul
 from .pooling import avg_pool_backward, avg_pool_forward, max_pool_backward, max_pool_forward
+from .softmax import WORTHWHILE_ELEMENTS as SCORES
 from .softmax import softmax, softmax_backward
 
 __all__ = ["install", "prefer"]
@@ -32,21 +33,24 @@ def prefer(operator: Any, kernel: Callable) -> None:
     operator.override(preferred)
 
 
-def _prefer_also_in_bfloat16(operator: Any, kernel: Callable, rounded: bool = True) -> None:
+def _prefer_also_in_bfloat16(operator: Any, kernel: Callable, rounded: bool = True, least: int = 0) -> None:
     """As `prefer`, for a kernel of float32 that serves bfloat16 by way of float32, as the reference kernel does.
 
     rounded: the first result, or the only one, is of the first argument's type; others are float32. NumPy's functions
-    of bfloat16 take 1 to 3 ns an element, the casts 0.4 together.
+    of bfloat16 take 1 to 3 ns an element, the casts 0.4 together. least: how many elements the kernel asks for; smaller
+    arrays go to the reference kernel 0.1 us later than without.
     """
     reference = operator.record.reference
 
-    def preferred(*arguments, **metadata):
-        result = kernel(*arguments, **metadata)
-        if result is NotImplemented and arguments[0].dtype is BFLOAT16:
-            result = kernel(*map(_widened, arguments), **metadata)
+    def preferred(x, *rest):
+        if x.size < least:
+            return reference(x, *rest)
+        result = kernel(x, *rest)
+        if result is NotImplemented and x.dtype is BFLOAT16:
+            result = kernel(*map(_widened, (x, *rest)))
             if rounded and result is not NotImplemented:
                 result = (lower(result[0]), *result[1:]) if type(result) is tuple else lower(result)
-        return reference(*arguments, **metadata) if result is NotImplemented else result
+        return reference(x, *rest) if result is NotImplemented else result
 
     operator.override(preferred)
 
@@ -97,7 +101,13 @@ def _install_products() -> None:
 def _install_casts() -> None:
     from ...ops.copying import _to_copy
 
-    prefer(_to_copy, lambda x, dtype: to_bfloat16(x) if dtype.numpy is BFLOAT16 else NotImplemented)
+    reference = _to_copy.record.reference
+
+    def cast(x, dtype):
+        result = to_bfloat16(x) if dtype.numpy is BFLOAT16 else NotImplemented
+        return reference(x, dtype) if result is NotImplemented else result
+
+    _to_copy.override(cast)
 
 
 def _install_pools() -> None:
@@ -131,10 +141,10 @@ def _install_normalization() -> None:
     _prefer_also_in_bfloat16(_batch_norm_backward, normalization.batch_norm_backward, rounded=False)
     _prefer_also_in_bfloat16(_group_norm, normalization.group_norm)
     _prefer_also_in_bfloat16(_group_norm_backward, normalization.group_norm_backward, rounded=False)
-    _prefer_also_in_bfloat16(_layer_norm, normalization.layer_norm)
+    _prefer_also_in_bfloat16(_layer_norm, normalization.layer_norm, least=normalization.WORTHWHILE_ELEMENTS)
     _prefer_also_in_bfloat16(_layer_norm_backward, normalization.layer_norm_backward, rounded=False)
-    _prefer_also_in_bfloat16(_softmax, lambda x, dim, dtype: _scores(x, dim, dtype, False))
-    _prefer_also_in_bfloat16(_log_softmax, lambda x, dim, dtype: _scores(x, dim, dtype, True))
+    _prefer_also_in_bfloat16(_softmax, lambda x, dim, dtype: _scores(x, dim, dtype, False), least=SCORES)
+    _prefer_also_in_bfloat16(_log_softmax, lambda x, dim, dtype: _scores(x, dim, dtype, True), least=SCORES)
     _prefer_also_in_bfloat16(_softmax_backward, lambda g, out, dim: softmax_backward(g, out, dim, False))
     _prefer_also_in_bfloat16(_log_softmax_backward, lambda g, out, dim: softmax_backward(g, out, dim, True))
 
@@ -148,12 +158,15 @@ def _install_functions() -> None:
     from ...ops.smooth import _gelu, _gelu_backward, _silu, _silu_backward
     from ...ops.special import sigmoid
 
+    few, more = functions.WORTHWHILE_ELEMENTS, functions.WORTHWHILE_ELEMENTS_IF_SIMPLE
     gelu = {"none": functions.GELU, "tanh": functions.GELU_TANH}
-    _prefer_also_in_bfloat16(_gelu, lambda x, approximate: _gelu_of(gelu, x, approximate))
-    _prefer_also_in_bfloat16(_gelu_backward, lambda g, x, approximate: elementwise_backward(gelu[approximate], g, x))
-    _prefer_also_in_bfloat16(_silu, lambda x: elementwise(functions.SWISH, x, 1.0))
-    _prefer_also_in_bfloat16(_silu_backward, lambda g, x: elementwise_backward(functions.SWISH, g, x, 1.0))
-    _prefer_also_in_bfloat16(sigmoid, lambda x: elementwise(functions.LOGISTIC, x))
+    _prefer_also_in_bfloat16(_gelu, lambda x, approximate: _gelu_of(gelu, x, approximate), least=few)
+    _prefer_also_in_bfloat16(
+        _gelu_backward, lambda g, x, approximate: elementwise_backward(gelu[approximate], g, x), least=few
+    )
+    _prefer_also_in_bfloat16(_silu, lambda x: elementwise(functions.SWISH, x, 1.0), least=more)
+    _prefer_also_in_bfloat16(_silu_backward, lambda g, x: elementwise_backward(functions.SWISH, g, x, 1.0), least=few)
+    _prefer_also_in_bfloat16(sigmoid, lambda x: elementwise(functions.LOGISTIC, x), least=more)
     # Where x is nan, the slope is 1 and not the negative slope: the loss is nan in any case.
     prefer(_leaky_relu, lambda x, slope: elementwise(functions.LEAKY_RELU, x, slope))
     prefer(_sloped, lambda g, x, slope: elementwise_backward(functions.LEAKY_RELU, g, x, slope))

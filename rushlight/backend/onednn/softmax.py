@@ -16,7 +16,7 @@ __all__ = ["softmax", "softmax_backward"]
 _maximum = np.maximum.reduce
 _SOFTMAX, _LOG_SOFTMAX = 0x30000, 0x30001
 # Forward and backward in us: 64 x 64 elements 7.4 and 6.8 (NumPy 15.6 and 6.7), 128 x 128 14 and 9 (38 and 16).
-_WORTHWHILE_ELEMENTS = 4096
+WORTHWHILE_ELEMENTS = 4096
 _WORTHWHILE_ELEMENTS_BACKWARD = 16384
 _WORK_PER_ELEMENT = 16  # in a convolution's multiply-adds
 
@@ -26,7 +26,7 @@ def softmax(x: np.ndarray, dim: int, log: bool):
 
     NotImplemented also for an x with nan or inf: oneDNN gives 0 for nan.
     """
-    if x.size < _WORTHWHILE_ELEMENTS or x.dtype != FLOAT32 or not x.flags.c_contiguous:
+    if x.size < WORTHWHILE_ELEMENTS or x.dtype != FLOAT32 or not x.flags.c_contiguous:
         return NotImplemented
     signature = ("softmax", x.shape, dim, log)
     call = calls.thread.calls.get(signature)

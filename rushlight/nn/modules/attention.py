@@ -11,14 +11,10 @@ from rushlight.nn import init
 from rushlight.nn.functional.attention import canonical_mask, type_of
 from rushlight.nn.parameter import Parameter
 
-from .linear import Linear
+from .linear import NonDynamicallyQuantizableLinear
 from .module import Module
 
 __all__ = ["MultiheadAttention"]
-
-
-class NonDynamicallyQuantizableLinear(Linear):
-    """A `Linear` under the name that torch prints for the last layer of `MultiheadAttention`."""
 
 
 class MultiheadAttention(Module):

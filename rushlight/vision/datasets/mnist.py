@@ -59,6 +59,17 @@ class MNIST(VisionDataset):
             raise RuntimeError("Dataset not found. You can use download=True to download it")
         self.data, self.targets = self._load_data()
 
+    def _renamed(self, old, new):
+        import warnings
+
+        warnings.warn(f"{old} has been renamed {new}", stacklevel=3)
+        return getattr(self, new)
+
+    train_labels = property(lambda self: self._renamed("train_labels", "targets"))
+    test_labels = property(lambda self: self._renamed("test_labels", "targets"))
+    train_data = property(lambda self: self._renamed("train_data", "data"))
+    test_data = property(lambda self: self._renamed("test_data", "data"))
+
     def _load_data(self):
         split = "train" if self.train else "t10k"
         images = os.path.join(self.raw_folder, f"{split}-images-idx3-ubyte")
@@ -76,6 +87,10 @@ class MNIST(VisionDataset):
     @property
     def raw_folder(self):
         return os.path.join(self.root, type(self).__name__, "raw")
+
+    @property
+    def processed_folder(self):
+        return os.path.join(self.root, type(self).__name__, "processed")
 
     @property
     def class_to_idx(self):

@@ -1,6 +1,13 @@
 """Image transforms, under torchvision's names."""
 
 from rushlight.vision.transforms import functional
+from rushlight.vision.transforms.autoaugment import (
+    AugMix,
+    AutoAugment,
+    AutoAugmentPolicy,
+    RandAugment,
+    TrivialAugmentWide,
+)
 from rushlight.vision.transforms.color import (
     ColorJitter,
     GaussianBlur,
@@ -15,6 +22,7 @@ from rushlight.vision.transforms.color import (
 )
 from rushlight.vision.transforms.container import Compose, Lambda, RandomApply, RandomChoice, RandomOrder
 from rushlight.vision.transforms.convert import PILToTensor, ToPILImage, ToTensor
+from rushlight.vision.transforms.elastic import ElasticTransform
 from rushlight.vision.transforms.geometry import (
     CenterCrop,
     FiveCrop,
@@ -31,10 +39,14 @@ from rushlight.vision.transforms.turning import RandomAffine, RandomPerspective,
 from rushlight.vision.transforms.values import ConvertImageDtype, LinearTransformation, Normalize, RandomErasing
 
 __all__ = [
+    "AugMix",
+    "AutoAugment",
+    "AutoAugmentPolicy",
     "CenterCrop",
     "ColorJitter",
     "Compose",
     "ConvertImageDtype",
+    "ElasticTransform",
     "FiveCrop",
     "GaussianBlur",
     "Grayscale",
@@ -44,6 +56,7 @@ __all__ = [
     "Normalize",
     "PILToTensor",
     "Pad",
+    "RandAugment",
     "RandomAdjustSharpness",
     "RandomAffine",
     "RandomApply",
@@ -66,5 +79,6 @@ __all__ = [
     "TenCrop",
     "ToPILImage",
     "ToTensor",
+    "TrivialAugmentWide",
     "functional",
 ]

@@ -27,6 +27,7 @@ __all__ = [
     "center_crop",
     "convert_image_dtype",
     "crop",
+    "elastic_transform",
     "equalize",
     "erase",
     "five_crop",
@@ -333,6 +334,21 @@ def _perspective_coefficients(startpoints, endpoints):
         rows.append([0, 0, 0, x, y, 1, -v * x, -v * y])
     solution = np.linalg.lstsq(np.array(rows, np.float64), np.array(startpoints, np.float64).reshape(8))[0]
     return solution.astype(np.float32).tolist()
+
+
+def elastic_transform(img, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
+    """The image with each pixel taken from its place plus `displacement` (1, H, W, 2), (x, y) in halves of the size."""
+    mode = as_mode(interpolation)
+    if not isinstance(displacement, Tensor):
+        raise TypeError("Argument displacement should be a Tensor")
+    if not isinstance(img, Tensor) and not on_pil.is_pil_image(img):
+        raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
+    tensor = img if isinstance(img, Tensor) else pil_to_tensor(img)
+    shape = (1, *tensor.shape[-2:], 2)
+    if shape != tuple(displacement.shape):
+        raise ValueError(f"Argument displacement shape should be {shape}, but given {displacement.shape}")
+    moved = on_tensor.elastic(tensor, displacement.numpy()[0], mode.value, fill)
+    return moved if isinstance(img, Tensor) else to_pil_image(moved, mode=img.mode)
 
 
 # Colour

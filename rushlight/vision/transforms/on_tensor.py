@@ -174,6 +174,15 @@ def perspective(img, coefficients, mode, fill):
     return _sampled(img, unit_x, unit_y, mode, fill)
 
 
+def elastic(img, displacement, mode, fill):
+    _check_sampling(img, mode, fill)
+    height, width = img.shape[-2:]
+    x = ops.linspace((-width + 1) / width, (width - 1) / width, width).numpy()
+    y = ops.linspace((-height + 1) / height, (height - 1) / height, height).numpy()
+    moved = np.stack(np.meshgrid(x, y), axis=-1) + displacement
+    return _sampled(img, moved[..., 0], moved[..., 1], mode, fill)
+
+
 def _check_sampling(img, mode, fill):
     _check(img)
     channels = get_dimensions(img)[0]

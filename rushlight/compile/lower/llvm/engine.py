@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from _thread import RLock
 from typing import Any
 
 __all__ = ["Code", "attributes", "available", "build", "register", "vector_bytes"]
@@ -46,21 +47,38 @@ def attributes() -> str:
 
 
 class Code:
-    """Compiled functions, which live as long as this object does."""
+    """The functions of one module. They stay as long as the process does."""
 
-    __slots__ = ("_engine", "_addresses", "__weakref__")
+    __slots__ = ("_prefix", "_addresses")
 
-    def __init__(self, engine: Any):
-        self._engine = engine
+    def __init__(self, prefix: str):
+        self._prefix = prefix
         self._addresses: dict[str, int] = {}
 
     def address(self, name: str) -> int:
         """Where the function `name` starts. Raises KeyError if there is none."""
         if name not in self._addresses:
-            self._addresses[name] = self._engine.get_function_address(name)
+            with _lock:
+                self._addresses[name] = _jit().engine.get_function_address(self._prefix + name)
         if not self._addresses[name]:
             raise KeyError(f"no function {name} in this code")
         return self._addresses[name]
+
+
+class _Jit:
+    """The one engine of a process: what LLVM knows of the processor takes 0.75 MB for each target machine."""
+
+    def __init__(self):
+        from llvmlite import binding
+
+        self.machine = _new_machine()
+        module = binding.parse_assembly("", binding.create_context())
+        self.engine = binding.create_mcjit_compiler(module, self.machine)
+        self.modules = 0
+
+
+_lock = RLock()
+_jit = functools.cache(_Jit)
 
 
 def build(assembly: str, optimise: bool = True) -> Code:
@@ -68,14 +86,21 @@ def build(assembly: str, optimise: bool = True) -> Code:
     from llvmlite import binding
 
     _machine()
-    context = binding.create_context()
-    module = binding.parse_assembly(assembly, context)
-    machine = _new_machine()
-    if optimise:
-        _optimise(module, machine)
-    engine = binding.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return Code(engine)
+    module = binding.parse_assembly(assembly, binding.create_context())
+    with _lock:
+        jit = _jit()
+        prefix = f"m{jit.modules}_"
+        jit.modules += 1
+        for function in module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.external:
+                function.name = prefix + function.name
+        if optimise:
+            _optimise(module, jit.machine)
+        jit.engine.add_module(module)
+        jit.engine.finalize_object()
+        jit.engine.remove_module(module)
+        module.close()
+    return Code(prefix)
 
 
 def register(symbol: str, address: int) -> None:

@@ -3,7 +3,7 @@
 A place says where a value lies: ("arena", byte offset), ("table", index of the slot that holds its address), or
 ("address", number). Memory objects of the arena are bound once; those of slots are pointed anew by `rebind`, and only
 where an address has changed. What primitives need besides their operands (scratchpads, operands in a primitive's own
-layout) lives in one buffer that all of them use in turn.
+layout) lies in the arena too, where nothing else is needed meanwhile: `Rooms` says how much that is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from ...places import Place, shifted
 from ..llvm.program import Program
 from . import kernels
 
-__all__ = ["Binder", "Probe", "threads_for"]
+__all__ = ["Binder", "Probe", "Rooms", "second_operands", "threads_for"]
 
 _STREAM_IN_ORDER = 1
 
@@ -89,8 +89,11 @@ class Probe:
     def keep(self, *things: Any) -> None:
         """Keep things alive as long as the executable."""
 
-    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
-        """Emit a primitive. arguments: (argument kind, memory object); the scratchpad is added."""
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
+        """Emit a primitive. arguments: (argument kind, memory object); the scratchpad is added.
+
+        only_if: the address of a number; where that is 0 when the step runs, nothing is done. It is set to 0 again.
+        """
 
     def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
         """Emit a copy from one layout to another."""
@@ -138,6 +141,46 @@ class Probe:
         return temporary, lambda: self.reorder(wanted, temporary, layout.value, outside)
 
 
+class Rooms(Probe):
+    """Goes through what binding does and counts the memory that it takes besides operands: `size_bytes`."""
+
+    def __init__(self, uses: Counter[Ref]):
+        self._uses = uses
+        self._used = self.size_bytes = 0
+
+    def temporary(self, layout: int) -> int:
+        return self.room(size_bytes(layout))
+
+    def room(self, size_bytes: int) -> int:
+        self._used = aligned(self._used) + size_bytes
+        self.size_bytes = max(self.size_bytes, self._used)
+        return 0
+
+    def uses(self, ref: Ref) -> int:
+        return self._uses[ref]
+
+    def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+        wanted = wanted_desc(desc, kind)
+        if self._uses[ref] < 2 or equal(wanted, layout.value):
+            return self.inside(desc, kind, ref, layout)
+        self.reorder(layout.value, 0, wanted, 0)
+        return 0
+
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
+        used, scratchpad = self._used, wanted_desc(desc, SCRATCHPAD)
+        if scratchpad:
+            self.temporary(scratchpad)
+            self._used = used  # nobody needs it behind the primitive
+
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
+        self.execute(reorder_desc(source_layout, target_layout), [])
+
+
+def second_operands(nodes: Iterable[Node]) -> Counter[Ref]:
+    """How many products multiply by each ref."""
+    return Counter(n.operands[1] for n in nodes if isinstance(n, Extern) and n.kind == "matmul")
+
+
 class Binder(Probe):
     """For one executable: `program` takes the steps, `place_of` tells where a value lies.
 
@@ -154,12 +197,16 @@ class Binder(Probe):
         self._by_slot: dict[int, list[tuple[int, int]]] = {}
         self._bound: dict[int, int] = {}
         self._room, self._room_bytes, self._used = 0, 0, 0
-        self._uses = Counter(n.operands[1] for n in nodes if isinstance(n, Extern) and n.kind == "matmul")
+        self._uses = second_operands(nodes)
         self._packed: dict[Ref, list[tuple[int, int]]] = {}
 
     def begin(self, name: str) -> None:
         """What follows belongs to the next extern: temporaries of earlier ones are free again."""
         self.name, self._used = name, 0
+
+    def lend(self, at: int, size_bytes: int) -> None:
+        """Memory in which the next extern's temporaries may lie."""
+        self._room, self._room_bytes = at, size_bytes
 
     def rebind(self, table: np.ndarray) -> None:
         """Point the memory objects of slots at the addresses in `table` (int64)."""
@@ -194,13 +241,11 @@ class Binder(Probe):
 
     def room(self, size_bytes: int) -> int:
         start = aligned(self._used)
-        self._used = start + size_bytes
-        if self._used > self._room_bytes:
-            # Externs bound before keep their addresses in the smaller buffer, which doubling keeps cheap.
-            self._room_bytes = max(self._used, 2 * self._room_bytes)
-            buffer = np.empty(self._room_bytes + ALIGNMENT_BYTES, np.uint8)
+        if start + size_bytes > self._room_bytes:  # nothing was lent
+            buffer = np.empty(size_bytes + ALIGNMENT_BYTES, np.uint8)
             self.keep(buffer)
-            self._room = aligned(address(buffer))
+            return aligned(address(buffer))
+        self._used = start + size_bytes
         return self._room + start
 
     def uses(self, ref: Ref) -> int:
@@ -222,7 +267,7 @@ class Binder(Probe):
         known.append((wanted, memory))
         return memory
 
-    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
         used = self._used
         scratchpad = wanted_desc(desc, SCRATCHPAD)
         if scratchpad and size_bytes(scratchpad):
@@ -232,7 +277,9 @@ class Binder(Probe):
         table = (Argument * len(arguments))(*arguments)
         self.keep(primitive, table)
         steps = (primitive.value, self._stream, len(arguments), ctypes.addressof(table))
-        if threads in (0, self.threads):
+        if only_if:
+            self.program.call(kernels.fixed("only_if"), *steps, only_if, name=self.name)
+        elif threads in (0, self.threads):
             self.program.execute(*steps, name=self.name)
         else:
             self.program.call(kernels.fixed("limited"), *steps, threads, self.threads, name=self.name)

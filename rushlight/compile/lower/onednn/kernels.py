@@ -102,6 +102,7 @@ def fixed(name: str) -> int:
     """The address of a function that is always the same.
 
     limited(primitive, stream, number, arguments, threads, all): a primitive on so many threads; then all are back.
+    only_if(primitive, stream, number, arguments, flag): a primitive, if the flag is not 0; then it is.
     gemm(block, x, y, out): a BLAS product; the block holds the function and its other arguments.
     """
     return _fixed().address(name)
@@ -131,6 +132,19 @@ define i32 @limited(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, i6
   %status = call i32 @dnnl_primitive_execute(ptr %primitive, ptr %stream, i32 %n, ptr %arguments)
   call void @omp_set_num_threads(i32 %many)
   ret i32 %status
+}
+
+define i32 @only_if(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, ptr %flag) #0 {
+  %set = load i64, ptr %flag
+  %no = icmp eq i64 %set, 0
+  br i1 %no, label %done, label %do
+do:
+  store i64 0, ptr %flag
+  %n = trunc i64 %number to i32
+  %status = call i32 @dnnl_primitive_execute(ptr %primitive, ptr %stream, i32 %n, ptr %arguments)
+  ret i32 %status
+done:
+  ret i32 0
 }
 """
 # gemm's arguments: numbers are places in the block, letters the addresses.

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ...graph import Extern
+from ...graph import Extern, Ref
 from . import attention, convolution, few_channels, kernels, matmul, pooling, scatter
-from .binder import Binder, Probe
+from .binder import Binder, Probe, Rooms
 from .descriptors import channels_last_order
 from .matmul import absorbs
 
-__all__ = ["KINDS", "SAME", "Choice", "absorbs", "bind", "choose", "serves"]
+__all__ = ["KINDS", "SAME", "Choice", "absorbs", "bind", "choose", "room_bytes", "serves"]
 
 SAME = "same"
 _PLAIN = (0, 1, 2, 3)
@@ -39,6 +40,13 @@ def bind(extern: Extern, binder: Binder) -> bool:
         return False
     binder.begin(extern.kind)
     return KINDS[extern.kind][0](extern, binder)
+
+
+def room_bytes(extern: Extern, uses: Counter[Ref]) -> int:
+    """How much memory the primitives of an Extern need besides its operands. uses: `second_operands` of its graph."""
+    rooms = Rooms(uses)
+    KINDS[extern.kind][0](extern, rooms)
+    return rooms.size_bytes
 
 
 def choose(extern: Extern) -> Choice:

@@ -20,6 +20,7 @@ import numpy as np
 
 from ....backend.onednn.primitives import BIAS, DST, SRC, WEIGHTS, equal, wanted_desc
 from ...graph import Extern, Ref, row_major, same_strides
+from ..amx import product as parts
 from . import blas
 from .binder import Probe, threads_for
 from .descriptors import Operation, free, layout, primitive_desc, strided
@@ -108,6 +109,9 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
     if layouts[0] is None or layouts[1] is None or layouts[3] is None or (bias is not None and layouts[2] is None):
         return False
     dx, dy, dbias, dout = layouts
+    plain = scale == 1 and not (activation or accumulate or rounded)
+    if plain and _bind_parts(binder, x, y, bias, out, layouts):
+        return True
     operations: list[Operation] = [("rounded",)] if rounded else []
     beside = bias is not None and (scale != 1 or accumulate)
     if scale != 1:
@@ -128,6 +132,23 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
             kind = _POST_OP * (1 + (scale != 1)) | _SRC_1 if beside else BIAS
             arguments.append((kind, binder.memory(bias, dbias)))
         binder.execute(desc, [*arguments, (DST, binder.memory(out, dout))], threads)
+    return True
+
+
+def _bind_parts(binder, x, y, bias, out, layouts) -> bool:
+    """By the matrix unit, and once more by oneDNN where numbers are not for it; False where it is no such product."""
+    if not parts.fits(x, y, bias, out):
+        return False
+    dx, dy, dbias, dout = layouts
+    again = primitive_desc("matmul", dx, dy, dbias, dout)
+    if again is None:
+        return False
+    flag = binder.block(0)
+    parts.emit_product(binder, x, y, bias, out, flag)
+    arguments = [(SRC, binder.memory(x, dx)), (WEIGHTS, binder.memory(y, dy)), (DST, binder.memory(out, dout))]
+    if bias is not None:
+        arguments.append((BIAS, binder.memory(bias, dbias)))
+    binder.execute(again, arguments, only_if=flag)
     return True
 
 

@@ -1,0 +1,123 @@
+"""The page docs/programs.md, from the manifest and the results."""
+
+_VERDICTS: tuple[str, ...] = ("equal", "rounding", "runs", "differs", "fails", "not run")
+
+
+def verdict(found):
+    """equal, rounding (parts as torch parts from itself), differs, runs (nothing to compare with), or fails."""
+    if found is None:
+        return "not run"
+    if found["rushlight"]["status"] != "ok":
+        return "fails"
+    if "compared" not in found or not found.get("deterministic", True):
+        return "runs"
+    if found["compared"]["equal"]:
+        return "equal"
+    return "rounding" if found.get("rounding") else "differs"
+
+
+def summary(found):
+    """One line for the terminal."""
+    ours = found["rushlight"]
+    parts = [f"{ours['steps']} steps, {ours['seconds']:.1f} s"]
+    if "torch" in found:
+        theirs = found["torch"]
+        parts.append(f"torch {theirs['status']} {theirs['seconds']:.1f} s")
+    if "compared" in found:
+        parts.append(f"digits {found['compared']['loss_digits']}")
+        parts.append(found["compared"]["first_apart"])
+    parts.append(ours["error"].splitlines()[-1] if ours["error"] else "")
+    return ", ".join(part for part in parts if part)
+
+
+def page(programs, results):
+    """The whole page as Markdown."""
+    rows, totals, seconds = [], dict.fromkeys(_VERDICTS, 0), [0.0, 0.0]
+    for program in programs.values():
+        runs = [(name, results.get(name)) for name, _ in program.runs()]
+        worst = max((verdict(found) for _, found in runs), key=_VERDICTS.index)
+        if program.wave != "spare":
+            totals[worst] += 1
+            for _, found in runs:
+                if found and found.get("torch", {}).get("status") == found["rushlight"]["status"] == "ok":
+                    seconds = [seconds[0] + found["torch"]["seconds"], seconds[1] + found["rushlight"]["seconds"]]
+        rows += [_row(program, name, found) for name, found in runs]
+    return _TEXT.format(
+        rows="\n".join(rows),
+        total=sum(totals.values()),
+        seconds=f"{seconds[0]:.0f} s under torch, {seconds[1]:.0f} s under Rushlight",
+        causes="\n".join(_causes(programs, results)) or "None.",
+        edits="\n".join(_edits(programs)) or "None.",
+        **{key.replace(" ", "_"): value for key, value in totals.items()},
+    )
+
+
+def _row(program, name, found):
+    link = f"[{program.repository}](https://github.com/{program.repository}/tree/{program.commit})"
+    cells = [name, link, program.what, verdict(found), "", "", "", ""]
+    if found:
+        compared = found.get("compared") or {}
+        cells[4] = _number(found.get("torch", {}).get("first_loss"))
+        cells[5] = _number(found["rushlight"].get("first_loss"))
+        digits = compared.get("loss_digits")
+        cells[6] = "" if digits is None else f"{digits:.1f}"
+        if found.get("torch", {}).get("status") == "ok" and verdict(found) != "fails":
+            cells[7] = f"{found['rushlight']['seconds'] / max(found['torch']['seconds'], 1e-9):.2f}"
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def _number(value):
+    return "" if value is None else f"{value:.6g}"
+
+
+def _causes(programs, results):
+    for program in programs.values():
+        for name, _ in program.runs():
+            found = results.get(name)
+            result = verdict(found)
+            if result in ("equal", "not run") or (result == "runs" and not program.why):
+                continue
+            facts = (
+                found["compared"]["first_apart"]
+                if result in ("differs", "rounding")
+                else found["rushlight"]["error"].strip()
+            )
+            facts = " ".join(facts.splitlines()[-1].split()) if facts else ""
+            yield f"- **{name}** {result}. {program.why} {f'`{facts}`' if facts else ''}".rstrip()
+
+
+def _edits(programs):
+    for program in programs.values():
+        for edit in program.edits:
+            yield f"- **{program.id}** `{edit['file']}`: `{edit['old'].strip()}` became `{edit['new'].strip()}`"
+
+
+_TEXT = """# Public programs under Rushlight
+
+Written by `python -m acceptance report`; what it says was measured by `python -m acceptance run`.
+
+Each program comes from a public repository at the commit that its link names, and runs unmodified, on small synthetic
+data in the formats that it reads, for up to 50 optimizer steps, once under torch and once under Rushlight, on one thread
+and from the same seed. **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does
+every number that the program printed (one unit of the last printed place apart counts as agreement; times and dates are
+left out). **rounding**: a number parts, but no sooner than torch parts from itself when it runs on two threads or without
+oneDNN, that is, when only its rounding changes. **differs**: it runs to the end, and at least one number does not agree. **runs**: it runs to the end, and there
+is nothing to compare it with. Digits: the fewest of any step's loss. Time: Rushlight's over torch's, whole process.
+
+Of the {total} programs of waves 1 and 2: {equal} equal, {rounding} part by rounding, {runs} run, {differs} differ, {fails} fail, {not_run} not run.
+Time in all, of what runs under both: {seconds}.
+
+| Program | Repository | What it does | Result | First loss, torch | First loss, Rushlight | Digits | Time |
+|---|---|---|---|---|---|---|---|
+{rows}
+
+## Causes
+
+{causes}
+
+## Sizes lowered
+
+Where a program has no option for it, a constant in the copy that runs is smaller, under both:
+
+{edits}
+"""

@@ -1,0 +1,53 @@
+"""The command `rushlight`: run a PyTorch program with Rushlight in torch's place, check one, or say what is installed."""
+
+import argparse
+
+__all__ = ["main"]
+
+
+def main(argv=None):
+    """Carry out the command line `argv` (sys.argv's arguments by default); returns the exit status."""
+    args = _parser().parse_args(argv)
+    if args.version:
+        from .environment import version
+
+        print(f"rushlight {version('rushlight') or 'from source'}")
+    elif args.command == "run":
+        from .run import run_program
+
+        return run_program(args.program, args.arguments, args.as_module, args.missing)
+    elif args.command == "check":
+        from .check import check_programs
+
+        return check_programs(args.paths, args.json)
+    elif args.command == "env":
+        from .environment import print_environment
+
+        print_environment()
+    else:
+        _parser().print_help()
+    return 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="rushlight", description=__doc__)
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    run = commands.add_parser(
+        "run",
+        help="run a program with `torch` and `torchvision` served by Rushlight",
+        usage="rushlight run [-h] [--missing report.json] (script.py | folder | - | -m module) [arguments ...]",
+    )
+    run.add_argument(
+        "--missing", metavar="report.json", help="write the missing names that the program touches to a file"
+    )
+    run.add_argument("-m", dest="as_module", action="store_true", help="the program is a module's name")
+    run.add_argument(
+        "program", help="a script, a folder or zip file with a __main__.py, - for stdin, or a module's name"
+    )
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program finds in sys.argv")
+    check = commands.add_parser("check", help="read programs without running them, and list the names that are absent")
+    check.add_argument("paths", nargs="+", metavar="path", help="a script, or a folder with all of its Python files")
+    check.add_argument("--json", action="store_true", help="print the list as JSON")
+    commands.add_parser("env", help="print versions and which optional libraries are present")
+    return parser

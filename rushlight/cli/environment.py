@@ -1,0 +1,41 @@
+"""`rushlight env`: what is installed."""
+
+import os
+
+__all__ = ["print_environment", "version"]
+
+_LIBRARIES = {
+    "numpy": "arrays",
+    "ml_dtypes": "bfloat16 and other small types",
+    "tqdm": "progress bars",
+    "pillow": "images",
+    "safetensors": "model files",
+    "onednn-cpu-gomp": "fast convolutions, max pooling and matrix products",
+    "matplotlib": "the pictures in the examples",
+}
+
+
+def print_environment():
+    """Versions of Rushlight, Python and the libraries that Rushlight uses where they are present."""
+    import platform
+
+    rows = [
+        ("rushlight", version("rushlight") or "from source"),
+        ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
+        ("platform", platform.platform()),
+        ("cpus", str(os.cpu_count())),
+    ]
+    rows += [(name, version(name) or f"not installed ({purpose})") for name, purpose in _LIBRARIES.items()]
+    for name, value in rows:
+        print(f"{name:16} {value}")
+
+
+def version(distribution):
+    """The version of an installed distribution, or None."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed_version
+
+    try:
+        return installed_version(distribution)
+    except PackageNotFoundError:
+        return None

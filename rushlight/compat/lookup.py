@@ -1,0 +1,268 @@
+"""From a torch name to what stands for it: Rushlight's own thing, wherever it lives here, or a stand-in from absent.py."""
+
+import importlib
+import importlib.util
+import sys
+import types
+
+from . import torch_names, touched
+from .absent import AbsentFunction, absent_class, absent_function, absent_value
+from .nearest import hint
+
+__all__ = ["find", "loaded", "own", "source_of", "status", "theirs_of"]
+
+MISSING = object()
+# what a name begins with, and what takes its place; the longest match counts
+_SOURCES = {
+    "torch": "rushlight",
+    "torch.version": "rushlight.compat.version",
+    "torch.torch_version": "rushlight.compat.version",
+    "torch.nn.modules.utils": "rushlight.compat.sizes",
+    "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
+    "torchvision": "rushlight.vision",
+    "torchvision.version": "rushlight.compat.vision_version",
+    "torchvision.transforms.transforms": "rushlight.vision.transforms",
+}
+OPERATORS = ("torch.ops", "torch.classes")
+lazy = {}  # torch's module name -> the `__getattr__` that our module had before the alias gave it another
+_stand_ins = {}  # path -> stand-in; a name has one
+_absent_methods = set()
+
+
+def source_of(name):
+    """The Rushlight module that stands behind a torch name, or None for a name that is not one."""
+    parts = name.split(".")
+    for length in range(len(parts), 0, -1):
+        if (start := ".".join(parts[:length])) in _SOURCES:
+            source = _SOURCES[start]
+            return source and ".".join([source, *parts[length:]])
+    return None
+
+
+def theirs_of(name):
+    """torch's name of one of our modules."""
+    for theirs, ours in sorted(_SOURCES.items(), key=lambda item: -len(item[1] or "")):
+        if ours is None:
+            continue
+        if name == ours or name.startswith(ours + "."):
+            return theirs + name[len(ours) :]
+    return name
+
+
+def exists(module):
+    """Whether there is a module of this full name."""
+    try:
+        return module in sys.modules or importlib.util.find_spec(module) is not None
+    except (ModuleNotFoundError, ValueError):  # its parent is a module, not a package
+        return False
+
+
+def loaded(module):
+    """Our module behind torch's name, imported (under that name where the alias serves it); None where there is none."""
+    source = source_of(module)
+    if not source or not exists(source):
+        return None
+    if module != "torch" and "torch" in sys.modules:
+        importlib.import_module(module)
+    return importlib.import_module(source)
+
+
+def own(module, name):
+    """What Rushlight has under a name in torch's module, or MISSING."""
+    ours = loaded(module)
+    if ours is None:
+        return MISSING
+    value = vars(ours).get(name, MISSING)
+    if value is MISSING:
+        value = of_lazy(lazy.get(module, ours.__dict__.get("__getattr__")), name)
+    if isinstance(value, types.ModuleType) and value.__name__.startswith("rushlight."):
+        return dressed(module, name, value)
+    return value
+
+
+def of_lazy(getter, name):
+    """What a module's `__getattr__` (None for a module without) gives for a name, or MISSING."""
+    try:
+        return MISSING if getter is None else getter(name)
+    except AttributeError:
+        return MISSING
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("rushlight."):  # a name is listed, and its file is not there
+            raise
+        return MISSING
+
+
+def dressed(module, name, value):
+    """A module of ours as torch's users see it; MISSING for parts of Rushlight that are nothing to a program: `torch.core`.
+
+    A package that torch knows as a function, `torch.compile`, is itself.
+    """
+    path = f"{module}.{name}"
+    known = torch_names.of_module(module).get(name)
+    if known is not None and known.kind == "f":
+        return value
+    if known is None and not torch_names.is_module(path):
+        return MISSING
+    return importlib.import_module(known.path if known is not None and known.kind == "m" else path)
+
+
+def find(module, name):
+    """What `module.name` is for a program: ours, or a stand-in where torch alone has it.
+
+    Raises AttributeError, with what comes near, for a name that torch has not either.
+    """
+    path = f"{module}.{name}"
+    if name.startswith("__"):
+        if name == "__path__" and torch_names.is_package(module):
+            return []
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    if module.startswith(OPERATORS):
+        return _operator(module, name)
+    value = own_by_any_path(module, name)
+    if value is not MISSING:
+        return value
+    known = torch_names.of_module(module).get(name)
+    if known is None and not torch_names.is_module(path):
+        raise AttributeError(
+            f"module {module!r} has no attribute {name!r}{hint(path)}", name=name, obj=sys.modules.get(module)
+        )
+    if known is None or known.kind == "m":
+        return importlib.import_module(known.path if known else path)
+    key = known.path if known.kind in "ce" else path  # a class is the same under each of its names
+    if key not in _stand_ins:
+        _stand_ins[key] = _stand_in(known, path)
+    stand_in = _stand_ins[key]
+    if not isinstance(stand_in, types.FunctionType):  # that one answers, so it is not missing
+        touched.note(path)
+    return stand_in
+
+
+def _operator(module, name):
+    """torch's namespaces of operators: those of `torch.ops.aten` have the names of torch's functions."""
+    if name in ("load_library", "import_module"):
+        return absent_function(f"{module}.{name}")
+    if module in OPERATORS:
+        namespace = sys.modules[f"{module}.{name}"] = type(sys.modules[module])(f"{module}.{name}")
+        return namespace
+    value = own("torch", name) if module == "torch.ops.aten" else MISSING
+    if value is MISSING:
+        namespace = module.rpartition(".")[2]
+        raise AttributeError(
+            f"'_OpNamespace' {namespace!r} object has no attribute {name!r}: Rushlight does not have it"
+        )
+    return value
+
+
+def own_by_any_path(module, name):
+    """Ours under the name itself, under the path where torch's users find it, or under the one where torch defines it."""
+    known = torch_names.of_module(module).get(name)
+    places = [(module, name)]
+    if known is not None and known.kind == "x":
+        return _of_another_package(known.path)
+    if known is not None and known.kind in "cef":
+        places.append(known.path.rpartition(".")[::2])
+        places.append(known.home.partition(":")[::2])
+    elif known is not None and known.kind == "k":
+        places.append(("torch", name))
+    for place in places:
+        value = own(*place) if all(place) else MISSING
+        if value is not MISSING:
+            return placed(module, name, value)
+    return MISSING
+
+
+def placed(module, name, value):
+    """A class that names the place where torch defines it as its own; anything else as it is."""
+    if isinstance(value, type) and value.__module__.startswith("rushlight."):
+        known = torch_names.of_module(module).get(name)
+        home, _, qualified = known.home.partition(":") if known is not None else ("", "", "")
+        if home and qualified == value.__qualname__:
+            value.__module__ = home
+    return value
+
+
+def _of_another_package(path):
+    module, _, name = path.partition(":")
+    value = importlib.import_module(module)
+    for part in filter(None, name.split(".")):
+        value = getattr(value, part)
+    return value
+
+
+def _stand_in(known, path):
+    if known.kind in "ce":
+        return absent_class(known.path, known.home, known.base)
+    return absent_function(path) if known.kind == "f" else absent_value(path, known.kind)
+
+
+# methods
+
+
+def tensor_class():
+    """The class Tensor."""
+    from ..core.tensor import Tensor
+
+    return Tensor
+
+
+def is_absent_method(name):
+    """Whether torch's Tensor alone has a method of this name."""
+    return isinstance(vars(tensor_class()).get(name), AbsentFunction)
+
+
+def add_absent_methods():
+    """Give Tensor stand-ins for the methods that torch's has and ours has not."""
+    Tensor = tensor_class()
+    for name, kind in torch_names.of_class("torch.Tensor").items():
+        if kind == "f" and not hasattr(Tensor, name):
+            setattr(Tensor, name, AbsentFunction(f"torch.Tensor.{name}"))
+
+
+# questions about a whole path
+
+
+def status(path):
+    """Whether a dotted name leads somewhere: "here", "absent" (torch alone has it) or "unknown" (torch has not either)."""
+    parts = path.split(".")
+    module = parts[0]
+    for i, name in enumerate(parts[1:], 1):
+        if name.startswith("__"):
+            return "here"
+        if module in OPERATORS:
+            return "absent"
+        deeper = f"{module}.{name}"
+        value = own_by_any_path(module, name)
+        known = torch_names.of_module(module).get(name)
+        if isinstance(value, types.ModuleType) or (value is MISSING and _names_module(deeper, known)):
+            module = known.path if known is not None and known.kind == "m" else deeper
+            continue
+        if value is MISSING:
+            return "absent" if known is not None else "unknown"
+        return _status_of_attributes(value, known, parts[i + 1 :])
+    if loaded(module) is not None or (torch_names.is_module(module) and not is_hollow(module)):
+        return "here"
+    return "absent" if torch_names.is_module(module) else "unknown"
+
+
+def _names_module(path, known):
+    return (known is not None and known.kind == "m") or (
+        known is None and (torch_names.is_module(path) or loaded(path))
+    )
+
+
+def _status_of_attributes(value, known, names):
+    for name in names:
+        if not hasattr(value, name):
+            theirs = torch_names.of_class(known.path) if known is not None and isinstance(value, type) else None
+            return "absent" if theirs and name in theirs else "unknown"
+        value = getattr(value, name)
+        if isinstance(value, AbsentFunction):
+            return "absent"
+        known = None
+    return "here"
+
+
+def is_hollow(module):
+    """Whether a module of torch's that has no counterpart here has classes and functions, and none of them is ours."""
+    names = [name for name, known in torch_names.of_module(module).items() if known.kind in "cef"]
+    return bool(names) and all(own_by_any_path(module, name) is MISSING for name in names)

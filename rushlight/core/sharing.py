@@ -1,0 +1,185 @@
+"""Memory that several processes see: what `share_memory_()` moves a tensor into, and how it travels to another process.
+
+A block is an anonymous memory file (Linux) mapped into this process. A forked process inherits the mapping; another one
+gets the file's descriptor. The system frees the memory when the last process that maps it is gone: nothing is left in
+the file system, whatever ends a process.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from weakref import WeakValueDictionary, ref
+
+import numpy as np
+
+from . import dtype as dtypes
+from .mode import tell, thread
+from .rebuild import Memory, _strided, memory_of, rebuild_tensor_v2
+from .storage import address_of, storage_of
+from .tensor import Tensor, element_strides
+
+__all__ = ["Block", "block_of", "is_shared", "open_block", "share"]
+
+_blocks: WeakValueDictionary[tuple[int, int], Block] = WeakValueDictionary()  # by the file's device and number
+
+
+class Block:
+    """A mapped memory file. Arrays over it keep it alive through their `base`; it keeps none of them."""
+
+    def __init__(self, descriptor: int, size: int):
+        from mmap import mmap
+
+        self.descriptor, self.size, self.map = descriptor, size, mmap(descriptor, size)
+        self._record: Any = lambda: None  # weakly, the storage record that all tensors here share
+        status = os.fstat(descriptor)
+        _blocks[status.st_dev, status.st_ino] = self
+
+    @property
+    def address(self) -> int:
+        """Where the block begins in this process."""
+        return address_of(np.frombuffer(self.map, np.uint8))
+
+    def flat(self, kind: dtypes.dtype) -> np.ndarray:
+        """The whole block as elements of one type."""
+        raw = np.frombuffer(self.map, np.uint8).view(_Shared)
+        raw.block = self
+        return raw[: self.size - self.size % kind.itemsize].view(kind.numpy).view(np.ndarray)
+
+    def memory(self, kind: dtypes.dtype) -> Memory:
+        """The whole block as a memory of one type; every tensor that is rebuilt on it shares one record."""
+        memory = Memory(self.flat(kind))
+        known = self._record()
+        if known is None:
+            self.adopt(memory.shared_record())
+        else:
+            memory.storage = known
+        return memory
+
+    def adopt(self, storage: Any) -> None:
+        """Let `storage` be the record of tensors here."""
+        self._record = ref(storage)
+
+    def __del__(self) -> None:
+        try:
+            os.close(self.descriptor)
+        except (OSError, TypeError):  # the interpreter is ending
+            pass
+
+
+class _Shared(np.ndarray):
+    """The bytes of a block, by which arrays over it are known."""
+
+    block: Any = None
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.block = getattr(source, "block", None)
+
+
+def new_block(size: int) -> Block:
+    """A block of zeros. Raises NotImplementedError where the system has no anonymous memory files."""
+    if not hasattr(os, "memfd_create"):
+        raise NotImplementedError("share_memory_() needs Linux's anonymous memory files, which this system lacks")
+    descriptor = os.memfd_create("rushlight", os.MFD_CLOEXEC)
+    os.ftruncate(descriptor, size)
+    return Block(descriptor, size)
+
+
+def open_block(descriptor: int, size: int) -> Block:
+    """The block of a descriptor that came from another process; the one that this process has already, if it does."""
+    status = os.fstat(descriptor)
+    known = _blocks.get((status.st_dev, status.st_ino))
+    if known is not None:
+        os.close(descriptor)
+        return known
+    return Block(descriptor, size)
+
+
+def block_of(array: Any) -> Block | None:
+    """The block in which an array lies, or None."""
+    while array is not None:
+        block = getattr(array, "block", None)
+        if block is not None:
+            return block
+        array = getattr(array, "base", None)
+    return None
+
+
+def is_shared(self: Tensor) -> bool:
+    """Whether the tensor's memory can be seen by other processes."""
+    return block_of(self._array) is not None
+
+
+def share(self: Tensor) -> Tensor:
+    """Move the tensor's memory, with the views made of it, where other processes can see it. Returns the tensor.
+
+    Nothing happens where it lies there already. Other aliases made before (`.data`, `detach()`, `numpy()`) keep the old
+    memory: share first, alias then.
+    """
+    if is_shared(self) or not self._array.size:
+        return self
+    memory, offset, strides = memory_of(self)
+    block = new_block(memory.nbytes())
+    fresh = block.flat(memory.dtype)
+    np.copyto(fresh, memory.flat)
+    storage, old = storage_of(self), memory.flat
+    block.adopt(storage)
+    for t in [self, *_views_of(storage)]:
+        if t is self:
+            t._array = _strided(fresh, offset, self._array.shape, strides)
+        elif t._array.size:
+            place = (address_of(t._array) - address_of(old)) // t._array.itemsize
+            t._array = _strided(fresh, place, t._array.shape, element_strides(t._array))
+        if thread.state.level > 1:
+            tell("rebound", t)
+    storage.root = fresh
+    return self
+
+
+def _views_of(storage: Any) -> list[Any]:
+    views = (ref() for ref in storage.views or ())
+    return [view for view in views if view is not None and view._storage is storage]
+
+
+def description(t: Tensor) -> tuple:
+    """What another process needs, besides the block's descriptor, to see the tensor."""
+    block = block_of(t._array)
+    assert block is not None
+    a = t._array
+    offset = (address_of(a) - block.address) // a.itemsize if a.size else 0
+    return block.size, t.dtype.name, offset, tuple(a.shape), element_strides(a)
+
+
+def tensor_on(block: Block, dtype_name: str, offset: int, shape: tuple, strides: tuple, requires_grad: bool) -> Tensor:
+    """The tensor of a `description`."""
+    return rebuild_tensor_v2(block.memory(dtypes._by_name(dtype_name)), offset, shape, strides, requires_grad)
+
+
+Tensor.share_memory_ = share  # type: ignore[attr-defined]
+Tensor.is_shared = is_shared  # type: ignore[attr-defined]
+
+
+def _storages() -> Any:
+    from importlib import import_module
+
+    return import_module("rushlight.storage")  # it lies above this layer, and loads when a program asks for storages
+
+
+def untyped_storage(self: Tensor) -> Any:
+    """The tensor's whole memory as bytes, shared with it."""
+    return _storages().untyped_storage(self)
+
+
+def storage(self: Tensor) -> Any:
+    """The tensor's whole memory as numbers of its type, shared with it. Deprecated, as in torch: `untyped_storage`."""
+    return _storages().typed_storage(self)
+
+
+def storage_type(self: Tensor) -> Any:
+    """The class of the tensor's `storage()`."""
+    return getattr(_storages(), _storages()._NAMES[self.dtype])
+
+
+Tensor.untyped_storage = untyped_storage  # type: ignore[attr-defined]
+Tensor.storage = Tensor._typed_storage = storage  # type: ignore[attr-defined]
+Tensor.storage_type = storage_type  # type: ignore[attr-defined]

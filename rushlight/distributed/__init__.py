@@ -1,0 +1,68 @@
+"""`torch.distributed`: several processes that train together, over TCP. The backend is 'gloo', on the CPU.
+
+>>> import os
+>>> os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT="0", RANK="0", WORLD_SIZE="1")
+>>> init_process_group("gloo")
+>>> get_rank(), get_world_size()
+(0, 1)
+>>> destroy_process_group()
+"""
+
+from typing import Any
+
+from . import world
+from .collectives import *
+from .collectives import __all__ as _collectives
+from .errors import *
+from .errors import __all__ as _errors
+from .objects import *
+from .objects import __all__ as _objects
+from .process_group import ProcessGroup
+from .reduce_op import RedOpType, ReduceOp
+from .rendezvous import register_rendezvous_handler, rendezvous
+from .store import FileStore, HashStore, PrefixStore, Store, TCPStore
+from .work import Future, Work
+from .world import *
+from .world import __all__ as _world
+from .world import default_pg_timeout
+
+reduce_op = ReduceOp
+ProcessGroupGloo = ProcessGroup
+
+__all__ = [
+    "FileStore",
+    "Future",
+    "HashStore",
+    "PrefixStore",
+    "ProcessGroup",
+    "ProcessGroupGloo",
+    "RedOpType",
+    "ReduceOp",
+    "Store",
+    "TCPStore",
+    "Work",
+    "default_pg_timeout",
+    "reduce_op",
+    "register_rendezvous_handler",
+    "rendezvous",
+]
+__all__ += [*_collectives, *_errors, *_objects, *_world]
+
+_ABSENT = {
+    "init_device_mesh": "device meshes",
+    "DeviceMesh": "device meshes",
+    "split_group": "splitting a group (use new_group)",
+    "supports_complex": "questions about reductions",
+    "breakpoint": "the debugger of one rank",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _ABSENT:
+
+        def absent(*args: Any, **kwargs: Any) -> None:
+            raise NotImplementedError(f"torch.distributed.{name}: {_ABSENT[name]} are not implemented")
+
+        absent.__name__ = name
+        return absent
+    raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")

@@ -1,0 +1,476 @@
+"""The collectives on tensors. Each writes into the tensors that it is given; async_op=True returns a `Work` instead of waiting.
+
+Every process of the group has to make the same calls in the same order, with tensors of the same shape and type.
+A process outside the group gets a warning and nothing happens, as in torch.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+
+from ..core.mode import tell, thread
+from ..core.storage import storage_of
+from ..core.tensor import Tensor
+from .process_group import ProcessGroup
+from .reduce_op import ReduceOp, check_op
+from .work import Receipt, Work
+from .world import GroupMember, get_group_rank, group_of
+
+__all__ = [
+    "P2POp",
+    "all_gather",
+    "all_gather_coalesced",
+    "all_gather_into_tensor",
+    "all_gather_single",
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "batch_isend_irecv",
+    "broadcast",
+    "gather",
+    "irecv",
+    "isend",
+    "monitored_barrier",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_single",
+    "reduce_scatter_tensor",
+    "scatter",
+    "send",
+]
+
+
+# ---------------------------------------------------------------------------------------------- arguments and results
+
+
+def _array(tensor: Any, name: str) -> np.ndarray:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(tensor)} instead."
+        )
+    if thread.state.level > 1:
+        tell("read", tensor, f"torch.distributed ({name})")
+    return tensor._array
+
+
+def _arrays(tensors: Any, name: str) -> list[np.ndarray]:
+    if not isinstance(tensors, list) or not all(isinstance(t, Tensor) for t in tensors):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type List[torch.Tensor]\n"
+            f"             but got {type(tensors)} with elements of type {[type(t) for t in tensors or ()]}."
+        )
+    return [_array(t, name) for t in tensors]
+
+
+def _write(tensor: Tensor, values: np.ndarray, name: str) -> None:
+    if values is not tensor._array:
+        np.copyto(tensor._array, values.reshape(tensor._array.shape))
+    storage_of(tensor).wrote(f"torch.distributed.{name}()")
+
+
+def _is_outside(group: Any, name: str) -> bool:
+    if group is not GroupMember.NON_GROUP_MEMBER:
+        return False
+    warnings.warn(f"Running {name} on global rank that does not belong to the given group.", stacklevel=3)
+    return True
+
+
+def _rank_in(group: ProcessGroup, given: int | None, group_rank: int | None, what: str) -> int:
+    """A process that is named by its rank in the world, or by that in the group."""
+    if (given is None) == (group_rank is None):
+        raise ValueError(f"Must specify exactly one of {what} and group_{what}")
+    if group_rank is not None:
+        return group_rank
+    if group.ranks == list(range(group.size())) and not 0 <= given < group.size():  # type: ignore[operator]
+        raise RuntimeError(f"ProcessGroupGloo: invalid root rank: {given}")
+    return get_group_rank(group, given)  # type: ignore[arg-type]
+
+
+def _finish(task: Callable[[], None], async_op: bool, result: Any) -> Work | None:
+    if async_op:
+        return Work(task, result)
+    task()
+    return None
+
+
+def _check_same(arrays: list[np.ndarray], like: np.ndarray, name: str) -> None:
+    for i, array in enumerate(arrays):
+        if array.dtype != like.dtype:
+            raise RuntimeError(f"{name}: invalid tensor type at index {i} (expected {like.dtype}, got {array.dtype})")
+        if array.shape != like.shape:
+            raise RuntimeError(f"{name}: invalid tensor size at index {i} (expected {like.shape}, got {array.shape})")
+
+
+# ---------------------------------------------------------------------------------------------- one tensor
+
+
+def broadcast(
+    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+) -> Work | None:
+    """Write the tensor of process `src` into that of every process."""
+    if _is_outside(group, "broadcast"):
+        return None
+    array, pg = _array(tensor, "tensor"), group_of(group)
+    root, key = _rank_in(pg, src, group_src, "src"), pg.key()
+    return _finish(lambda: _write(tensor, pg.broadcast(key, array, root), "broadcast"), async_op, [tensor])
+
+
+def all_reduce(tensor: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the reduction over all processes into every one's tensor."""
+    if _is_outside(group, "all_reduce"):
+        return None
+    array, pg = _array(tensor, "tensor"), group_of(group)
+    kind, key = check_op(op, array.dtype), pg.key()
+    return _finish(lambda: _write(tensor, pg.all_reduce(key, array, kind), "all_reduce"), async_op, [tensor])
+
+
+def reduce(
+    tensor: Tensor,
+    dst: int | None = None,
+    op: Any = ReduceOp.SUM,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Write the reduction over all processes into the tensor of process `dst`."""
+    if _is_outside(group, "reduce"):
+        return None
+    array, pg = _array(tensor, "tensor"), group_of(group)
+    root, kind, key = _rank_in(pg, dst, group_dst, "dst"), check_op(op, array.dtype), pg.key()
+
+    def task() -> None:
+        total = pg.reduce(key, array, root, kind)
+        if total is not None:
+            _write(tensor, total, "reduce")
+
+    return _finish(task, async_op, [tensor])
+
+
+def all_reduce_coalesced(
+    tensors: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """`all_reduce` of several tensors."""
+    if _is_outside(group, "all_reduce_coalesced"):
+        return None
+    arrays, pg = _arrays(tensors, "tensors"), group_of(group)
+    calls = [(t, a, check_op(op, a.dtype), pg.key()) for t, a in zip(tensors, arrays, strict=True)]
+
+    def task() -> None:
+        for tensor, array, kind, key in calls:
+            _write(tensor, pg.all_reduce(key, array, kind), "all_reduce_coalesced")
+
+    return _finish(task, async_op, tensors)
+
+
+# ---------------------------------------------------------------------------------------------- lists of tensors
+
+
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Write the tensors of all processes into the list, in the order of ranks."""
+    if _is_outside(group, "all_gather"):
+        return None
+    outputs, array, pg = _arrays(tensor_list, "tensor_list"), _array(tensor, "tensor"), group_of(group)
+    if len(outputs) != pg.size():
+        raise RuntimeError(f"ProcessGroupGloo::allgather: requires {pg.size()} output tensors, got {len(outputs)}")
+    _check_same(outputs, array, "ProcessGroupGloo::allgather")
+    key = pg.key()
+    return _finish(lambda: _write_all(tensor_list, pg.all_gather(key, array), "all_gather"), async_op, tensor_list)
+
+
+def _write_all(tensors: list[Tensor], arrays: list[np.ndarray], name: str) -> None:
+    for tensor, array in zip(tensors, arrays, strict=True):
+        _write(tensor, array, name)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Write the tensors of all processes into one, one after the other along its first dimension."""
+    if _is_outside(group, "all_gather_into_tensor"):
+        return None
+    output, array, pg = _array(output_tensor, "output_tensor"), _array(input_tensor, "input_tensor"), group_of(group)
+    if output.size != array.size * pg.size() or output.dtype != array.dtype:
+        raise RuntimeError(
+            f"all_gather_into_tensor: the output has {output.size} elements of {output.dtype}, but {pg.size()} inputs of "
+            f"{array.size} elements of {array.dtype} go into it"
+        )
+    key = pg.key()
+
+    def task() -> None:
+        _write(output_tensor, np.stack(pg.all_gather(key, array)), "all_gather_into_tensor")
+
+    return _finish(task, async_op, [output_tensor])
+
+
+_all_gather_base = all_gather_single = all_gather_into_tensor
+
+
+def all_gather_coalesced(
+    output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
+    """`all_gather` of several tensors: `output_tensor_lists[rank][i]` is process `rank`'s tensor number i."""
+    if _is_outside(group, "all_gather_coalesced"):
+        return None
+    arrays, pg = _arrays(input_tensor_list, "input_tensor_list"), group_of(group)
+    keys = [pg.key() for _ in arrays]
+
+    def task() -> None:
+        for i, (key, array) in enumerate(zip(keys, arrays, strict=True)):
+            _write_all([row[i] for row in output_tensor_lists], pg.all_gather(key, array), "all_gather_coalesced")
+
+    return _finish(task, async_op, output_tensor_lists)
+
+
+def gather(
+    tensor: Tensor,
+    gather_list: list[Tensor] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:
+    """Write the tensors of all processes into the list of process `dst` (0 where none is named)."""
+    if _is_outside(group, "gather"):
+        return None
+    array, pg = _array(tensor, "tensor"), group_of(group)
+    root = 0 if dst is None and group_dst is None else _rank_in(pg, dst, group_dst, "dst")
+    if pg.rank() == root:
+        if not gather_list:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        _check_same(_arrays(gather_list, "gather_list"), array, "ProcessGroupGloo::gather")
+    elif gather_list:
+        raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
+    key = pg.key()
+
+    def task() -> None:
+        arrays = pg.gather(key, array, root)
+        if arrays is not None:
+            _write_all(gather_list, arrays, "gather")  # type: ignore[arg-type]
+
+    return _finish(task, async_op, gather_list)
+
+
+def scatter(
+    tensor: Tensor,
+    scatter_list: list[Tensor] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:
+    """Write the tensor that process `src` (0 where none is named) has in its list for a process into that one's."""
+    if _is_outside(group, "scatter"):
+        return None
+    array, pg = _array(tensor, "tensor"), group_of(group)
+    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
+    parts = None
+    if pg.rank() == root:
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        parts = _arrays(scatter_list, "scatter_list")
+        _check_same(parts, array, "ProcessGroupGloo::scatter")
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+    key = pg.key()
+    return _finish(lambda: _write(tensor, pg.scatter(key, array, parts, root), "scatter"), async_op, [tensor])
+
+
+def reduce_scatter(
+    output: Tensor, input_list: list[Tensor], op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Write the reduction of all processes' tensors number `rank` into the output of process `rank`."""
+    if _is_outside(group, "reduce_scatter"):
+        return None
+    array, parts, pg = _array(output, "output"), _arrays(input_list, "input_list"), group_of(group)
+    if len(parts) != pg.size():
+        raise RuntimeError(f"reduce_scatter: requires {pg.size()} input tensors, got {len(parts)}")
+    _check_same([parts[pg.rank()]], array, "reduce_scatter")
+    kind, key = check_op(op, array.dtype), pg.key()
+    return _finish(lambda: _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter"), async_op, [output])
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """`reduce_scatter` of the equal parts of one tensor along its first dimension."""
+    if _is_outside(group, "reduce_scatter_tensor"):
+        return None
+    array, whole, pg = _array(output, "output"), _array(input, "input"), group_of(group)
+    if whole.size != array.size * pg.size():
+        raise RuntimeError(
+            f"input tensor must be the same size as output size times world size: {whole.size}, {array.size}, {pg.size()}"
+        )
+    kind, key = check_op(op, array.dtype), pg.key()
+    parts = np.split(np.ascontiguousarray(whole).reshape(-1), pg.size())
+
+    def task() -> None:
+        _write(output, pg.reduce_scatter(key, parts, kind), "reduce_scatter_tensor")
+
+    return _finish(task, async_op, [output])
+
+
+_reduce_scatter_base = reduce_scatter_single = reduce_scatter_tensor
+
+
+def all_to_all(
+    output_tensor_list: list[Tensor], input_tensor_list: list[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Write the tensor that process i has in its input list for this one into the output list's place i."""
+    if _is_outside(group, "all_to_all"):
+        return None
+    outputs, inputs = _arrays(output_tensor_list, "output_tensor_list"), _arrays(input_tensor_list, "input_tensor_list")
+    pg = group_of(group)
+    if len(outputs) != pg.size() or len(inputs) != pg.size():
+        raise RuntimeError(f"all_to_all: requires {pg.size()} tensors in each list, got {len(outputs)}, {len(inputs)}")
+    key = pg.key()
+
+    def task() -> None:
+        _write_all(output_tensor_list, pg.all_to_all(key, inputs, outputs), "all_to_all")
+
+    return _finish(task, async_op, output_tensor_list)
+
+
+def all_to_all_single(
+    output: Tensor,
+    input: Tensor,
+    output_split_sizes: list[int] | None = None,
+    input_split_sizes: list[int] | None = None,
+    group: Any = None,
+    async_op: bool = False,
+) -> Work | None:
+    """`all_to_all` of the parts of one tensor along its first dimension, equal parts where no sizes are given."""
+    if _is_outside(group, "all_to_all_single"):
+        return None
+    target, source, pg = _array(output, "output"), _array(input, "input"), group_of(group)
+    outgoing = _parts(source, input_split_sizes, pg.size())
+    incoming = _parts(target, output_split_sizes, pg.size())
+    key = pg.key()
+
+    def task() -> None:
+        received = pg.all_to_all(key, outgoing, incoming)
+        _write(output, np.concatenate(received), "all_to_all_single")
+
+    return _finish(task, async_op, [output])
+
+
+def _parts(array: np.ndarray, sizes: list[int] | None, n: int) -> list[np.ndarray]:
+    if not sizes:
+        if array.shape[0] % n:
+            raise RuntimeError(f"Tensor's dim 0 does not divide equally across group size: {array.shape[0]}, {n}")
+        return np.split(array, n)
+    if len(sizes) != n or sum(sizes) != array.shape[0]:
+        raise RuntimeError(f"Split sizes doesn't match total dim 0 size: {sizes}, {array.shape[0]}")
+    return np.split(array, np.cumsum(sizes)[:-1])
+
+
+# ---------------------------------------------------------------------------------------------- waiting, single messages
+
+
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
+) -> Work | None:
+    """Wait until every process of the group has come here."""
+    if _is_outside(group, "barrier"):
+        return None
+    pg = group_of(group)
+    key = pg.key()
+    return _finish(lambda: pg.barrier(key), async_op, None)
+
+
+def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """`barrier`; the error names the process that did not come."""
+    barrier(group)
+
+
+def _point_key(pg: ProcessGroup, tag: int) -> bytes:
+    return f"{pg.group_name}@{tag}".encode()
+
+
+def _peer(pg: ProcessGroup, given: int | None, group_rank: int | None, what: str) -> int:
+    rank = _rank_in(pg, given, group_rank, what)
+    if rank == pg.rank():
+        kind = "destination" if what == "dst" else "source"
+        raise ValueError(f"Invalid {kind} rank: {kind} rank should not be the same as the rank of the current process.")
+    return rank
+
+
+def send(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> None:
+    """Send a tensor to process `dst`, which takes it by `recv` with the same tag."""
+    if _is_outside(group, "send"):
+        return
+    pg = group_of(group)
+    pg.send(_peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), _array(tensor, "tensor"))
+
+
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> Work | None:
+    """`send` that returns a `Work`."""
+    if _is_outside(group, "isend"):
+        return None
+    pg = group_of(group)
+    rank, array = _peer(pg, dst, group_dst, "dst"), _array(tensor, "tensor")
+    return Work(lambda: pg.send(rank, _point_key(pg, tag), array), [tensor])
+
+
+def recv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> int:
+    """Write the tensor that process `src` (None: whichever) has sent into `tensor`; returns who sent it."""
+    work = irecv(tensor, src, group, tag, group_src)
+    return -1 if work is None else work.source_rank()
+
+
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Receipt | None:
+    """`recv` that returns a `Work`."""
+    if _is_outside(group, "irecv"):
+        return None
+    pg, array = group_of(group), _array(tensor, "tensor")
+    anyone = src is None and group_src is None
+    peer = None if anyone else pg.ranks[_peer(pg, src, group_src, "src")]
+    key = _point_key(pg, tag)
+
+    def take() -> int:
+        sender, message = pg.mesh.receive(peer, key, pg.timeout)
+        if message.size != array.nbytes:
+            raise RuntimeError(f"recv: process {sender} sent {message.size} bytes, the tensor has {array.nbytes}")
+        _write(tensor, message.view(array.dtype), "recv")
+        return sender
+
+    return Receipt(lambda: pg.mesh.has_message(peer, key), take)
+
+
+class P2POp:
+    """One of several messages for `batch_isend_irecv`: `op` is `isend` or `irecv`."""
+
+    def __init__(
+        self,
+        op: Any,
+        tensor: Tensor,
+        peer: int | None = None,
+        group: Any = None,
+        tag: int = 0,
+        group_peer: int | None = None,
+    ):
+        if op not in (isend, irecv):
+            raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``irecv``.")
+        _array(tensor, "tensor")
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+
+
+def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
+    """Start all messages; returns their `Work`s."""
+    return [p.op(p.tensor, p.peer, p.group, p.tag, p.group_peer) for p in p2p_op_list]

@@ -1,0 +1,27 @@
+"""What goes wrong between processes."""
+
+__all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistQueueEmptyError", "DistStoreError"]
+
+
+class DistError(RuntimeError):
+    """Something between processes went wrong."""
+
+
+class DistBackendError(DistError):
+    """A collective failed."""
+
+
+class DistNetworkError(DistError):
+    """A connection could not be made."""
+
+
+class DistStoreError(DistError):
+    """A store did not answer, or a key did not appear in time."""
+
+
+class DistQueueEmptyError(DistStoreError):
+    """A queue of a store is empty."""
+
+
+for _error in (DistError, DistBackendError, DistNetworkError, DistStoreError, DistQueueEmptyError):
+    _error.__module__ = "torch.distributed"

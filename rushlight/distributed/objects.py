@@ -1,0 +1,141 @@
+"""Collectives on Python objects, by pickle: use them only among processes that trust each other."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+
+from .collectives import _is_outside, _rank_in
+from .process_group import ProcessGroup
+from .world import group_of
+
+__all__ = [
+    "all_gather_object",
+    "broadcast_object_list",
+    "gather_object",
+    "recv_object_list",
+    "scatter_object_list",
+    "send_object_list",
+]
+
+
+def _packed(value: Any) -> np.ndarray:
+    return np.frombuffer(pickle.dumps(value, protocol=4), np.uint8)
+
+
+def _send(pg: ProcessGroup, rank: int, key: bytes, value: Any) -> None:
+    pg.send(rank, key, _packed(value))
+
+
+def _receive(pg: ProcessGroup, rank: int, key: bytes) -> Any:
+    return pickle.loads(pg.mesh.receive(pg.ranks[rank], key, pg.timeout)[1].tobytes())
+
+
+def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
+    """Put the objects of all processes into the list, in the order of ranks."""
+    if _is_outside(group, "all_gather_object"):
+        return
+    pg = group_of(group)
+    key = pg.key()
+    for rank in pg._others():
+        _send(pg, rank, key, obj)
+    for rank in range(pg.size()):
+        value = pickle.loads(pickle.dumps(obj)) if rank == pg.rank() else _receive(pg, rank, key)
+        object_list[rank] = value
+
+
+def gather_object(
+    obj: Any,
+    object_gather_list: list[Any] | None = None,
+    dst: int | None = None,
+    group: Any = None,
+    group_dst: int | None = None,
+) -> None:
+    """Put the objects of all processes into the list of process `dst` (0 where none is named)."""
+    if _is_outside(group, "gather_object"):
+        return
+    pg = group_of(group)
+    root = 0 if dst is None and group_dst is None else _rank_in(pg, dst, group_dst, "dst")
+    if (object_gather_list is None) == (pg.rank() == root):
+        raise ValueError("Argument ``gather_list`` must be specified on destination rank, and only there.")
+    key = pg.key()
+    if pg.rank() != root:
+        _send(pg, root, key, obj)
+        return
+    for rank in range(pg.size()):
+        object_gather_list[rank] = obj if rank == root else _receive(pg, rank, key)  # type: ignore[index]
+
+
+def broadcast_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Put the objects in the list of process `src` (0 where none is named) into that of every process."""
+    if _is_outside(group, "broadcast_object_list"):
+        return
+    pg = group_of(group)
+    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
+    key = pg.key()
+    if pg.rank() != root:
+        object_list[:] = _receive(pg, root, key)
+        return
+    for rank in pg._others():
+        _send(pg, rank, key, list(object_list))
+
+
+def scatter_object_list(
+    scatter_object_output_list: list[Any],
+    scatter_object_input_list: list[Any] | None = None,
+    src: int | None = None,
+    group: Any = None,
+    group_src: int | None = None,
+) -> None:
+    """Put the object that process `src` (0 where none is named) has for a process into that one's list, in front."""
+    if _is_outside(group, "scatter_object_list"):
+        return
+    if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:
+        raise ValueError("Expected argument scatter_object_output_list to be a list of size at least 1.")
+    pg = group_of(group)
+    root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
+    key = pg.key()
+    if pg.rank() != root:
+        scatter_object_output_list[0] = _receive(pg, root, key)
+        return
+    if scatter_object_input_list is None or len(scatter_object_input_list) != pg.size():
+        raise ValueError("source rank must provide non-None scatter_object_input_list, an object for each process")
+    for rank in pg._others():
+        _send(pg, rank, key, scatter_object_input_list[rank])
+    scatter_object_output_list[0] = scatter_object_input_list[root]
+
+
+def send_object_list(
+    object_list: list[Any],
+    dst: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_dst: int | None = None,
+    use_batch: bool = False,
+) -> None:
+    """Send the objects in the list to process `dst`."""
+    pg = group_of(group)
+    _send(pg, _rank_in(pg, dst, group_dst, "dst"), f"{pg.group_name}@objects".encode(), list(object_list))
+
+
+def recv_object_list(
+    object_list: list[Any],
+    src: int | None = None,
+    group: Any = None,
+    device: Any = None,
+    group_src: int | None = None,
+    use_batch: bool = False,
+) -> int:
+    """Put the objects that process `src` has sent into the list; returns who sent them."""
+    pg = group_of(group)
+    rank = _rank_in(pg, src, group_src, "src")
+    object_list[:] = _receive(pg, rank, f"{pg.group_name}@objects".encode())
+    return pg.ranks[rank]

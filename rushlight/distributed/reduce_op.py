@@ -1,0 +1,79 @@
+"""How values of several processes become one."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+__all__ = ["RedOpType", "ReduceOp", "combine"]
+
+
+class RedOpType(IntEnum):
+    """The kinds of reductions."""
+
+    SUM = 0
+    AVG = 1
+    PRODUCT = 2
+    MIN = 3
+    MAX = 4
+    BAND = 5
+    BOR = 6
+    BXOR = 7
+    PREMUL_SUM = 8
+
+
+class _Names(type):
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, RedOpType)
+
+    def __iter__(cls):
+        return iter(RedOpType)
+
+
+class ReduceOp(metaclass=_Names):
+    """The reductions by name: `ReduceOp.SUM`, AVG, PRODUCT, MIN, MAX, BAND, BOR, BXOR (bits of integers)."""
+
+    RedOpType = RedOpType
+    SUM, AVG, PRODUCT, MIN, MAX = RedOpType.SUM, RedOpType.AVG, RedOpType.PRODUCT, RedOpType.MIN, RedOpType.MAX
+    BAND, BOR, BXOR, PREMUL_SUM = RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR, RedOpType.PREMUL_SUM
+
+    def __new__(cls, op: Any) -> Any:
+        return RedOpType(op)
+
+
+_UFUNCS: dict[RedOpType, Any] = {
+    RedOpType.SUM: np.add,
+    RedOpType.AVG: np.add,
+    RedOpType.PRODUCT: np.multiply,
+    RedOpType.MIN: np.minimum,
+    RedOpType.MAX: np.maximum,
+    RedOpType.BAND: np.bitwise_and,
+    RedOpType.BOR: np.bitwise_or,
+    RedOpType.BXOR: np.bitwise_xor,
+}
+
+
+def check_op(op: Any, dtype: np.dtype) -> RedOpType:
+    """`op` as a kind of reduction. Raises for one that does not exist or does not fit the elements' type."""
+    if not isinstance(op, RedOpType):
+        raise TypeError(f"expected a torch.distributed.ReduceOp, got {type(op).__name__}")
+    if op is RedOpType.PREMUL_SUM:
+        raise NotImplementedError("ReduceOp.PREMUL_SUM is not implemented: multiply first, then use ReduceOp.SUM")
+    if op in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and dtype.kind not in "iub":
+        raise RuntimeError(f"Cannot use ReduceOp.{op.name} with non-integral dtype")
+    if op is RedOpType.AVG and dtype.kind in "iub":
+        raise RuntimeError("result type Float can't be cast to the desired output type Int: ReduceOp.AVG of integers")
+    return op
+
+
+def combine(op: RedOpType, arrays: list[np.ndarray]) -> np.ndarray:
+    """The reduction of arrays of one shape, from the first to the last."""
+    total = arrays[0].copy()
+    ufunc = _UFUNCS[op]
+    for array in arrays[1:]:
+        total = np.asarray(ufunc(total, array), total.dtype)
+    if op is RedOpType.AVG:
+        total /= np.asarray(len(arrays), total.dtype)
+    return total

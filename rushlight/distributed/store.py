@@ -1,0 +1,475 @@
+"""Stores: small tables of keys and bytes that several processes see, through which they find each other.
+
+`HashStore` lives in one process, `TCPStore` in a thread of one process that the others ask, `FileStore` in a file.
+A get waits until the key is there, or raises DistStoreError when the time is up.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+from .errors import DistNetworkError, DistStoreError
+
+__all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
+
+DEFAULT_TIMEOUT = timedelta(seconds=300)
+_POLL_S = 0.01
+
+
+class Store:
+    """What every store has. A subclass gives `_set`, `_peek`, `_add`, `_swap`, `_delete`, `_keys` and `_await`."""
+
+    def __init__(self) -> None:
+        self.timeout = DEFAULT_TIMEOUT
+
+    def set(self, key: str, value: str | bytes) -> None:
+        """Put `value` under `key`."""
+        self._set(key, _bytes(value))
+
+    def get(self, key: str) -> bytes:
+        """The value under `key`; waits for it."""
+        self.wait([key])
+        value = self._peek(key)
+        if value is None:  # deleted meanwhile
+            raise DistStoreError(f"key {key} was deleted")
+        return value
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to the number under `key` (0 where there is none) at once; returns the sum."""
+        return self._add(key, int(amount))
+
+    def compare_set(self, key: str, expected_value: str, desired_value: str) -> bytes:
+        """Put the desired value where the expected one stands (or nothing, for ''); returns what stands there then."""
+        return self._swap(key, _bytes(expected_value), _bytes(desired_value))
+
+    def check(self, keys: list[str]) -> bool:
+        """Whether all keys are there."""
+        return all(self._peek(key) is not None for key in keys)
+
+    def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:
+        """Wait until all keys are there. Raises DistStoreError when the time is up."""
+        limit = self.timeout if timeout is None else timeout
+        deadline = time.monotonic() + limit.total_seconds()
+        for key in keys:
+            if not self._await(key, deadline):
+                words = ", ".join(f"/{key}" for key in keys)
+                raise DistStoreError(f"wait timeout after {int(limit.total_seconds() * 1000)}ms, keys: {words}")
+
+    def delete_key(self, key: str) -> bool:
+        """Remove a key; whether it was there."""
+        return self._delete(key)
+
+    def num_keys(self) -> int:
+        """How many keys there are."""
+        return len(self._keys())
+
+    def list_keys(self) -> list[str]:
+        """The keys."""
+        return self._keys()
+
+    def append(self, key: str, value: str | bytes) -> None:
+        """Add bytes at the end of those under `key`."""
+        self._set(key, (self._peek(key) or b"") + _bytes(value))
+
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        """The values under several keys; waits for them."""
+        return [self.get(key) for key in keys]
+
+    def multi_set(self, keys: list[str], values: list[str | bytes]) -> None:
+        """Put several values."""
+        for key, value in zip(keys, values, strict=True):
+            self.set(key, value)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """How long `get` and `wait` wait."""
+        self.timeout = timeout
+
+    def has_extended_api(self) -> bool:
+        """Whether `append` and the calls with several keys exist: True."""
+        return True
+
+    def _set(self, key: str, value: bytes) -> None:
+        raise NotImplementedError(f"{type(self).__name__}.set")
+
+    def _peek(self, key: str) -> bytes | None:
+        raise NotImplementedError(f"{type(self).__name__}.get")
+
+    def _add(self, key: str, amount: int) -> int:
+        raise NotImplementedError(f"{type(self).__name__}.add")
+
+    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        raise NotImplementedError(f"{type(self).__name__}.compare_set")
+
+    def _delete(self, key: str) -> bool:
+        raise NotImplementedError(f"{type(self).__name__}.delete_key")
+
+    def _keys(self) -> list[str]:
+        raise NotImplementedError(f"{type(self).__name__}.num_keys")
+
+    def _await(self, key: str, deadline: float) -> bool:
+        """Wait for one key until `deadline` on the monotonic clock; whether it is there."""
+        while self._peek(key) is None:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+        return True
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def _swapped(table: dict[str, bytes], key: str, expected: bytes, desired: bytes) -> bytes:
+    now = table.get(key)
+    if now is None:
+        if expected:
+            return expected
+        table[key] = desired
+    elif now == expected:
+        table[key] = desired
+    return table[key]
+
+
+class HashStore(Store):
+    """A table in this process, for its threads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._table: dict[str, bytes] = {}
+        self._changed = threading.Condition()
+
+    def _set(self, key: str, value: bytes) -> None:
+        with self._changed:
+            self._table[key] = value
+            self._changed.notify_all()
+
+    def _peek(self, key: str) -> bytes | None:
+        with self._changed:
+            return self._table.get(key)
+
+    def _add(self, key: str, amount: int) -> int:
+        with self._changed:
+            total = int(self._table.get(key, b"0")) + amount
+            self._table[key] = str(total).encode()
+            self._changed.notify_all()
+        return total
+
+    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        with self._changed:
+            value = _swapped(self._table, key, expected, desired)
+            self._changed.notify_all()
+        return value
+
+    def _delete(self, key: str) -> bool:
+        with self._changed:
+            return self._table.pop(key, None) is not None
+
+    def _keys(self) -> list[str]:
+        with self._changed:
+            return list(self._table)
+
+    def _await(self, key: str, deadline: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: key in self._table, max(0.0, deadline - time.monotonic()))
+
+
+class PrefixStore(Store):
+    """A part of another store: every key gets `prefix/` in front."""
+
+    def __init__(self, prefix: str, store: Store):
+        super().__init__()
+        self.prefix, self.underlying_store = prefix, store
+        self.timeout = store.timeout
+
+    def _name(self, key: str) -> str:
+        return f"{self.prefix}/{key}"
+
+    def _set(self, key: str, value: bytes) -> None:
+        self.underlying_store._set(self._name(key), value)
+
+    def _peek(self, key: str) -> bytes | None:
+        return self.underlying_store._peek(self._name(key))
+
+    def _add(self, key: str, amount: int) -> int:
+        return self.underlying_store._add(self._name(key), amount)
+
+    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        return self.underlying_store._swap(self._name(key), expected, desired)
+
+    def _delete(self, key: str) -> bool:
+        return self.underlying_store._delete(self._name(key))
+
+    def _keys(self) -> list[str]:
+        return self.underlying_store._keys()
+
+    def _await(self, key: str, deadline: float) -> bool:
+        return self.underlying_store._await(self._name(key), deadline)
+
+
+# ---------------------------------------------------------------------------------------------- over TCP
+
+
+def send_fields(connection: socket.socket, *fields: bytes) -> None:
+    """Send byte strings: how many, how long, and themselves."""
+    table = struct.pack(f"!I{len(fields)}I", len(fields), *map(len, fields))
+    connection.sendall(table + b"".join(fields))
+
+
+def receive_fields(connection: socket.socket) -> list[bytes]:
+    """The byte strings of the next message. Raises EOFError when the other end is gone."""
+    (count,) = struct.unpack("!I", receive_exactly(connection, 4))
+    lengths = struct.unpack(f"!{count}I", receive_exactly(connection, 4 * count))
+    return [receive_exactly(connection, n) for n in lengths]
+
+
+def receive_exactly(connection: socket.socket, size: int) -> bytes:
+    """The next `size` bytes. Raises EOFError when the other end is gone."""
+    data = bytearray(size)
+    view = memoryview(data)
+    while view:
+        got = connection.recv_into(view)
+        if not got:
+            raise EOFError("the other process closed the connection")
+        view = view[got:]
+    return bytes(data)
+
+
+class _Server:
+    """The thread behind a TCPStore: a HashStore that answers connections."""
+
+    def __init__(self, host: str, port: int):
+        self.table = HashStore()
+        self.listener = _listen(host, port)
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True, name="rushlight-store").start()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:  # closed
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True, name="rushlight-store").start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        with connection:
+            try:
+                while True:
+                    command, *arguments = receive_fields(connection)
+                    send_fields(connection, *self._answer(command.decode(), arguments))
+            except (EOFError, OSError):  # the client is gone
+                return
+
+    def _answer(self, command: str, arguments: list[bytes]) -> list[bytes]:
+        key = arguments[0].decode() if arguments else ""
+        table = self.table
+        if command == "set":
+            table._set(key, arguments[1])
+            return []
+        if command == "peek":
+            value = table._peek(key)
+            return [] if value is None else [value]
+        if command == "add":
+            return [str(table._add(key, int(arguments[1]))).encode()]
+        if command == "swap":
+            return [table._swap(key, arguments[1], arguments[2])]
+        if command == "delete":
+            return [b"1"] if table._delete(key) else []
+        if command == "await":
+            return [b"1"] if table._await(key, time.monotonic() + float(arguments[1])) else []
+        return [k.encode() for k in table._keys()]
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, protocol, _, address = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(256)
+    except OSError as error:
+        listener.close()
+        raise DistNetworkError(
+            f"The server socket has failed to listen on any local network address. {host}:{port}: {error}"
+        ) from error
+    return listener
+
+
+def connect(host: str, port: int, deadline: float) -> socket.socket:
+    """A connection, tried until `deadline` on the monotonic clock. Raises DistNetworkError."""
+    while True:
+        try:
+            left = max(0.1, deadline - time.monotonic())
+            connection = socket.create_connection((host, port), timeout=left)
+            connection.settimeout(None)
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return connection
+        except OSError as error:
+            if time.monotonic() >= deadline:
+                raise DistNetworkError(
+                    f"The client socket has timed out while trying to connect to ({host}, {port}): {error}"
+                ) from error
+            time.sleep(5 * _POLL_S)
+
+
+class TCPStore(Store):
+    """A table in a thread of the process with is_master=True, which the others ask over TCP.
+
+    port 0 lets the system choose; `port` says what it chose. With `world_size` and wait_for_workers=True the master
+    waits until that many processes have come.
+    """
+
+    def __init__(
+        self,
+        host_name: str,
+        port: int,
+        world_size: int | None = None,
+        is_master: bool = False,
+        timeout: timedelta = DEFAULT_TIMEOUT,
+        wait_for_workers: bool = True,
+        multi_tenant: bool = False,
+        master_listen_fd: int | None = None,
+        use_libuv: bool = True,
+    ):
+        super().__init__()
+        if master_listen_fd is not None:
+            raise NotImplementedError("TCPStore(master_listen_fd=...) is not implemented")
+        self.timeout, self.host, self.is_master = timeout, host_name, is_master
+        self._server = _Server(host_name, port) if is_master else None
+        self.port = self._server.port if self._server else port
+        self._lock = threading.Lock()
+        self._owner = os.getpid()
+        deadline = time.monotonic() + timeout.total_seconds()
+        self._connection = connect(host_name, self.port, deadline)
+        if world_size is not None and wait_for_workers and world_size > 1:
+            self._meet(world_size, deadline)
+
+    def _meet(self, world_size: int, deadline: float) -> None:
+        come = self._add("init/come", 1)
+        if come >= world_size:
+            self._set("init/all", b"1")
+        if not self._await("init/all", deadline):
+            raise DistStoreError(
+                f"Timed out after {int(self.timeout.total_seconds())} seconds waiting for clients. "
+                f"{self._add('init/come', 0)}/{world_size} clients joined."
+            )
+
+    def _ask(self, command: str, *arguments: bytes) -> list[bytes]:
+        with self._lock:
+            if os.getpid() != self._owner:  # a forked copy must not share the parent's connection
+                deadline = time.monotonic() + self.timeout.total_seconds()
+                self._connection, self._owner = connect(self.host, self.port, deadline), os.getpid()
+            try:
+                send_fields(self._connection, command.encode(), *arguments)
+                return receive_fields(self._connection)
+            except (EOFError, OSError) as error:
+                raise DistNetworkError(f"the store at {self.host}:{self.port} is gone: {error}") from error
+
+    def _set(self, key: str, value: bytes) -> None:
+        self._ask("set", key.encode(), value)
+
+    def _peek(self, key: str) -> bytes | None:
+        return next(iter(self._ask("peek", key.encode())), None)
+
+    def _add(self, key: str, amount: int) -> int:
+        return int(self._ask("add", key.encode(), str(amount).encode())[0])
+
+    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        return self._ask("swap", key.encode(), expected, desired)[0]
+
+    def _delete(self, key: str) -> bool:
+        return bool(self._ask("delete", key.encode()))
+
+    def _keys(self) -> list[str]:
+        return [key.decode() for key in self._ask("keys")]
+
+    def _await(self, key: str, deadline: float) -> bool:
+        return bool(self._ask("await", key.encode(), str(max(0.0, deadline - time.monotonic())).encode()))
+
+    def close(self) -> None:
+        """Close the connection, and the server where this process has it."""
+        self._connection.close()
+        if self._server is not None:
+            self._server.listener.close()
+
+    def __repr__(self) -> str:
+        return f"TCPStore(host={self.host!r}, port={self.port}, is_master={self.is_master})"
+
+
+# ---------------------------------------------------------------------------------------------- in a file
+
+
+class FileStore(Store):
+    """A table in a file that all processes can lock. Each write appends; the last value of a key counts."""
+
+    def __init__(self, file_name: str, world_size: int = -1):
+        super().__init__()
+        self.path, self.world_size = file_name, world_size
+
+    def _locked(self, change: Any) -> Any:
+        """What `change(table)` returns; the keys that it sets or deletes (value None) are appended."""
+        import fcntl
+
+        with open(self.path, "a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            file.seek(0)
+            table = _read_table(file.read())
+            before = dict(table)
+            result = change(table)
+            for key in before.keys() | table.keys():
+                if table.get(key) != before.get(key):
+                    file.write(_record(key, table.get(key)))
+            return result
+
+    def _set(self, key: str, value: bytes) -> None:
+        self._locked(lambda table: table.__setitem__(key, value))
+
+    def _peek(self, key: str) -> bytes | None:
+        return self._locked(lambda table: table.get(key))
+
+    def _add(self, key: str, amount: int) -> int:
+        def change(table: dict[str, bytes]) -> int:
+            total = int(table.get(key, b"0")) + amount
+            table[key] = str(total).encode()
+            return total
+
+        return self._locked(change)
+
+    def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
+        return self._locked(lambda table: _swapped(table, key, expected, desired))
+
+    def _delete(self, key: str) -> bool:
+        return self._locked(lambda table: table.pop(key, None)) is not None
+
+    def _keys(self) -> list[str]:
+        return self._locked(list)
+
+
+_GONE = 0xFFFFFFFF  # in the place of a length: the key was deleted
+
+
+def _record(key: str, value: bytes | None) -> bytes:
+    name = key.encode()
+    return struct.pack("!II", len(name), _GONE if value is None else len(value)) + name + (value or b"")
+
+
+def _read_table(data: bytes) -> dict[str, bytes]:
+    table: dict[str, bytes] = {}
+    at = 0
+    while at < len(data):
+        name_size, size = struct.unpack_from("!II", data, at)
+        at += 8
+        name = data[at : at + name_size].decode()
+        at += name_size
+        if size == _GONE:
+            table.pop(name, None)
+        else:
+            table[name] = data[at : at + size]
+            at += size
+    return table

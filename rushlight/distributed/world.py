@@ -1,0 +1,374 @@
+"""The default group of this process, the other groups, and how they begin and end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+from .mesh import Mesh
+from .process_group import ProcessGroup
+from .rendezvous import rendezvous
+from .store import FileStore, PrefixStore, Store
+
+__all__ = [
+    "Backend",
+    "GroupMember",
+    "destroy_process_group",
+    "get_backend",
+    "get_backend_config",
+    "get_default_backend_for_device",
+    "get_global_rank",
+    "get_group_rank",
+    "get_node_local_rank",
+    "get_pg_count",
+    "get_process_group_ranks",
+    "get_rank",
+    "get_world_size",
+    "group",
+    "init_process_group",
+    "is_available",
+    "is_backend_available",
+    "is_gloo_available",
+    "is_initialized",
+    "is_mpi_available",
+    "is_nccl_available",
+    "is_torchelastic_launched",
+    "is_ucc_available",
+    "is_xccl_available",
+    "new_group",
+    "new_subgroups",
+    "new_subgroups_by_enumeration",
+]
+
+default_pg_timeout = timedelta(seconds=1800)
+_NOT_INITIALIZED = "Default process group has not been initialized, please make sure to call init_process_group."
+
+
+class _World:
+    """What this process belongs to."""
+
+    default: ProcessGroup | None = None
+    groups: dict[str, ProcessGroup] = {}
+    names = count(1)
+    starts = count()
+    store: Store | None = None
+
+
+class Backend(str):
+    """The name of a backend in small letters. Rushlight has 'gloo': sums over TCP between CPU processes."""
+
+    UNDEFINED = "undefined"
+    GLOO = "gloo"
+    NCCL = "nccl"
+    UCC = "ucc"
+    MPI = "mpi"
+    XCCL = "xccl"
+    FAKE = "fake"
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError("Backend constructor parameter must be string-ish")
+        return super().__new__(cls, name.lower())
+
+
+class _WorldName(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:
+        """The default group, or None."""
+        return _World.default
+
+
+class group(metaclass=_WorldName):
+    """`group.WORLD`: the default group, or None before it is made."""
+
+
+class GroupMember(metaclass=_WorldName):
+    """`GroupMember.WORLD`: the default group; NON_GROUP_MEMBER: what `new_group` gives to those outside."""
+
+    NON_GROUP_MEMBER: Any = -100
+
+
+# ---------------------------------------------------------------------------------------------- questions
+
+
+def is_available() -> bool:
+    """Whether this package works: True."""
+    return True
+
+
+def is_gloo_available() -> bool:
+    """Whether CPU processes can work together: True."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    """Whether NVIDIA's NCCL is there: False."""
+    return False
+
+
+def is_mpi_available() -> bool:
+    """Whether MPI is there: False."""
+    return False
+
+
+is_ucc_available = is_xccl_available = is_mpi_available
+
+
+def is_backend_available(backend: str) -> bool:
+    """Whether a backend can be used: only 'gloo'."""
+    return backend.lower() == "gloo"
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether `torch.distributed.run` started this process."""
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def is_initialized() -> bool:
+    """Whether there is a default group."""
+    return _World.default is not None
+
+
+def default_group() -> ProcessGroup:
+    """The default group. Raises ValueError where there is none."""
+    if _World.default is None:
+        raise ValueError(_NOT_INITIALIZED)
+    return _World.default
+
+
+def group_of(group: ProcessGroup | None) -> ProcessGroup:
+    """The group of an argument; None is the default group."""
+    return default_group() if group is None else group
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """This process's rank in a group; -1 outside."""
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return -1
+    return group_of(group).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many processes a group has; -1 outside."""
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return -1
+    return group_of(group).size()
+
+
+def get_backend(group: ProcessGroup | None = None) -> Backend:
+    """The backend's name of a group."""
+    return Backend(group_of(group).backend)
+
+
+def get_backend_config(group: ProcessGroup | None = None) -> str:
+    """The backends by device."""
+    name = group_of(group).backend
+    return f"cpu:{name},cuda:{name}"
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """'gloo' for the CPU, 'nccl' for CUDA. Raises ValueError for a device without one."""
+    kind = str(getattr(device, "type", device)).partition(":")[0]
+    names = {"cpu": "gloo", "cuda": "nccl", "xpu": "xccl", "mps": "gloo"}
+    if kind not in names:
+        raise ValueError(f"Default backend not registered for device : {device}")
+    return names[kind]
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The members of a group, by their ranks in the world."""
+    return list(group_of(group).ranks)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The rank in the world of a rank in a group."""
+    ranks = group_of(group).ranks
+    if not 0 <= group_rank < len(ranks):
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return ranks[group_rank]
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The rank in a group of a rank in the world."""
+    ranks = group_of(group).ranks
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks.index(global_rank)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's rank on its machine: the environment's LOCAL_RANK."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow `get_node_local_rank` to work, "
+        "assuming you are not running in a multi-device context and want the code to run locally instead."
+    )
+
+
+def get_pg_count() -> int:
+    """How many groups this process belongs to."""
+    return len(_World.groups)
+
+
+# ---------------------------------------------------------------------------------------------- beginning and end
+
+
+def init_process_group(
+    backend: str | None = None,
+    init_method: str | None = None,
+    timeout: timedelta | None = None,
+    world_size: int = -1,
+    rank: int = -1,
+    store: Store | None = None,
+    group_name: str = "",
+    pg_options: Any = None,
+    device_id: Any = None,
+) -> None:
+    """Meet the other processes and make the default group.
+
+    backend: 'gloo', or None. They meet through `store` (then rank and world_size are needed), or at `init_method`:
+    env:// (the default: RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT), tcp://host:port or file:///path.
+
+    Raises ValueError for what is missing or when there is a default group already, RuntimeError for a backend that is
+    not there.
+    """
+    if _World.default is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    name = _checked_backend(backend)
+    limit = default_pg_timeout if timeout is None else timeout
+    if pg_options is not None:
+        raise NotImplementedError("init_process_group(pg_options=...) is not implemented")
+    if store is not None:
+        if world_size <= 0:
+            raise AssertionError("world_size must be positive if using store")
+        if rank < 0:
+            raise AssertionError("rank must be non-negative if using store")
+    else:
+        store, rank, world_size = next(iter(rendezvous(init_method or "env://", rank, world_size, timeout=limit)))
+        store.set_timeout(limit)
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is not one of {world_size} processes")
+    mesh = Mesh(PrefixStore(f"default_pg/{next(_World.starts)}", store), rank, world_size, limit)
+    _remove_file(store, world_size)
+    _World.store = store
+    _World.default = _registered(ProcessGroup(mesh, list(range(world_size)), "0", name, limit, "default_pg"))
+
+
+def _checked_backend(backend: str | None) -> str:
+    if backend is None:
+        return "undefined"
+    kinds = [part.partition(":")[2] or part for part in backend.lower().split(",")]
+    if "gloo" in kinds:
+        return "gloo"
+    words = {"nccl": "NCCL", "mpi": "MPI", "ucc": "UCC", "xccl": "XCCL"}
+    if kinds[0] in words:
+        raise RuntimeError(
+            f"Distributed package doesn't have {words[kinds[0]]} built in: there is no such device or library here. Use "
+            "init_process_group('gloo')."
+        )
+    raise ValueError(f"Invalid backend: '{backend}'. Rushlight has 'gloo'.")
+
+
+def _registered(group: ProcessGroup) -> ProcessGroup:
+    _World.groups[group.group_name] = group
+    return group
+
+
+def _remove_file(store: Store, world_size: int) -> None:
+    """The last process to have met the others removes the file through which they met."""
+    if isinstance(store, FileStore) and store.add("met", 1) % world_size == 0:
+        os.unlink(store.path)
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """End a group; None or the default group ends all of them and hangs up."""
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return
+    if _World.default is None:
+        raise AssertionError("Process group cannot be None")
+    if group is not None and group is not _World.default:
+        if _World.groups.pop(group.group_name, None) is None:
+            raise ValueError("Invalid process group specified")
+        return
+    _World.default.mesh.close()
+    if hasattr(_World.store, "close"):
+        _World.store.close()  # type: ignore[union-attr]
+    _World.default, _World.store, _World.groups, _World.names = None, None, {}, count(1)
+
+
+# ---------------------------------------------------------------------------------------------- further groups
+
+
+def new_group(
+    ranks: Iterable[int] | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: str | None = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
+) -> Any:
+    """A group of some of the processes (None: of all). Every process has to call this, in the same order.
+
+    Returns `GroupMember.NON_GROUP_MEMBER` where this process is not among them.
+    """
+    world = default_group()
+    if use_local_synchronization:
+        raise NotImplementedError("new_group(use_local_synchronization=True) is not implemented: call it everywhere")
+    if pg_options is not None:
+        raise NotImplementedError("new_group(pg_options=...) is not implemented")
+    members = list(world.ranks) if ranks is None else list(ranks)
+    members = sorted(members) if sort_ranks else members
+    if len(members) > world.size():
+        raise ValueError(
+            "the new group's world size should be less or equal to the world size set by init_process_group"
+        )
+    if len(set(members)) < len(members) or any(not 0 <= r < world.size() for r in members):
+        raise ValueError(f"The new group's rank should be within the world_size set by init_process_group: {members}")
+    name = world.backend if backend is None else _checked_backend(backend)
+    number = str(next(_World.names))
+    if world.rank() not in members:
+        return GroupMember.NON_GROUP_MEMBER
+    return _registered(
+        ProcessGroup(world.mesh, members, number, name, world.timeout if timeout is None else timeout, group_desc or "")
+    )
+
+
+def new_subgroups(
+    group_size: int | None = None,
+    group: ProcessGroup | None = None,
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of `group_size` consecutive processes: (the one of this process, all of them)."""
+    if group_size is None:
+        raise ValueError("new_subgroups: group_size is needed, there are no devices to count")
+    members = group_of(group).ranks
+    if not 0 < group_size <= len(members) or len(members) % group_size:
+        raise ValueError(f"the world size must be divisible by group_size={group_size}, got {len(members)}")
+    parts = [members[i : i + group_size] for i in range(0, len(members), group_size)]
+    return new_subgroups_by_enumeration(parts, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: list[list[int]],
+    timeout: timedelta | None = None,
+    backend: str | None = None,
+    pg_options: Any = None,
+    group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:
+    """Groups of the listed processes: (the one of this process, all of them)."""
+    groups = [new_group(ranks, timeout, backend, pg_options, False, group_desc) for ranks in ranks_per_subgroup_list]
+    own = next((g for g in groups if g is not GroupMember.NON_GROUP_MEMBER), None)
+    return own, groups

@@ -1,0 +1,368 @@
+"""Derivatives of functions as functions: `grad`, `vjp`, `jvp`, Jacobians and Hessians.
+
+Each transform differentiates at a point of its own, an alias of what it was given, by the one engine that there is, and
+always records what it does. So transforms nest, and mix with `backward`: what a result depends on beside the point stays
+its history; where there is nothing else the result has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from rushlight import ops
+from rushlight.autograd.backward import grad as gradients
+from rushlight.autograd.forward_ad import push_forward
+from rushlight.core.mode import enable_grad
+from rushlight.core.node import Leaf
+from rushlight.core.tensor import Tensor
+from rushlight.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
+
+
+class Points:
+    """The tensors to differentiate at, in place of those of `tree`: connected to the caller's graph if there is one."""
+
+    def __init__(self, tree: Any):
+        leaves, self.structure = tree_flatten(tree)
+        for t in leaves:
+            if not isinstance(t, Tensor):
+                raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
+        self.tensors = tuple(_point(t) for t in leaves)
+        self._own = {t._edge for t in self.tensors if type(t._edge) is Leaf}
+
+    def tree(self) -> Any:
+        return tree_unflatten(list(self.tensors), self.structure)
+
+    def gradients(self, outputs: list[Any], weights: list[Any]) -> list[Any]:
+        """The gradients at the points, zeros where the outputs do not depend on one."""
+        pairs = [(o, w) for o, w in zip(outputs, weights, strict=True) if o.requires_grad]
+        if not pairs:
+            return [ops.zeros_like(t) for t in self.tensors]
+        with enable_grad():
+            live, vectors = map(list, zip(*pairs, strict=True))
+            found = gradients(live, self.tensors, vectors, create_graph=True, allow_unused=True)
+        return [ops.zeros_like(t) if g is None else g for g, t in zip(found, self.tensors, strict=True)]
+
+    def released(self, tree: Any) -> Any:
+        """The results without history, if they have none but that from the points."""
+        return tree_map(self._released, tree)
+
+    def _released(self, t: Any) -> Any:
+        if not isinstance(t, Tensor) or t._edge is None or _reaches_other(t._edge, self._own):
+            return t
+        return t.detach()
+
+
+def _point(t: Any) -> Any:
+    if t._edge is not None:
+        with enable_grad():
+            return t.view_as(t)
+    return t.detach().requires_grad_()
+
+
+def _reaches_other(edge: Any, own: set[Any]) -> bool:
+    """Whether the graph behind `edge` ends in a leaf that is not among `own`."""
+    seen, waiting = {edge}, [edge]
+    while waiting:
+        e = waiting.pop()
+        if type(e) is Leaf:
+            if e not in own:
+                return True
+            continue
+        for nearer in e.edges:
+            if nearer is not None and nearer not in seen:
+                seen.add(nearer)
+                waiting.append(nearer)
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- arguments
+
+
+def _positions(argnums: Any, n: int) -> tuple[int, ...]:
+    """`argnums` as positions among n arguments."""
+    if not isinstance(argnums, (int, tuple)):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    positions = []
+    for i in (argnums,) if isinstance(argnums, int) else argnums:
+        if not isinstance(i, int):
+            raise RuntimeError(f"argnum must be int, got: {type(i)}")
+        if not -n <= i < n:
+            raise RuntimeError(f"Got argnum={i}, but only {n} positional inputs")
+        positions.append(i % n)
+    if not positions:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(positions)) != len(positions):
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(positions)}")
+    return tuple(positions)
+
+
+def _at_points(args: tuple, argnums: Any) -> tuple[Points, list[Any]]:
+    """The points for the arguments `argnums`, and all the arguments with those in place."""
+    positions = _positions(argnums, len(args))
+    points = Points(args[positions[0]] if isinstance(argnums, int) else tuple(args[i] for i in positions))
+    replaced = list(args)
+    new = points.tree()
+    for i, value in zip(positions, (new,) if isinstance(argnums, int) else new, strict=True):
+        replaced[i] = value
+    return points, replaced
+
+
+def _with_aux(result: Any, has_aux: bool, what: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{what}: output of function f should be a tuple: (output, aux) if has_aux is True")
+    return result
+
+
+def _check_outputs(outputs: list[Any], what: str) -> None:
+    if not outputs:
+        raise RuntimeError(f"{what}: Expected f to be a function that has non-empty output (got output = {outputs})")
+    for o in outputs:
+        if not isinstance(o, Tensor):
+            raise RuntimeError(f"{what}: expected f(*primals) to return only tensors, got unsupported type {type(o)}")
+
+
+# ---------------------------------------------------------------------------------------------- scalars
+
+
+def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+    """A function that gives (the gradients of `func`, its value); `func` returns a 0-d tensor.
+
+    argnums: which arguments to differentiate by. has_aux: `func` returns (value, aux), the result is (gradients, (value,
+    aux)).
+    """
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> tuple:
+        with enable_grad():
+            points, replaced = _at_points(args, argnums)
+            output, aux = _with_aux(func(*replaced, **kwargs), has_aux, "grad_and_value(f)(*args)")
+        if not isinstance(output, Tensor):
+            raise RuntimeError(
+                f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}"
+            )
+        if output.dim():
+            raise RuntimeError(
+                "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
+                f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
+            )
+        found = points.gradients([output], [ops.ones_like(output)])
+        result = tree_unflatten(points.released(found), points.structure)
+        output, aux = points.released(output), points.released(aux)
+        return (result, (output, aux)) if has_aux else (result, output)
+
+    return call
+
+
+def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
+    """A function that gives the gradients of `func`, which returns a 0-d tensor.
+
+    >>> grad(lambda x: (x**3).sum())(tensor([1.0, 2.0]))
+    tensor([ 3., 12.])
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return call
+
+
+# ---------------------------------------------------------------------------------------------- products
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """(func(*primals), a function that multiplies vectors like the output with the Jacobian[, aux]).
+
+    >>> output, pull = vjp(lambda x: x * x, tensor([1.0, 2.0]))
+    >>> pull(ones(2))
+    (tensor([2., 4.]),)
+    """
+    with enable_grad():
+        points = Points(primals)
+        output, aux = _with_aux(func(*points.tree()), has_aux, "vjp(f, *primals)")
+    outputs, structure = tree_flatten(output)
+    _check_outputs(outputs, "vjp(f, *primals)")
+    for o in outputs:
+        if not (o.is_floating_point() or o.is_complex()):
+            raise RuntimeError(
+                f"vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype {o.dtype}"
+            )
+
+    def pull(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        vectors, given = tree_flatten(cotangents)
+        if given != structure:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the function. "
+                f"cotangents: {given}, primal output: {structure}"
+            )
+        return tree_unflatten(points.released(points.gradients(outputs, vectors)), points.structure)
+
+    result = points.released(output)
+    return (result, pull, points.released(aux)) if has_aux else (result, pull)
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
+    """(func(*primals), the Jacobian times `tangents`[, aux]), by differentiating a vector-Jacobian product by its vector.
+
+    >>> jvp(lambda x: x * x, (tensor([1.0, 2.0]),), (ones(2),))
+    (tensor([1., 4.]), tensor([2., 4.]))
+    """
+    for what, given in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(given, tuple):
+            raise RuntimeError(
+                f"jvp(f, primals, tangents): Expected {what} to be a tuple. E.g. it should be valid to call f(*primals)."
+            )
+    vectors, structure = tree_flatten(tangents)
+    if structure != tree_structure(primals):
+        raise RuntimeError(
+            "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
+            "primals is a tuple of 3 tensors, tangents also must be."
+        )
+    with enable_grad():
+        points = Points(primals)
+        output, aux = _with_aux(func(*points.tree()), has_aux, "jvp")
+    outputs, structure = tree_flatten(output)
+    _check_outputs(outputs, "jvp(f, primals, tangents)")
+    products = tree_unflatten([points.released(p) for p in _pushed(points, outputs, vectors, strict)], structure)
+    result = points.released(output)
+    return (result, products, points.released(aux)) if has_aux else (result, products)
+
+
+def _pushed(points: Points, outputs: list[Any], vectors: list[Any], strict: bool = False) -> list[Any]:
+    """The Jacobian times `vectors`, for each output."""
+    for x, v in zip(points.tensors, vectors, strict=True):
+        if x.shape != v.shape:
+            raise RuntimeError(f"jvp: expected tangents of the shapes of the primals, got {v.shape} for {x.shape}")
+    found = push_forward(points.tensors, outputs, vectors)
+    if strict and any(p is None for p in found):
+        raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the input.")
+    return [ops.zeros_like(o) if p is None else p for o, p in zip(outputs, found, strict=True)]
+
+
+def linearize(func: Callable, *primals: Any) -> tuple:
+    """(func(*primals), a function that multiplies the Jacobian at the primals with tangents)."""
+    with enable_grad():
+        points = Points(primals)
+        output = func(*points.tree())
+    outputs, structure = tree_flatten(output)
+    _check_outputs(outputs, "linearize(f, *primals)")
+
+    def push(*tangents: Any) -> Any:
+        vectors = tree_leaves(tangents)
+        return tree_unflatten([points.released(p) for p in _pushed(points, outputs, vectors)], structure)
+
+    return points.released(output), push
+
+
+# ---------------------------------------------------------------------------------------------- Jacobians
+
+
+def jacrev(
+    func: Callable, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable:  # fmt: skip
+    """A function that gives the Jacobian of `func`, one backward for each element of the outputs.
+
+    Shape: for each output and input (output shape, input shape). chunk_size bounds the memory of torch's batches; here
+    rows are computed one by one, so that it changes nothing.
+    """
+    if chunk_size is not None and chunk_size <= 0:
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+    return _jacobian(func, argnums, has_aux, "jacrev", _by_rows)
+
+
+def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
+    """A function that gives the Jacobian of `func`, one product `jvp` for each element of the inputs.
+
+    randomness: as in `vmap`; `func` runs once, so that its draws are the same for all columns.
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+    return _jacobian(func, argnums, has_aux, "jacfwd", _by_columns)
+
+
+def hessian(func: Callable, argnums: Any = 0) -> Callable:
+    """A function that gives the second derivatives of `func`: `jacfwd` of `jacrev`.
+
+    >>> hessian(lambda x: (x**3).sum())(tensor([1.0, 2.0]))
+    tensor([[ 6.,  0.],
+            [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+def _jacobian(func: Callable, argnums: Any, has_aux: bool, name: str, fill: Callable) -> Callable:
+    @wraps(func)
+    def call(*args: Any) -> Any:
+        with enable_grad():
+            points, replaced = _at_points(args, argnums)
+            _refuse_complex(name, points.tensors, "inputs")
+            output, aux = _with_aux(func(*replaced), has_aux, name)
+        outputs, structure = tree_flatten(output)
+        _check_outputs(outputs, name)
+        _refuse_complex(name, outputs, "outputs")
+        blocks = fill(points, outputs)
+        trees = [tree_unflatten([points.released(b) for b in row], points.structure) for row in blocks]
+        result = tree_unflatten(trees, structure)
+        return (result, points.released(aux)) if has_aux else result
+
+    return call
+
+
+def _refuse_complex(name: str, tensors: Any, what: str) -> None:
+    for t in tensors:
+        if t.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: 0"
+            )
+
+
+def _by_rows(points: Points, outputs: list[Any]) -> list[list[Any]]:
+    """For each output the blocks of its Jacobian, by the inputs."""
+    blocks = []
+    for o in outputs:
+        columns: list[list[Any]] = [[] for _ in points.tensors]
+        for k in range(o.numel()):
+            with enable_grad():
+                element = o.reshape(-1)[k]
+            for column, g in zip(columns, points.gradients([element], [ops.ones_like(element)]), strict=True):
+                column.append(g)
+        blocks.append([_stacked(c, o, x) for c, x in zip(columns, points.tensors, strict=True)])
+    return blocks
+
+
+def _stacked(rows: list[Any], o: Any, x: Any) -> Any:
+    if not rows:
+        return ops.zeros((*o.shape, *x.shape), dtype=x.dtype)
+    with enable_grad():
+        return ops.stack(rows).reshape(o.shape + x.shape)
+
+
+def _by_columns(points: Points, outputs: list[Any]) -> list[list[Any]]:
+    """For each output the blocks of its Jacobian, by the inputs, one input element at a time."""
+    blocks: list[list[Any]] = [[] for _ in outputs]
+    for j, x in enumerate(points.tensors):
+        columns: list[list[Any]] = [[] for _ in outputs]
+        for k in range(x.numel()):
+            vectors = [ops.zeros_like(t) for t in points.tensors]
+            vectors[j].reshape(-1)[k] = 1
+            for column, p in zip(columns, _pushed(points, outputs, vectors), strict=True):
+                column.append(p)
+        for row, column, o in zip(blocks, columns, outputs, strict=True):
+            row.append(_last(column, o, x))
+    return blocks
+
+
+def _last(columns: list[Any], o: Any, x: Any) -> Any:
+    if not columns:
+        return ops.zeros((*o.shape, *x.shape), dtype=o.dtype)
+    with enable_grad():
+        return ops.stack(columns, -1).reshape(o.shape + x.shape)

@@ -1,0 +1,59 @@
+"""Names of packages that load at their first use: functions of the top package, and methods of tensors.
+
+A method listed here is a stub that loads its package and calls again; the package puts its own function in its place.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from .core.tensor import Tensor
+
+# name in the top package -> module that has it
+NAMES = {
+    **dict.fromkeys(("sparse_coo_tensor",), "sparse.create"),
+    **dict.fromkeys(("sparse_csr_tensor",), "sparse.csr"),
+    **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
+    "vmap": "func.vectorize",
+    **dict.fromkeys(("stft", "istft"), "ops.stft"),
+    **dict.fromkeys(
+        ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"), "ops.window"
+    ),
+    **dict.fromkeys(
+        (
+            "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor", "sparse_compressed_tensor", "hsmm",
+            "resize_as_sparse_",
+        ),
+        "sparse.absent",
+    ),
+}  # fmt: skip
+
+# module -> the methods that tensors have from it
+METHODS = {
+    "sparse.methods": (
+        "to_sparse to_sparse_coo to_sparse_csr to_dense sparse_mask smm sspaddmm coalesce is_coalesced indices _indices "
+        "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices ccol_indices row_indices "
+        "to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ "
+        "_as_sparse_rows"
+    ),
+    "ops.stft": "stft istft",
+}
+
+
+def install() -> None:
+    """Give tensors the stubs."""
+    for module, names in METHODS.items():
+        for name in names.split():
+            if name not in Tensor.__dict__:
+                setattr(Tensor, name, _stub(name, module))
+
+
+def _stub(name: str, module: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        import_module("rushlight." + module)
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"See `rushlight.{module}`, which loads at the first call."
+    return method

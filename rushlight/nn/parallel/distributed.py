@@ -1,0 +1,182 @@
+"""A module whose gradients are averaged over processes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rushlight.core.mode import is_grad_enabled, no_grad
+from rushlight.core.storage import storage_of
+from rushlight.core.tensor import Tensor
+from rushlight.nn.modules.module import Module
+
+from .reducer import Reducer
+
+__all__ = ["DistributedDataParallel"]
+
+_DEFAULT_BUCKET_MB = 25
+
+
+class DistributedDataParallel(Module):
+    """`module` behind `.module`; after backward every process has the average of all processes' gradients.
+
+    At the start every process takes the parameters and buffers of the first one, and before each forward pass its
+    buffers (broadcast_buffers=False: not). Within `no_sync()` gradients accumulate without being averaged; the next
+    backward pass outside averages all that has accumulated.
+
+    find_unused_parameters: look, after each forward pass, which parameters its result does not depend on, and do not
+    wait for their gradients. bucket_cap_mb: how much travels at once. process_group: by default the default group.
+
+    Raises RuntimeError for a module without parameters that require gradients, ValueError for device_ids (the CPU has
+    none), NotImplementedError for options that are not implemented.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        device_ids: Any = None,
+        output_device: Any = None,
+        dim: int = 0,
+        broadcast_buffers: bool | None = None,
+        init_sync: bool = True,
+        process_group: Any = None,
+        bucket_cap_mb: int | None = None,
+        find_unused_parameters: bool = False,
+        check_reduction: bool = False,
+        gradient_as_bucket_view: bool = False,
+        static_graph: bool = False,
+        delay_all_reduce_named_params: Any = None,
+        param_to_hook_all_reduce: Any = None,
+        mixed_precision: Any = None,
+        device_mesh: Any = None,
+        skip_all_reduce_unused_params: bool = False,
+        **rare: Any,
+    ) -> None:
+        super().__init__()
+        _refuse(
+            delay_all_reduce_named_params=delay_all_reduce_named_params,
+            param_to_hook_all_reduce=param_to_hook_all_reduce,
+            mixed_precision=mixed_precision,
+            device_mesh=device_mesh,
+            skip_all_reduce_unused_params=skip_all_reduce_unused_params,
+            **rare,
+        )
+        self.process_group = _distributed().world.group_of(process_group)
+        ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
+        named = [(n, p) for n, p in module.named_parameters() if p.requires_grad and n not in ignored]
+        if not named:
+            raise RuntimeError(
+                "DistributedDataParallel is not needed when a module doesn't have any parameters that require a gradient."
+            )
+        if device_ids or output_device is not None:
+            raise ValueError(
+                "DistributedDataParallel device_ids and output_device arguments only work with single-device/multiple-"
+                f"device GPU modules or CPU modules, but got device_ids {device_ids}, output_device {output_device}, and "
+                "module parameters {device(type='cpu')}. On the CPU leave both out."
+            )
+        self.module, self.dim, self.device_ids, self.output_device = module, dim, None, None
+        self.broadcast_buffers = True if broadcast_buffers is None else broadcast_buffers
+        self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
+        self.gradient_as_bucket_view = gradient_as_bucket_view
+        self.require_backward_grad_sync = True
+        self.require_forward_param_sync = True
+        self.parameters_to_ignore = ignored
+        if init_sync:
+            self._broadcast([t for n, t in module.state_dict(keep_vars=True).items() if n not in ignored])
+        cap = _DEFAULT_BUCKET_MB if bucket_cap_mb is None else bucket_cap_mb
+        names, parameters = [n for n, _ in named], [p for _, p in named]
+        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, int(cap * (1 << 20))))
+
+    def _broadcast(self, tensors: list[Any]) -> None:
+        """Take the values of the first process."""
+        group = self.process_group
+        for t in tensors:
+            if isinstance(t, Tensor):
+                values = group.broadcast(group.key(), t._array, 0)
+                if values is not t._array:
+                    t._array[...] = values
+                    storage_of(t).wrote("DistributedDataParallel")
+
+    def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        averaging = is_grad_enabled() and self.require_backward_grad_sync
+        if averaging:
+            self.reducer.prepare()
+        else:
+            self.reducer.rest()
+        if self.broadcast_buffers and self.require_forward_param_sync:
+            with no_grad():
+                self._broadcast([b for n, b in self.module.named_buffers() if n not in self.parameters_to_ignore])
+        output = self.module(*inputs, **kwargs)
+        self.require_forward_param_sync = averaging
+        if averaging and self.find_unused_parameters and not self.static_graph:
+            self.reducer.prepare(output)
+        return output
+
+    @contextmanager
+    def no_sync(self) -> Iterator[None]:
+        """Within the context, forward passes are followed by backward passes that do not average."""
+        before = self.require_backward_grad_sync
+        self.require_backward_grad_sync = False
+        try:
+            yield
+        finally:
+            self.require_backward_grad_sync = before
+
+    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False):
+        """A context for processes with unequal numbers of batches. Raises NotImplementedError unless enable=False."""
+        if enable and self.process_group.size() > 1:
+            raise NotImplementedError(
+                "DistributedDataParallel.join() is not implemented: give every process the same number of batches, for "
+                "example with DistributedSampler"
+            )
+        from contextlib import nullcontext
+
+        return nullcontext()
+
+    def register_comm_hook(self, state: object, hook: Any) -> None:
+        """Another way to combine gradients. Raises NotImplementedError."""
+        raise NotImplementedError("DistributedDataParallel.register_comm_hook() is not implemented")
+
+    def _set_static_graph(self) -> None:
+        self.static_graph = True
+
+    def train(self, mode: bool = True) -> DistributedDataParallel:
+        super().train(mode)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        for name in ("reducer", "process_group"):
+            state.pop(name, None)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)  # type: ignore[misc]
+        self.process_group = _distributed().world.default_group()
+        named = [(n, p) for n, p in self.module.named_parameters() if p.requires_grad]
+        names, parameters = [n for n, _ in named], [p for _, p in named]
+        cap = _DEFAULT_BUCKET_MB * (1 << 20)
+        object.__setattr__(self, "reducer", _reducer(parameters, names, self.process_group, cap))
+
+
+def _distributed() -> Any:
+    """`rushlight.distributed`, which the program has loaded to make a group; it is not imported from this layer."""
+    module = sys.modules.get("rushlight.distributed")
+    if module is None:
+        raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
+    return module
+
+
+def _reducer(parameters: list[Tensor], names: list[str], group: Any, limit: int) -> Reducer:
+    distributed = _distributed()
+    return Reducer(
+        parameters, names, group, distributed.ReduceOp.SUM, lambda task: distributed.Work(task).wait, limit
+    )
+
+
+def _refuse(**options: Any) -> None:
+    for name, value in options.items():
+        if value not in (None, False):
+            raise NotImplementedError(f"DistributedDataParallel({name}=...) is not implemented")

@@ -1,0 +1,190 @@
+"""Averages gradients over processes while backward still runs.
+
+Parameters are put into buckets in the order in which backward reaches them (the reverse of their own). When all
+gradients of a bucket have been accumulated, its sum over the processes begins, in a thread; the last one waits for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rushlight.core.node import Leaf
+from rushlight.core.storage import storage_of
+from rushlight.core.tensor import Tensor, wrap
+
+FIRST_BUCKET_BYTES = 1 << 20
+
+
+class Bucket:
+    """Parameters of one type, whose gradients travel together."""
+
+    def __init__(self, parameters: list[Tensor]):
+        self.parameters = parameters
+        self.waiting = 0
+        self.flat: Any = None
+        self.finish: Callable[[], Any] | None = None
+
+
+def make_buckets(parameters: list[Tensor], limit_bytes: int) -> list[Bucket]:
+    """Buckets of up to `limit_bytes` each, the first one smaller, so that its sum begins early."""
+    buckets: list[Bucket] = []
+    open_by_type: dict[Any, tuple[list[Tensor], int]] = {}
+    limit = min(FIRST_BUCKET_BYTES, limit_bytes)
+    for p in reversed(parameters):
+        members, size = open_by_type.get(p.dtype, ([], 0))
+        members, size = [*members, p], size + p.nbytes
+        if size >= limit:
+            buckets.append(Bucket(members))
+            members, size, limit = [], 0, limit_bytes
+        open_by_type[p.dtype] = members, size
+    return buckets + [Bucket(members) for members, _ in open_by_type.values() if members]
+
+
+class Reducer:
+    """The buckets of a module's parameters, and the averages over `group` that are under way.
+
+    group: `size()`, `key()` and `all_reduce(key, array, op)` of a process group. start: runs a function in a thread and
+    returns what waits for its end.
+    """
+
+    def __init__(self, parameters: list[Tensor], names: list[str], group: Any, sum_op: Any, start: Any, limit: int):
+        self.group, self.sum_op, self.start = group, sum_op, start
+        self.names = dict(zip(map(id, parameters), names, strict=True))
+        self.buckets = make_buckets(parameters, limit)
+        self.bucket_of = {id(p): bucket for bucket in self.buckets for p in bucket.parameters}
+        self.ready: set[int] = set()
+        self.active = self.begun = False  # whether a backward pass is expected, and has come
+        self.next = 0  # the bucket whose sum begins next: the same order in every process
+        self.unused: set[int] | None = None
+        self.handles = [p.register_post_accumulate_grad_hook(self._reached) for p in parameters]
+
+    # ------------------------------------------------------------------------------------------ one backward pass
+
+    def prepare(self, output: Any = None) -> None:
+        """Expect the gradients of the next backward pass; with `output`, only of those parameters that it depends on."""
+        if self.active and self.begun:
+            missing = [self.names[i] for i in self.bucket_of if i not in self.ready]
+            raise RuntimeError(_UNFINISHED + f" Parameters without a gradient in the prior iteration: {missing}.")
+        self.active, self.begun, self.next, self.ready = True, False, 0, set()
+        for bucket in self.buckets:
+            bucket.waiting, bucket.finish, bucket.flat = len(bucket.parameters), None, None
+        self.unused = None
+        if output is not None:
+            used = _reached_from(output)
+            self.unused = {i for i in self.bucket_of if i not in used}
+            for bucket in self.buckets:
+                for p in bucket.parameters:
+                    if id(p) in self.unused:
+                        self._mark(p)
+
+    def rest(self) -> None:
+        """Let the next backward pass accumulate without averaging."""
+        self.active = False
+
+    def _reached(self, p: Tensor) -> None:
+        """The hook of a parameter: its gradient has been accumulated."""
+        if not self.active:
+            return
+        self.begun = True
+        if id(p) in self.ready:
+            raise RuntimeError(
+                "Expected to mark a variable ready only once. This error is caused by one of the following reasons: 1) "
+                "Use of a module parameter outside the `forward` function. 2) Reused parameters in multiple reentrant "
+                f"backward passes. The parameter is {self.names[id(p)]}."
+            )
+        self._mark(p)
+        if self.next == len(self.buckets):
+            self._finish()
+
+    def _mark(self, p: Tensor) -> None:
+        self.ready.add(id(p))
+        self.bucket_of[id(p)].waiting -= 1
+        while self.next < len(self.buckets) and not self.buckets[self.next].waiting:
+            self._begin(self.buckets[self.next])
+            self.next += 1
+
+    def _begin(self, bucket: Bucket) -> None:
+        """Start the sum of a bucket: each process divides first, as torch does, so that sums cannot overflow."""
+        share = 1.0 / self.group.size()
+        dtype = bucket.parameters[0]._array.dtype
+        parts = [
+            np.zeros(p._array.size, dtype)
+            if p._grad is None
+            else np.multiply(p._grad._array, dtype.type(share), dtype=dtype).reshape(-1)
+            for p in bucket.parameters
+        ]
+        flat = np.concatenate(parts)
+        key = self.group.key()
+
+        def task() -> None:
+            bucket.flat = self.group.all_reduce(key, flat, self.sum_op)
+
+        bucket.finish = self.start(task)
+
+    def _finish(self) -> None:
+        everywhere_unused = self._unused_everywhere()
+        for bucket in self.buckets:
+            assert bucket.finish is not None
+            bucket.finish()
+            at = 0
+            for p in bucket.parameters:
+                n = p._array.size
+                if id(p) not in everywhere_unused:
+                    _put_gradient(p, bucket.flat[at : at + n].reshape(p._array.shape))
+                at += n
+        self.active = False
+
+    def _unused_everywhere(self) -> set[int]:
+        """The parameters that no process has used: their gradients stay as they are."""
+        if self.unused is None:
+            return set()
+        order = list(self.bucket_of)
+        used = np.array([i not in self.unused for i in order], np.int32)
+        total = self.group.all_reduce(self.group.key(), used, self.sum_op)
+        return {i for i, n in zip(order, total, strict=True) if not n}
+
+
+_UNFINISHED = (
+    "Expected to have finished reduction in the prior iteration before starting a new one. This error indicates that "
+    "your module has parameters that were not used in producing loss. You can enable unused parameter detection by "
+    "passing the keyword argument `find_unused_parameters=True` to `torch.nn.parallel.DistributedDataParallel`, and by "
+    "making sure all `forward` function outputs participate in calculating loss."
+)
+
+
+def _put_gradient(p: Tensor, values: np.ndarray) -> None:
+    if p._grad is None:
+        p._grad = wrap(values.copy())
+    else:
+        np.copyto(p._grad._array, values)
+        storage_of(p._grad).wrote("DistributedDataParallel")
+
+
+def _reached_from(output: Any) -> set[int]:
+    """The identities of the leaves on which the tensors in `output` depend."""
+    stack = [t._edge for t in _tensors_in(output) if t._edge is not None]
+    seen: set[int] = set()
+    leaves: set[int] = set()
+    while stack:
+        edge = stack.pop()
+        if id(edge) in seen:
+            continue
+        seen.add(id(edge))
+        if type(edge) is Leaf:
+            leaves.add(id(edge.ref()))
+        else:
+            stack.extend(e for e in edge.edges if e is not None)
+    return leaves
+
+
+def _tensors_in(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, (list, tuple)):
+        value = list(vars(value).values()) if hasattr(value, "__dataclass_fields__") else []
+    return [t for part in value for t in _tensors_in(part)]

@@ -1,0 +1,445 @@
+"""Sparse tensors in coordinate form: indices (sparse_dim, nnz) and values (nnz, *dense dimensions).
+
+A `SparseTensor` is a `Tensor` whose values lie in another tensor, and whose history and gradient are those of that
+tensor: it keeps no graph of its own. Operators see a `Placeholder` in place of an array, and come back to
+`_call_operator`, which looks them up in `rules.py` or refuses them by name.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core import dtype as dtypes
+from ..core.layout import sparse_coo
+from ..core.mode import tell, thread
+from ..core.overriding import disabled_impl
+from ..core.placeholder import Placeholder, no_kernel
+from ..core.tensor import Tensor, alias, type_word, wrap
+from .entries import as_values, gather, indices_of, merge, places_of, scatter, values_of
+
+_new = object.__new__
+
+
+class WithoutArray(Tensor):
+    """A tensor whose elements lie in a tensor of values; what the sparse layouts have in common."""
+
+    __slots__ = ()
+    __torch_function__ = staticmethod(disabled_impl)  # results are of the class that the operator gives
+    _entries: Tensor  # the values, with their history
+
+    # the history and the gradient are those of the values
+
+    @property
+    def _edge(self) -> Any:
+        return self._entries._edge
+
+    @_edge.setter
+    def _edge(self, edge: Any) -> None:
+        self._entries._edge = edge
+
+    @property
+    def _grad(self) -> Any:
+        g = self._entries._grad
+        return None if g is None else self._gradient(g)
+
+    @_grad.setter
+    def _grad(self, value: Any) -> None:
+        self._entries._grad = None if value is None else self._values_like_mine(value)
+
+    def _like(self, values: Tensor) -> Any:
+        """A tensor with other values at the same places."""
+        raise NotImplementedError
+
+    def _filled_like(self, name: str, dtype: Any, requires_grad: bool) -> Any:
+        """`zeros_like` and its like."""
+        if name not in ("zeros_like", "empty_like"):
+            raise no_kernel(name)
+        from .create import empty_like
+
+        t = empty_like(self, dtype)
+        return t.requires_grad_() if requires_grad else t
+
+    def _gradient(self, values: Tensor) -> Any:
+        """The gradient of this tensor, from that of its values."""
+        return self._like(values)
+
+    def _values_like_mine(self, other: Tensor) -> Tensor:
+        """The entries of `other`, sparse or dense, at this tensor's places."""
+        raise NotImplementedError
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Say in place whether operations on this leaf are recorded. Returns the tensor."""
+        if requires_grad and self._entries._edge is None:
+            self._entries = alias(self._entries, Tensor)
+        self._entries.requires_grad_(requires_grad)
+        return self
+
+    def detach(self) -> Any:
+        """The tensor without history; it shares its values' memory."""
+        return self._like(self._entries.detach())
+
+    def detach_(self) -> Any:
+        """Cut the tensor from its history in place."""
+        self._entries = self._entries.detach()
+        return self
+
+    @property
+    def data(self) -> Any:
+        return self._like(self._entries.data)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        raise no_kernel("set_data")
+
+    @property
+    def grad(self) -> Any:
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._grad = value
+
+    def retain_grad(self) -> None:
+        """Keep `.grad` of this tensor in backward. Does nothing for a leaf."""
+        self._entries.retain_grad()
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._entries.retains_grad
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(grad)` with the sparse gradient of this tensor; it may return another one."""
+
+        def on_values(g: Tensor) -> Any:
+            new = hook(self._gradient(g))
+            return None if new is None else self._values_like_mine(new)
+
+        return self._entries.register_hook(on_values)
+
+    def backward(self, gradient: Any = None, retain_graph: Any = None, create_graph: bool = False, inputs: Any = None):
+        """Accumulate the gradients of this tensor into the leaves it depends on."""
+        g = None if gradient is None else self._values_like_mine(gradient)
+        self._entries.backward(g, retain_graph, create_graph, inputs=inputs)  # type: ignore[attr-defined]
+
+    # what needs an array
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raises TypeError: there is no array of the elements."""
+        raise TypeError(f"can't convert {self._layout_word} layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    _layout_word = "Sparse"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.numpy()
+
+    def tolist(self) -> Any:
+        """The elements as nested lists."""
+        return self.to_dense().tolist()  # type: ignore[attr-defined]
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
+        return self.to_dense().item()  # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        if self._array.size != 1:
+            return Tensor.__bool__(self)
+        return bool(self.item())
+
+    def _one_value(self, how: str) -> Any:
+        if self._array.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __index__(self) -> int:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros, as torch says: the elements do not lie in memory in order."""
+        return (0,) * self._array.ndim if dim is None else 0
+
+    def storage_offset(self) -> int:
+        """Raises RuntimeError: a sparse tensor has no storage."""
+        raise RuntimeError("sparse tensors do not have a storage")
+
+    def data_ptr(self) -> int:
+        """Raises RuntimeError: a sparse tensor has no storage."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """False: the elements do not lie in memory in order."""
+        return False
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        """Raises: the elements do not lie in memory in order."""
+        raise no_kernel("contiguous")
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The old name of the tensor's type, 'torch.sparse.FloatTensor'; or, with `dtype`, the tensor as that type."""
+        if dtype is None:
+            return f"torch.sparse.{type_word(self.dtype)}Tensor"
+        if isinstance(dtype, str):
+            dtype = getattr(dtypes, _TYPE_NAMES[dtype.rsplit(".", 1)[-1]])
+        return self.to(dtype)  # type: ignore[attr-defined]
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def _new_dense(self, *args: Any, **kwargs: Any) -> Any:
+        raise no_kernel("new")
+
+    new = new_zeros = new_ones = new_empty = new_full = new_tensor = _new_dense  # would not be sparse, as torch's are
+
+    # operators
+
+    def _call_operator(self, record: Any, tensors: tuple, metadata: tuple) -> Any:
+        from .rules import call
+
+        return call(record, tensors, metadata)
+
+    def _write_operator(self, record: Any, target: Tensor, others: tuple, metadata: tuple) -> Any:
+        from .rules import write
+
+        return write(record, target, others, metadata)
+
+
+_TYPE_NAMES = {
+    "FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16",
+    "ByteTensor": "uint8", "CharTensor": "int8", "ShortTensor": "int16", "IntTensor": "int32", "LongTensor": "int64",
+    "BoolTensor": "bool_",
+}  # fmt: skip
+
+
+class SparseTensor(WithoutArray):
+    """A tensor of which only some entries are stored; all others are zero. Made by `sparse_coo_tensor`."""
+
+    __slots__ = ()
+    layout = sparse_coo
+    is_sparse = True
+    _places: Tensor  # the indices (sparse_dim, nnz)
+    _is_coalesced: bool
+
+    # ---------------------------------------------------------------- what it is made of
+
+    def _indices(self) -> Tensor:
+        """The indices (sparse_dim, nnz), coalesced or not."""
+        return self._places
+
+    def _values(self) -> Tensor:
+        """The values (nnz, *dense dimensions), coalesced or not, without history."""
+        return self._entries.detach()
+
+    def indices(self) -> Tensor:
+        """The indices (sparse_dim, nnz) of a coalesced tensor."""
+        self._check_coalesced("indices")
+        return alias(self._places, Tensor)
+
+    def values(self) -> Tensor:
+        """The values (nnz, *dense dimensions) of a coalesced tensor."""
+        self._check_coalesced("values")
+        return values_of(self._entries)
+
+    def _check_coalesced(self, what: str) -> None:
+        if not self._is_coalesced:
+            raise RuntimeError(f"Cannot get {what} on an uncoalesced tensor, please call .coalesce() first")
+
+    def _nnz(self) -> int:
+        """How many entries are stored."""
+        return self._places._array.shape[1]
+
+    def sparse_dim(self) -> int:
+        """How many dimensions the indices have."""
+        return self._places._array.shape[0]
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return self._array.ndim - self.sparse_dim()
+
+    _dimI, _dimV = sparse_dim, dense_dim
+
+    def is_coalesced(self) -> bool:
+        """Whether the indices are known to be sorted and without repetition."""
+        return self._is_coalesced
+
+    def _coalesced_(self, coalesced: bool) -> Any:
+        """Claim in place that the tensor is coalesced, or not."""
+        self._is_coalesced = coalesced
+        return self
+
+    def _sizes(self) -> tuple[int, ...]:
+        """The sparse dimensions."""
+        return self._array.shape[: self.sparse_dim()]
+
+    def _flat(self) -> np.ndarray:
+        """The places of the entries in the sparse dimensions taken together."""
+        return places_of(self._places._array, self._sizes())
+
+    def _like(self, values: Tensor, coalesced: bool | None = None) -> Any:
+        shape = (*self._sizes(), *values._array.shape[1:])
+        return assemble(self._places, values, shape, self._is_coalesced if coalesced is None else coalesced)
+
+    def _gradient(self, values: Tensor) -> Any:
+        """Coalesced: of repeated places one entry, since each has the gradient of their sum."""
+        if self._is_coalesced:
+            return self._like(values)
+        places, first = np.unique(self._flat(), return_index=True)
+        indices = wrap(indices_of(places, self._sizes()))
+        return assemble(indices, gather(values, wrap(first)), self._array.shape, True)
+
+    def _values_like_mine(self, other: Tensor) -> Tensor:
+        if other._array.shape != self._array.shape:
+            raise RuntimeError(f"expected a gradient of size {list(self.shape)}, got {list(other.shape)}")
+        if isinstance(other, SparseTensor) and np.array_equal(other._places._array, self._places._array):
+            return other._entries
+        return mask(other, self)._entries
+
+    # ---------------------------------------------------------------- other forms
+
+    def coalesce(self) -> Any:
+        """The same tensor with sorted indices; the values of repeated ones are added up."""
+        if self._is_coalesced:
+            return self
+        places, targets = np.unique(self._flat(), return_inverse=True)
+        values = merge(self._entries, wrap(targets.reshape(-1)), len(places))
+        return assemble(wrap(indices_of(places, self._sizes())), values, self._array.shape, True)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The dense tensor. Gradients flow to the stored entries only."""
+        if masked_grad is False:
+            raise NotImplementedError("to_dense(masked_grad=False): gradients of unstored entries are not implemented")
+        n = prod(self._sizes())
+        dense = scatter(self._entries, wrap(self._flat()), n).reshape(self._array.shape)  # type: ignore[attr-defined]
+        return dense if dtype is None else dense.to(dtype)
+
+    def to_sparse(self, *sparse_dim: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+        """The tensor itself, or in another sparse layout."""
+        return convert(self, *sparse_dim, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+
+    def to_sparse_csr(self, dense_dim: int | None = None) -> Any:
+        """The tensor in compressed sparse row form."""
+        from .csr import from_coo
+
+        return from_coo(self)
+
+    def sparse_mask(self, other: Any) -> Any:
+        """The entries at the places of `other`; zeros where this tensor stores none."""
+        return mask(self, other)
+
+    # ---------------------------------------------------------------- Python's view of it
+
+    def __getitem__(self, index: Any) -> Any:
+        from .rules import item
+
+        return item(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise no_kernel("index_put_")
+
+    def __iter__(self):
+        if not self._array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return (self.select(0, i) for i in range(len(self)))  # type: ignore[attr-defined]
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .printing import describe
+
+        return describe(self)
+
+    def __reduce_ex__(self, protocol: Any):
+        state = (self._places, self._entries.detach(), self.size(), self._is_coalesced)
+        return rebuild, (sparse_coo, state)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        import copy
+
+        if id(self) not in memo:
+            values = copy.deepcopy(self._entries, memo)
+            memo[id(self)] = assemble(copy.deepcopy(self._places, memo), values, self._array.shape, self._is_coalesced)
+        return memo[id(self)]
+
+
+def assemble(indices: Tensor, values: Tensor, shape: tuple[int, ...], coalesced: bool) -> SparseTensor:
+    """The sparse tensor of indices (sparse_dim, nnz) and values with their history; nothing is checked."""
+    t: Any = _new(SparseTensor)
+    if thread.state.level > 1:
+        tell("read", indices, "the indices of a sparse tensor")
+        tell("read", values, "the values of a sparse tensor")
+    t._places, t._entries, t._is_coalesced = indices, values, coalesced
+    t._array = Placeholder(tuple(shape), values._array.dtype)
+    t._storage = t._view = None
+    return t
+
+
+def rebuild(layout: Any, data: tuple) -> Any:
+    """A sparse tensor from its pickle: (indices, values, size[, is_coalesced])."""
+    from .create import check_indices
+
+    if layout is not sparse_coo:
+        from .csr import rebuild_csr
+
+        return rebuild_csr(layout, data)
+    indices, values, size, *coalesced = data
+    check_indices(indices._array, tuple(size))
+    return assemble(indices, values, tuple(size), bool(coalesced and coalesced[0]))
+
+
+def mask(source: Tensor, pattern: Any) -> SparseTensor:
+    """The entries of `source`, dense or sparse, at the places of the sparse tensor `pattern`."""
+    if not isinstance(pattern, SparseTensor):
+        raise RuntimeError("sparse_mask: the mask must be a sparse tensor")
+    if source._array.shape != pattern._array.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(source.shape)} but mask has size "
+            f"{list(pattern.shape)}"
+        )
+    places = pattern._flat()
+    if isinstance(source, SparseTensor):
+        values = _picked(source.coalesce(), places)
+    else:
+        n = pattern.sparse_dim()
+        rows = source.reshape(prod(source._array.shape[:n]), *source._array.shape[n:])  # type: ignore[attr-defined]
+        values = gather(rows, wrap(places))
+    return pattern._like(values)
+
+
+def _picked(source: SparseTensor, places: np.ndarray) -> Tensor:
+    """The values of a coalesced tensor at `places`, zeros where it stores none."""
+    known = source._flat()
+    at = np.searchsorted(known, places)
+    found = at < len(known)
+    found[found] = known[at[found]] == places[found]
+    if not len(known):
+        return wrap(np.zeros((len(places), *source._entries._array.shape[1:]), source._entries._array.dtype))
+    picked: Any = gather(source._entries, wrap(np.where(found, at, 0)))
+    if found.all():
+        return picked
+    keep = found.reshape(-1, *(1,) * (picked._array.ndim - 1))
+    return picked.masked_fill(wrap(~keep), 0)
+
+
+def convert(t: Any, *sparse_dim: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
+    """What `Tensor.to_sparse` does, for a dense and for a sparse tensor."""
+    from . import create
+
+    if sparse_dim and isinstance(sparse_dim[0], type(sparse_coo)):
+        layout, sparse_dim = sparse_dim[0], sparse_dim[1:]
+    if blocksize is not None:
+        raise NotImplementedError("to_sparse(blocksize=...): block sparse layouts are not implemented")
+    if layout is not None and layout is not sparse_coo:
+        return create.to_layout(t, layout, dense_dim)
+    if dense_dim is not None:
+        raise RuntimeError("to_sparse: conversion with dense_dim needs a compressed layout")
+    if not isinstance(t, WithoutArray):
+        return create.from_dense(t, sparse_dim[0] if sparse_dim else t._array.ndim)
+    if isinstance(t, SparseTensor):
+        if sparse_dim and sparse_dim[0] != t.sparse_dim():
+            raise RuntimeError("to_sparse: conversion from Sparse to Sparse with another sparse_dim is not supported")
+        return t
+    return t.to_sparse()  # type: ignore[attr-defined]
+
+
+__all__ = ["SparseTensor", "WithoutArray", "as_values", "assemble", "convert", "mask", "rebuild"]

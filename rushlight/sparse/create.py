@@ -1,0 +1,221 @@
+"""Making sparse tensors: from indices and values, from dense tensors, and by the old constructors."""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core import device as devices
+from ..core import dtype as dtypes
+from ..core.layout import sparse_coo, sparse_csr, strided
+from ..core.legacy_types import CPU_TYPES, tensortype
+from ..core.size import Size
+from ..core.tensor import Tensor, alias, wrap
+from ..ops.create import check_options, tensor
+from .coo import SparseTensor, assemble
+from .entries import as_values, gather, indices_of
+
+
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> SparseTensor:
+    """A sparse tensor from the places and the values of its entries; repeated places are added up.
+
+    Shape: indices (sparse_dim, nnz), values (nnz, *dense dimensions) -> size, or the smallest that holds the indices.
+    `sparse_coo_tensor(size)` has no entries. Gradients flow to `values`. The indices are always checked
+    (check_invariants changes nothing): RuntimeError where one lies outside `size`.
+
+    >>> s = rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    >>> s.to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    devices.check(device)
+    check_options(None, pin_memory)
+    if values is None:
+        return _empty(_size(indices if size is None else size), dtype, requires_grad)
+    places, entries = _index_tensor(indices), _value_tensor(values, dtype)
+    if places._array.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
+    if not entries._array.ndim:
+        entries = entries.expand(places._array.shape[1]).clone()
+    if places._array.shape[1] != entries._array.shape[0]:
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {places._array.shape[1]}, nnz from values: "
+            f"{entries._array.shape[0]}"
+        )
+    shape = _smallest(places._array, entries._array) if size is None else _size(size)
+    _check_shape(places._array, entries._array, shape)
+    entries = entries.detach() if requires_grad else as_values(entries)
+    t = assemble(places, entries, shape, bool(is_coalesced) if is_coalesced is not None else False)
+    return t.requires_grad_() if requires_grad else t
+
+
+def _index_tensor(indices: Any) -> Tensor:
+    t = indices if isinstance(indices, Tensor) else tensor(indices)
+    if not t._array.size and t.dtype.is_floating_point:
+        t = t.to(dtypes.int64)
+    if t.dtype.is_complex:
+        raise RuntimeError("indices must be an int64 tensor")
+    return alias(t, Tensor) if t.dtype is dtypes.int64 else t.detach().to(dtypes.int64)
+
+
+def _value_tensor(values: Any, dtype: Any) -> Any:
+    if not isinstance(values, Tensor):
+        return tensor(values, dtype=dtype)
+    return values if dtype is None else values.to(dtype)  # type: ignore[attr-defined]
+
+
+def _size(size: Any) -> tuple[int, ...]:
+    if isinstance(size, int):
+        size = (size,)
+    shape = tuple(int(n) for n in size)
+    if any(n < 0 for n in shape):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: {list(shape)}")
+    return shape
+
+
+def _empty(shape: tuple[int, ...], dtype: Any, requires_grad: bool) -> Any:
+    kind = (dtype or dtypes.get_default_dtype()).numpy
+    t = assemble(wrap(np.zeros((len(shape), 0), np.int64)), wrap(np.zeros(0, kind)), shape, len(shape) == 0)
+    return t.requires_grad_() if requires_grad else t
+
+
+def empty_like(t: Any, dtype: Any = None) -> Any:
+    """A sparse tensor of the size, layout and sparse dimensions of `t`, without entries."""
+    n = t.sparse_dim()
+    kind = t._entries._array.dtype if dtype is None else dtype.numpy
+    values = np.zeros((0, *t._array.shape[n:]), kind)
+    empty = assemble(wrap(np.zeros((n, 0), np.int64)), wrap(values), t._array.shape, True)
+    return empty if t.layout is sparse_coo else empty.to_sparse_csr()
+
+
+def _smallest(indices: np.ndarray, values: np.ndarray) -> tuple[int, ...]:
+    if indices.size:
+        if indices.min() < 0:
+            raise RuntimeError(f"found negative index {indices.min()} for dim {int(np.argmin(indices.min(1)))}")
+        return (*(int(n) + 1 for n in indices.max(1)), *values.shape[1:])
+    return (*(0,) * len(indices), *values.shape[1:])
+
+
+def _check_shape(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
+    sparse_dim, dense_dim = len(indices), values.ndim - 1
+    if len(shape) != sparse_dim + dense_dim:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(shape)}, sparse_dim = {sparse_dim}, "
+            f"dense_dim = {dense_dim}"
+        )
+    if values.shape[1:] != shape[sparse_dim:]:
+        raise RuntimeError(
+            f"values has incorrect size, expected {[values.shape[0], *shape[sparse_dim:]]}, got {list(values.shape)}"
+        )
+    check_indices(indices, shape)
+
+
+def check_indices(indices: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError where an index lies outside `shape`."""
+    if not indices.size:
+        return
+    for d, (low, high) in enumerate(zip(indices.min(1), indices.max(1), strict=True)):
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {d}")
+        if high >= shape[d]:
+            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {high}")
+
+
+def from_dense(t: Any, sparse_dim: int) -> SparseTensor:
+    """The entries of a dense tensor that are not zero, by its first `sparse_dim` dimensions."""
+    a = t._array
+    if not 0 <= sparse_dim <= a.ndim or (not sparse_dim and a.ndim):
+        raise RuntimeError(
+            f"to_sparse: expected sparse_dim in the range of [{min(a.ndim, 1)}, {a.ndim}], but got {sparse_dim}"
+        )
+    sizes = a.shape[:sparse_dim]
+    rows = t.reshape(prod(sizes), *a.shape[sparse_dim:])
+    stored = rows._array != 0
+    places = np.flatnonzero(stored.any(tuple(range(1, stored.ndim))))
+    return assemble(wrap(indices_of(places, sizes)), gather(rows, wrap(places)), a.shape, True)
+
+
+def from_rows(values: Tensor, rows: Tensor, n: int) -> SparseTensor:
+    """The sparse tensor (n, *) with `values` (nnz, *) at `rows` (nnz,): the gradient of a lookup."""
+    return assemble(rows.reshape(1, -1), values, (n, *values._array.shape[1:]), False)  # type: ignore[attr-defined]
+
+
+def to_layout(t: Any, layout: Any, dense_dim: Any = None) -> Any:
+    """`t` in another layout."""
+    if dense_dim:
+        raise NotImplementedError("to_sparse(dense_dim=...): compressed layouts with dense dimensions are not implemented")
+    if layout is strided:
+        return t.to_dense()
+    if layout is sparse_coo:
+        return t.to_sparse()
+    if layout is sparse_csr:
+        return to_csr(t)
+    raise NotImplementedError(f"to_sparse(layout={layout!r}) is not implemented; there are sparse_coo and sparse_csr")
+
+
+def to_csr(t: Any, dense_dim: int | None = None) -> Any:
+    """What `Tensor.to_sparse_csr` does."""
+    from .csr import from_coo
+
+    if dense_dim:
+        raise NotImplementedError("to_sparse_csr(dense_dim=...): dense dimensions are not implemented")
+    return from_coo(t.to_sparse())
+
+
+# ---------------------------------------------------------------------------------------------- the old constructors
+
+
+class sparsetype(type):
+    """The class of the old sparse tensor types, `torch.sparse.FloatTensor` and its like."""
+
+    dtype: dtypes.dtype
+
+    def __new__(cls, dense: tensortype):
+        members = {"dtype": dense.dtype, "is_cuda": False, "__module__": "torch.sparse"}
+        return super().__new__(cls, dense.__name__, (), members)
+
+    def __init__(cls, dense: tensortype):
+        super().__init__(cls.__name__, (), {})
+
+    def __call__(cls, *args: Any, device: Any = None) -> SparseTensor:
+        devices.check(device)
+        if not args:
+            return _empty((0,), cls.dtype, False)
+        if not isinstance(args[0], Tensor):
+            sizes = args[0] if isinstance(args[0], (tuple, list, Size)) else args
+            _warn("shape", "shape")
+            return _empty(_size(sizes), cls.dtype, False)
+        if len(args) > 3 or len(args) < 2:
+            raise TypeError(f"new() of torch.sparse.{cls.__name__} takes indices, values and a size, got {len(args)}")
+        if args[1].dtype is not cls.dtype:
+            raise TypeError(f"expected values of type {cls.dtype}, got {args[1].dtype}")
+        _warn("indices, values, shape" if len(args) == 3 else "indices, values", "indices, values, shape")
+        return sparse_coo_tensor(*args)
+
+    def __instancecheck__(cls, value: object) -> bool:
+        return isinstance(value, SparseTensor) and value.dtype is cls.dtype
+
+
+def _warn(old: str, new: str) -> None:
+    warnings.warn(
+        f"torch.sparse.SparseTensor({old}, *, device=) is deprecated.  Please use torch.sparse_coo_tensor({new}, dtype=, "
+        "device=).",
+        stacklevel=3,
+    )
+
+
+OLD_TYPES = {t.__name__: sparsetype(t) for t in CPU_TYPES}

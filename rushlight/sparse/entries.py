@@ -1,0 +1,128 @@
+"""Operators on the values of sparse tensors: what stands at which place, and back.
+
+A sparse tensor's history is that of its values, so every sparse operator ends in one of these or in dense operators on
+values. `places` are positions along one flattened dimension: the sparse dimensions of a tensor taken together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.record import primitive
+from ..ops.elements import conjugate
+from ..ops.index import add_at
+
+_HALVES = 2  # bytes of the types whose sums are kept in float32
+
+
+def places_of(indices: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """The places (nnz,) of indices (sparse_dim, nnz) in dimensions of `sizes`."""
+    flat = np.zeros(indices.shape[1], np.int64)
+    for row, n in zip(indices, sizes, strict=True):
+        flat = flat * n + row
+    return flat
+
+
+def indices_of(places: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """The indices (sparse_dim, nnz) of places."""
+    if not sizes:
+        return np.zeros((0, len(places)), np.int64)
+    return np.stack(np.unravel_index(places, sizes)).astype(np.int64)
+
+
+def _added(values: np.ndarray, places: np.ndarray, n: int) -> np.ndarray:
+    """Values (nnz, *) added up at their places in (n, *)."""
+    if values.dtype.kind == "b":
+        out = np.zeros((n, *values.shape[1:]), bool)
+        np.logical_or.at(out, places, values)
+        return out
+    wide = np.float32 if values.dtype.itemsize == _HALVES and values.dtype.kind not in "iu" else values.dtype
+    out = np.zeros((n, *values.shape[1:]), wide)
+    if values.size:
+        add_at(out, (places,), values.astype(wide, copy=False))
+    return out.astype(values.dtype, copy=False)
+
+
+@primitive(name="sparse_coo_tensor", public=False, view=True, node="SparseCooTensorWithDimsAndTensorsBackward0")
+def as_values(values, /):
+    """The values themselves, as those of a sparse tensor."""
+    return values[...]
+
+
+@as_values.vjp
+def _(g):
+    return g
+
+
+@primitive(name="sparse_values", public=False, view=True, node="ValuesBackward0")
+def values_of(values, /):
+    """The values themselves, as the user gets them."""
+    return values[...]
+
+
+@values_of.vjp
+def _(g):
+    return g
+
+
+@primitive(name="sparse_scatter", public=False, node="ToDenseBackward0")
+def scatter(values, places, /, n):
+    """Values (nnz, *) added up at their places. Shape: -> (n, *)"""
+    return _added(values, places, n)
+
+
+@scatter.vjp("values")
+def _(g, places):
+    return gather(g, places)
+
+
+@primitive(name="sparse_gather", public=False, node="SparseMaskBackward0")
+def gather(input, places, /):
+    """The entries of (n, *) at places. Shape: -> (nnz, *)"""
+    return input.take(places, 0)
+
+
+@gather.vjp("input")
+def _(g, places, input_shape):
+    return scatter(g, places, input_shape[0])
+
+
+@primitive(name="coalesce", public=False, node="CoalesceBackward0")
+def merge(values, targets, /, n):
+    """Values (nnz, *) added up where their targets are equal. Shape: -> (n, *)"""
+    return _added(values, targets, n)
+
+
+@merge.vjp("values")
+def _(g, targets):
+    return gather(g, targets)
+
+
+# ---------------------------------------------------------------------------------------------- products
+
+
+@primitive(name="sparse_mm", public=False, node="MmBackward0")
+def times_dense(values, dense, rows, cols, /, n):
+    """The matrix with `values` at (rows, cols) times a dense one. Shape: (nnz,), (k, m) -> (n, m)"""
+    kind = np.float32 if values.dtype.itemsize == _HALVES and values.dtype.kind not in "iu" else values.dtype
+    out = np.zeros((n, dense.shape[1]), kind)
+    if not rows.size or not out.size:
+        return out.astype(values.dtype, copy=False)
+    if (rows[1:] < rows[:-1]).any():
+        order = np.argsort(rows, kind="stable")
+        rows, cols, values = rows[order], cols[order], values[order]
+    starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
+    products = dense.take(cols, 0).astype(kind, copy=False)
+    products *= values[:, None]
+    out[rows[starts]] = np.add.reduceat(products, starts, axis=0)
+    return out.astype(values.dtype, copy=False)
+
+
+@times_dense.vjp("values")
+def _(g, dense, rows, cols):
+    return (gather(g, rows) * gather(conjugate(dense), cols)).sum(1)
+
+
+@times_dense.vjp("dense")
+def _(g, values, rows, cols, dense_shape):
+    return times_dense(conjugate(values), g, cols, rows, dense_shape[0])
