@@ -30,6 +30,9 @@ _DTYPES = {
     "U32": dtypes.uint32,
     "U16": dtypes.uint16,
     "U8": dtypes.uint8,
+    "F8_E4M3": dtypes.float8_e4m3fn,
+    "F8_E5M2": dtypes.float8_e5m2,
+    "F8_E8M0": dtypes.float8_e8m0fnu,
     "BOOL": dtypes.bool_,
     "C64": dtypes.complex64,
 }

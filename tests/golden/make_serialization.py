@@ -10,11 +10,14 @@ import torch
 from torch import nn
 
 HERE = Path(__file__).parent
-DTYPES = "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool complex64 complex128"
+DTYPES = (
+    "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 uint16 uint32 uint64 bool complex64 complex128 "
+    "float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu"
+)
 
 
 def every_dtype():
-    return {name: torch.tensor([0, 1, 2], dtype=getattr(torch, name)) for name in DTYPES.split()}
+    return {name: torch.tensor([0, 1, 2]).to(getattr(torch, name)) for name in DTYPES.split()}
 
 
 def containers():
