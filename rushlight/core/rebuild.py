@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _ADDRESS_MAX = 2**63 - 1
-_UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64)  # types younger than torch's typed storages
+_UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.FLOAT8)  # younger than torch's typed storages
 
 
 class Memory:

@@ -132,8 +132,7 @@ NOT_IMPLEMENTED = {
 }
 for _kind in ("QInt8", "QInt32", "QUInt8", "QUInt4x2", "QUInt2x4"):
     NOT_IMPLEMENTED[f"torch.{_kind}Storage"] = "quantized tensors"
-for _kind in ("float8_e5m2", "float8_e4m3fn", "float8_e5m2fnuz", "float8_e4m3fnuz", "float8_e8m0fnu", "complex32"):
-    NOT_IMPLEMENTED[f"torch.{_kind}"] = f"the dtype torch.{_kind}"
+NOT_IMPLEMENTED["torch.complex32"] = "the dtype torch.complex32"
 
 
 def _encode(text, encoding="latin1"):

@@ -184,7 +184,6 @@ def test_a_bool_is_0_or_1_whatever_the_file_says():
     [
         ("torch._utils _rebuild_qtensor", "quantized"),
         ("torch QInt8Storage", "quantized"),
-        ("torch float8_e5m2", "float8"),
     ],
 )
 def test_what_torch_has_and_we_do_not(path, kind):
