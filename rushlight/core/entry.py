@@ -58,9 +58,38 @@ class Signature:
     def metadata(self) -> tuple[str, ...]:
         return self.positional + ((self.star,) if self.star else ()) + self.keyword
 
+    def numpy_names(self) -> list[tuple[str, str]]:
+        """NumPy's words for parameters, which torch takes too: (axis, dim), (keepdims, keepdim)."""
+        found = [(n, own) for n, own in _NUMPY_NAMES.items() if own in self.metadata]
+        return [(n, own) for n, own in found if all(p in self.defaults for p in self._behind(own))]
+
+    def _behind(self, name: str) -> tuple[str, ...]:
+        """The positional parameters behind one of that name."""
+        return self.positional[self.positional.index(name) + 1 :] if name in self.positional else ()
+
+    def public_defaults(self) -> tuple | None:
+        """The defaults of the public function: a `dim` that has to be given may be given as `axis`."""
+        required = [own for _, own in self.numpy_names() if own not in self.defaults and own in self.positional]
+        return (*(... for _ in required), *self.defaults.values()) or None
+
+    def public_keyword_defaults(self, out: bool) -> dict[str, Any] | None:
+        """The defaults of what is passed by name only."""
+        names = dict.fromkeys(n for n, _ in self.numpy_names())
+        return {**self.keyword_defaults, **names, **({"out": None} if out else {})} or None
+
+    def renaming(self) -> str:
+        """The lines that put NumPy's words in their places."""
+        lines = ""
+        for n, own in self.numpy_names():
+            if own in self.defaults or own in self.keyword:
+                lines += f"    if {n} is not None:\n        {own} = {n}\n"
+            else:
+                lines += f"    if {own} is ...:\n        {own} = given({n}, record, {own!r})\n"
+        return lines
+
     def parameters(self, out: bool) -> str:
         """The public parameter list. Defaults are set on the function object."""
-        keyword = self.keyword + (("out",) if out else ())
+        keyword = self.keyword + tuple(n for n, _ in self.numpy_names()) + (("out",) if out else ())
         star = [f"*{self.star}"] if self.star else ["*"] if keyword else []
         return ", ".join([*self.arrays, *self.positional, *star, *keyword])
 
@@ -70,7 +99,17 @@ class Signature:
         return ", ".join([*self.positional, *star, *(f"{n}={n}" for n in self.keyword)])
 
 
-class _Pointwise:
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def given(value: Any, record: Any, name: str) -> Any:
+    """An argument by NumPy's word. Raises TypeError where it was not given by either word."""
+    if value is None:
+        raise TypeError(f"{record.name}() missing 1 required positional arguments: {name!r}")
+    return value
+
+
+class _Pointwise(Signature):
     """The signature of a row of the table."""
 
     positional = keyword = metadata = ()
@@ -284,7 +323,7 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
 
 _GENERAL = """\
 def call({parameters}):
-{out_check}    state = thread.state
+{renaming}{out_check}    state = thread.state
     level = state.level
     if level > 1:
         return slow_call(record, ({tensors}), ({metadata}), None)
@@ -470,6 +509,7 @@ def _general_text(record: Any) -> tuple[str, Saved]:
     tensors, metadata = "".join(n + ", " for n in sig.arrays), "".join(n + ", " for n in sig.metadata)
     text = _GENERAL.format(
         parameters=sig.parameters(record.out),
+        renaming=sig.renaming(),
         out_check=_OUT_CHECK.format(tensors=tensors, metadata=metadata) if record.out else "",
         take=take,
         tensors=tensors,
@@ -552,7 +592,7 @@ def build(record: Any) -> Any:
         record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
-        slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, watch_view=slow.watch_view,
+        slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, given=given, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, unrecorded=slow.unrecorded,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
@@ -579,8 +619,8 @@ def specialise(record: Any) -> None:
     text, saved = _general_text(record) if general else _pointwise_text(record, "function")
     _install_rules(record, saved)
     f = scope["function"]
-    f.__defaults__ = tuple(sig.defaults.values()) or None
-    f.__kwdefaults__ = {**sig.keyword_defaults, **({"out": None} if record.out else {})} or None
+    f.__defaults__ = sig.public_defaults()
+    f.__kwdefaults__ = sig.public_keyword_defaults(record.out)
     for form in _FIRST:  # the code last: another thread may call as soon as it is there
         if form in scope:
             form_text = text if form == "function" else _pointwise_text(record, form)[0]
@@ -604,6 +644,8 @@ def accept_out(f: Callable) -> Callable:
     """A composite that also takes `out=`: the result is computed, then written into it."""
 
     def call(*args, out=None, **kwargs):
+        if kwargs:
+            kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
         if out is None:
             return f(*args, **kwargs)
         with Off():

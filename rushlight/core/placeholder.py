@@ -89,7 +89,7 @@ class Placeholder:
 def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exception) -> Any:
     """The call of an operator that failed, by the first of its tensors that has no array; the error if all have one."""
     for t in tensors:
-        if type(getattr(t, "_array", None)) is Placeholder:
+        if type(getattr(t, "_array", None)) is Placeholder and hasattr(t, "_call_operator"):
             return t._call_operator(record, tensors, metadata)
     raise error
 
@@ -97,6 +97,6 @@ def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exce
 def write_without_array(record: Any, self: Any, others: tuple, metadata: tuple, error: Exception) -> Any:
     """The in-place call of an operator that failed, by the first tensor without an array."""
     for t in (self, *others):
-        if type(getattr(t, "_array", None)) is Placeholder:
+        if type(getattr(t, "_array", None)) is Placeholder and hasattr(t, "_write_operator"):
             return t._write_operator(record, self, others, metadata)
     raise error

@@ -8,6 +8,7 @@ the file system, whatever ends a process.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
@@ -61,10 +62,8 @@ class Block:
         self._record = ref(storage)
 
     def __del__(self) -> None:
-        try:
+        with suppress(OSError, TypeError):  # the interpreter is ending
             os.close(self.descriptor)
-        except (OSError, TypeError):  # the interpreter is ending
-            pass
 
 
 class _Shared(np.ndarray):

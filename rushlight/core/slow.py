@@ -75,7 +75,7 @@ def _asked(record: Any, tensors: tuple, metadata: tuple) -> Any:
     from .record import OPS
 
     activate()
-    shown = OPS.get(record.name, record.function)
+    shown: Any = OPS.get(record.name, record.function)
     given = {k: v for k, v in zip(record.signature.metadata, metadata) if v not in (None, False, 1)}
     return ask(shown, askers(tensors, {}), tensors, given)
 

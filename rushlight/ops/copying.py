@@ -63,7 +63,7 @@ def _to_copy(input, /, dtype):
         return _float_to_int(input, new)
     if input.dtype.kind == "c" and new.kind not in "cb":
         input = input.real
-    return _to_float8(input, dtype) if new.kind in _KINDS_OF_FLOAT8 and dtype in dtypes.FLOAT8 else input.astype(new)
+    return _to_float8(input, dtype) if new.itemsize == 1 and dtype in dtypes.FLOAT8 else input.astype(new)
 
 
 def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
@@ -123,7 +123,7 @@ def _cast_method(name: str, d: dtypes.dtype) -> None:
     def f(self, memory_format=None):
         if memory_format is not None:
             return to(self, d, memory_format=memory_format)
-        return self if self._array.dtype is d.numpy else to(self, d)
+        return self if self._array.dtype is d.numpy else _to_copy(self, d)
 
     f.__name__, f.__doc__ = name, f"The tensor as {d}."
     composite(name=name, method=True, function=False)(f)

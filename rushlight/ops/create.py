@@ -12,9 +12,9 @@ from ..core import dtype as dtypes
 from ..core.errors import argument_type
 from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided
-from ..core.placeholder import NoArray
 from ..core.legacy_types import construct
 from ..core.mode import tell, thread
+from ..core.placeholder import NoArray
 from ..core.record import composite
 from ..core.size import shape_from
 from ..core.slow import write_out

@@ -184,7 +184,9 @@ def fft(input, n=None, dim=-1, norm=None, *, out=None):
     """
     x, d = _points(_floating(input, "fft"), n, dim)
     scale = _scale(norm, True)
-    return _finished("fft_fft", input, _c2c(x, (d,), scale, True) if x.is_complex() else _r2c(x, (d,), scale, False), out)
+    return _finished(
+        "fft_fft", input, _c2c(x, (d,), scale, True) if x.is_complex() else _r2c(x, (d,), scale, False), out
+    )
 
 
 def ifft(input, n=None, dim=-1, norm=None, *, out=None):
@@ -203,9 +205,9 @@ def _half(input: Any, n: int | None, dim: int) -> tuple[Any, int, int]:
     """A half spectrum cut or filled for n real points, the dimension, and n."""
     x = _complex(input)
     d = _wrapped(dim, x._array.ndim)
-    n = 2 * (x._array.shape[d] - 1) if n is None else n
-    _check_size(n)
-    return _resized(x, {d: n // 2 + 1}), d, n
+    points = 2 * (x._array.shape[d] - 1) if n is None else n
+    _check_size(points)
+    return _resized(x, {d: points // 2 + 1}), d, points
 
 
 def irfft(input, n=None, dim=-1, norm=None, *, out=None):

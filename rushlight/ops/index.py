@@ -80,7 +80,7 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
     ndim = t._array.ndim
     taken = sum(_dims_taken(i) for i in items)
     if taken > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+        raise _too_many(ndim, items)
     if not any(i is Ellipsis for i in items):
         items = (*items, Ellipsis)
     basic: list[Any] = []
@@ -128,6 +128,15 @@ def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
     if plain and advanced:
         return None, advanced, kind
     return (*basic, Ellipsis), advanced, kind
+
+
+def _too_many(ndim: int, items: tuple) -> IndexError:
+    if ndim == 0 and len(items) == 1 and type(items[0]) is int:
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        )
+    return IndexError(f"too many indices for tensor of dimension {ndim}")
 
 
 def _items(index: Any) -> tuple:

@@ -101,8 +101,10 @@ def _(g, dim):
 
 
 @composite()
-def stack(tensors, dim=0, *, out=None):
+def stack(tensors, dim=0, *, out=None, axis=None):
     """The tensors, all of one shape, along a new dimension `dim`."""
+    if axis is not None:
+        dim = axis
     if type(tensors) not in (list, tuple) or not tensors:
         tensors = _sequence("stack", tensors)
         if not tensors:

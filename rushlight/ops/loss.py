@@ -22,8 +22,8 @@ def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
     wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
     total = np.add.reduce(a, None, dtype=wide)
     if reduction == "mean":
-        total = total / np.dtype(wide).type(a.size)
-    return total.astype(a.dtype)
+        total = total / a.size
+    return total.astype(a.dtype) if wide is np.float32 else total
 
 
 def _reduce(t: Tensor, reduction: str) -> Tensor:

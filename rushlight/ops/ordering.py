@@ -15,6 +15,7 @@ from ..core.slow import write_out
 from ..core.tensor import Tensor, constant
 from .elements import F32
 from .extremum import picked, put_along, selection_rule
+from .reduction import accept_numpy
 
 I64 = np.dtype(np.int64)
 
@@ -58,12 +59,14 @@ def _(g, out1, input_shape, dim):
     return put_along(g[0], out1, input_shape, wrap_dim(dim, len(input_shape)), True)
 
 
-def sort(input, dim=-1, descending=False, stable=False, *, out=None):
+def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     """The elements in order along `dim`, and where each was.
 
     >>> sort(tensor([3.0, 1.0, 2.0])).values
     tensor([1., 2., 3.])
     """
+    if axis is not None:
+        dim = axis
     if isinstance(dim, bool):
         raise TypeError("sort(): argument 'dim' must be int, not bool")
     result = _sort(input, dim, descending)
@@ -233,12 +236,14 @@ _median_dim.vjp(selection_rule)
 _nanmedian_dim.vjp(selection_rule)
 
 
-def median(input, dim=None, keepdim=False, *, out=None):
+def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
     """The lower median; with `dim` that along it and where it is; nan where there is a nan.
 
     >>> median(tensor([4.0, 1.0, 2.0, 3.0]))
     tensor(2.)
     """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     result = _median(input) if dim is None else _median_dim(input, dim, keepdim)
     return result if out is None else write_out("median", (input,), result, out)
 

@@ -250,8 +250,10 @@ def _(g, input_shape, dim):
 
 
 @composite(method=True)
-def unbind(input, dim=0):
+def unbind(input, dim=0, *, axis=None):
     """The slices along `dim`, as a tuple of views."""
+    if axis is not None:
+        dim = axis
     if not input._array.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     return _unbind(input, dim)
@@ -334,8 +336,10 @@ def _split_method(self, split_size, dim=0):
 
 
 @composite(method=True)
-def chunk(input, chunks, dim=0):
+def chunk(input, chunks, dim=0, *, axis=None):
     """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+    if axis is not None:
+        dim = axis
     if not input._array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:

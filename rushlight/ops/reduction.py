@@ -301,12 +301,14 @@ def _(g, dim, step):
     return shifted(g, dim, -step, 0)
 
 
-def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
+def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The product along `dim`, or of all elements. Integers and bools give int64.
 
     >>> prod(tensor([2.0, 3.0, 4.0]))
     tensor(24.)
     """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     result = _prod_all(input, dtype) if dim is None else _prod_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("prod", (input,), result, out)
 
@@ -471,14 +473,18 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 
 @composite()
-def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The variance and the mean over `dim`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     return _var_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
 
 
 @composite()
-def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
+def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
     """The standard deviation and the mean over `dim`."""
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     return _std_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
 
 

@@ -193,5 +193,3 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         mean = total / divisors.masked_fill(empty, 1)
         return mean.masked_fill(empty, float("nan") if initial is None else float(initial))
     return _scatter_reduce(start, places, data, 0, how, True)
-
-

@@ -161,16 +161,20 @@ def renorm(input, p, dim, maxnorm):
 @composite(method=True, function=False)
 def renorm_(self, p, dim, maxnorm):
     """In-place `renorm`."""
-    return self.copy_(renorm(self, p, dim, maxnorm))
+    return self.copy_(renorm(self.clone(), p, dim, maxnorm))
 
 
 @composite(out=True)
 def polar(abs, angle):
     """The complex numbers of absolute value `abs` and angle `angle`."""
     if abs.dtype is not angle.dtype:
-        raise RuntimeError(f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument")
+        raise RuntimeError(
+            f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument"
+        )
     if abs.dtype not in (dtypes.float32, dtypes.float64):
-        raise RuntimeError(f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}")
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}"
+        )
     return OPS["complex"](abs * angle.cos(), abs * angle.sin())
 
 

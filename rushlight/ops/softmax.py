@@ -130,13 +130,15 @@ def _implicit_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
+def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
     """exp(input) / sum(exp(input)) along `dim`.
 
     Shape: (*) -> (*)
     >>> softmax(tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
+    if axis is not None:
+        dim = axis
     if dim is None:
         dim = _implicit_dim("softmax", input.ndim, _stacklevel)
     dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
@@ -149,8 +151,10 @@ def _legacy_dtype(dim, third, dtype):
     return dim, third if isinstance(third, dtypes.dtype) else dtype
 
 
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None):
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
     """The logarithm of `softmax`, without overflow."""
+    if axis is not None:
+        dim = axis
     if dim is None:
         dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
     dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
@@ -203,13 +207,17 @@ for _f in (softmax, log_softmax, softmin, gumbel_softmax, normalize):
     publish(_f.__name__, _f, False, True, ())
 
 
-def _softmax_method(self, dim, dtype=None):
+def _softmax_method(self, dim=None, dtype=None, *, axis=None):
     """exp(input) / sum(exp(input)) along `dim`."""
+    if axis is not None:
+        dim = axis
     return _softmax(self, dim, dtype)
 
 
-def _log_softmax_method(self, dim, dtype=None):
+def _log_softmax_method(self, dim=None, dtype=None, *, axis=None):
     """The logarithm of `softmax`, without overflow."""
+    if axis is not None:
+        dim = axis
     return _log_softmax(self, dim, dtype)
 
 

@@ -320,10 +320,12 @@ def _(g, input_shape):
 
 
 @composite(method=True)
-def squeeze(input, dim=None):
+def squeeze(input, dim=None, *, axis=None):
     """The tensor without its dimensions of size 1, or without those of `dim` that have it."""
     if type(dim) is int:
         return _squeeze_dim(input, dim)
+    if axis is not None:
+        return squeeze(input, axis)
     if dim is None:
         return _squeeze_all(input)
     return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)

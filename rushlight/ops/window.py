@@ -64,7 +64,13 @@ def blackman_window(
     window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
     """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)), with N = window_length + 1 if periodic."""
-    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "dtype": dtype,
+        "layout": layout,
+        "device": device,
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     done, points, k = _base("blackman_window", window_length, periodic, options)
     if done is not None:
         return done
@@ -77,7 +83,13 @@ def bartlett_window(
     window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
     """1 - |2 n / (N - 1) - 1|, with N = window_length + 1 if periodic."""
-    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "dtype": dtype,
+        "layout": layout,
+        "device": device,
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     done, points, k = _base("bartlett_window", window_length, periodic, options)
     if done is not None:
         return done
@@ -87,10 +99,24 @@ def bartlett_window(
 
 
 def kaiser_window(
-    window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
+    window_length,
+    periodic=True,
+    beta=12.0,
+    *,
+    dtype=None,
+    layout=None,
+    device=None,
+    pin_memory=False,
+    requires_grad=False,
 ):
     """I0(beta sqrt(1 - (2 n / (N - 1) - 1)^2)) / I0(beta), with N = window_length + 1 if periodic."""
-    options = {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad}
+    options = {
+        "dtype": dtype,
+        "layout": layout,
+        "device": device,
+        "pin_memory": pin_memory,
+        "requires_grad": requires_grad,
+    }
     done, points, k = _base("kaiser_window", window_length, periodic, options)
     if done is not None:
         return done
