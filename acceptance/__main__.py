@@ -27,7 +27,7 @@ def main(argv=None):
     run.add_argument(
         "--again",
         action="store_true",
-        help="where a number differs, run torch again on two threads and without oneDNN, as a yardstick",
+        help="where a number differs, run torch twice more with other rounding, as a yardstick",
     )
     run.add_argument("--reuse", action="store_true", help="take torch's side from an earlier run kept in --work")
     show = commands.add_parser("report", help="write docs/programs.md from the results")
@@ -99,8 +99,8 @@ def run_one(program, name, commands, args, work):
             found["compared"] = compare.compare(theirs, ours, program.ignore)
             if args.again and program.deterministic and not found["compared"]["equal"]:
                 others = [
-                    side("threads", args.torch, threads=2 * args.threads),
-                    side("plain", args.torch, onednn=False),
+                    side("plain", args.torch, threads=2 * args.threads, variation="without_onednn"),
+                    side("nudged", args.torch, variation="nudge"),
                 ]
                 found["yardsticks"] = [compare.compare(theirs, other, program.ignore) for other in others]
                 found["rounding"] = compare.is_rounding(found["compared"], found["yardsticks"])
@@ -108,7 +108,8 @@ def run_one(program, name, commands, args, work):
 
 
 def _facts(run):
-    facts = {key: _short(run[key]) for key in ("status", "steps", "seconds", "cpu_s", "peak_mb", "error")}
+    facts = {key: _short(run[key]) for key in ("status", "steps", "seconds", "cpu_s", "peak_mb")}
+    facts["error"] = (run["error"].splitlines() or [""])[-1]  # not the traceback, which names this machine's folders
     facts["first_loss"] = _first_loss(run)
     return facts
 

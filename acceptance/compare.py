@@ -98,7 +98,7 @@ def compare(theirs, ours, ignore=(), steps=STEPS, enough=DIGITS):
 def is_rounding(found, yardsticks):
     """Whether a run parts from torch's no sooner than torch parts from itself when only its rounding changes.
 
-    `yardsticks`: comparisons of torch with torch, on other threads or with other kernels. One draw of rounding errors
+    `yardsticks`: comparisons of torch with torch, with other kernels or parameters one unit in the last place away. One draw of rounding errors
     parts a little sooner or later than another, so a run may part at 0.7 of the earliest yardstick's step.
     """
     steps = [yardstick["apart_at"] for yardstick in yardsticks if yardstick["apart_at"] is not None]

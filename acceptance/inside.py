@@ -20,8 +20,6 @@ def carry_out(job):
         from rushlight.compat import install
 
         install()
-    else:
-        sys.meta_path.insert(0, DeclaredOperators())
     import torch
 
     record = Record(job)
@@ -189,9 +187,9 @@ def old_numpy(torch):
     """Names and habits that NumPy dropped in 1.24 and 2.0, for programs from before."""
     import numpy
 
-    for name, kind in (("float", float), ("int", int), ("bool", bool), ("object", object)):
+    for name, value in (("float", float), ("int", int), ("bool", bool), ("object", object), ("Inf", numpy.inf)):
         if name not in vars(numpy):
-            setattr(numpy, name, kind)
+            setattr(numpy, name, value)
     array = numpy.array
     numpy.array = lambda *args, copy=True, **kwargs: array(*args, copy=copy or None, **kwargs)
 
@@ -217,9 +215,28 @@ def seed_environments(torch):
     seeding.np_random = lambda seed=None: seeded(next(counter) if seed is None else seed)
 
 
+# not for a program's sake: torch with another rounding, to see how soon that alone parts two runs
+
+
 def without_onednn(torch):
-    """Not for a program's sake: torch's other kernels, to see how soon its own rounding parts two runs."""
     torch.backends.mkldnn.set_flags(False)
+
+
+def nudge(torch):
+    """Move each parameter by one unit in its last place, up or down, when its module is first called."""
+    import numpy
+
+    draw, seen = numpy.random.default_rng(0), set()
+
+    def before_forward(module, args):
+        for parameter in module.parameters():
+            if id(parameter) not in seen and parameter.dtype in (torch.float32, torch.float64):
+                seen.add(id(parameter))
+                up = torch.from_numpy(draw.random(tuple(parameter.shape)) < 0.5)
+                ends = torch.tensor([-numpy.inf, numpy.inf], dtype=parameter.dtype)
+                parameter.data.copy_(torch.nextafter(parameter.data, ends[up.long()]))
+
+    torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
 
 
 PATCHES = {
@@ -229,57 +246,8 @@ PATCHES = {
     "old_schedulers": old_schedulers,
     "seed_environments": seed_environments,
     "without_onednn": without_onednn,
+    "nudge": nudge,
 }
-
-
-class DeclaredOperators:
-    """Lets a torchvision whose compiled half does not load be imported: its operators are declared, not defined.
-
-    torchvision's wheels for another build of torch have their Python half only; datasets, transforms, models and utils
-    need no more.
-    """
-
-    NAMES = [
-        "nms",
-        "qnms",
-        "roi_align",
-        "qroi_align",
-        "_roi_align_backward",
-        "ps_roi_align",
-        "_ps_roi_align_backward",
-        "roi_pool",
-        "_roi_pool_backward",
-        "ps_roi_pool",
-        "_ps_roi_pool_backward",
-        "deform_conv2d",
-        "_deform_conv2d_backward",
-    ]
-
-    asked = False
-
-    def find_spec(self, name, path=None, target=None):
-        if name == "torchvision" and not self.asked:
-            self.asked = True
-            self.declare()
-
-    def declare(self):
-        import glob
-        import importlib.util
-
-        import torch
-
-        spec = importlib.util.find_spec("torchvision")
-        if spec is None or spec.origin is None:
-            return
-        for compiled in glob.glob(os.path.join(os.path.dirname(spec.origin), "_C*.so")):
-            try:
-                torch.ops.load_library(compiled)
-                return
-            except OSError:
-                continue
-        self.library = torch.library.Library("torchvision", "DEF")  # lives as long as this object
-        for name in self.NAMES:
-            self.library.define(f"{name}(Tensor input) -> Tensor")
 
 
 # the program

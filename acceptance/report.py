@@ -100,8 +100,8 @@ Each program comes from a public repository at the commit that its link names, a
 data in the formats that it reads, for up to 50 optimizer steps, once under torch and once under Rushlight, on one thread
 and from the same seed. **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does
 every number that the program printed (one unit of the last printed place apart counts as agreement; times and dates are
-left out). **rounding**: a number parts, but no sooner than torch parts from itself when it runs on two threads or without
-oneDNN, that is, when only its rounding changes. **differs**: it runs to the end, and at least one number does not agree. **runs**: it runs to the end, and there
+left out). **rounding**: a number parts, but no sooner than torch parts from itself when it runs on twice the threads without
+oneDNN, or starts from parameters that are one unit in the last place away. **differs**: it runs to the end, and at least one number does not agree. **runs**: it runs to the end, and there
 is nothing to compare it with. Digits: the fewest of any step's loss. Time: Rushlight's over torch's, whole process.
 
 Of the {total} programs of waves 1 and 2: {equal} equal, {rounding} part by rounding, {runs} run, {differs} differ, {fails} fail, {not_run} not run.

@@ -17,7 +17,7 @@ _HERE = Path(__file__).parent
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
-def run(program, commands, backend, python, clones, work, threads=1, onednn=True):
+def run(program, commands, backend, python, clones, work, threads=1, variation=None):
     """Run the commands one after another in a fresh copy of the program under `work`.
 
     Returns a dict: status ("ok", "fails", "timeout"), steps, seconds and cpu_s (recording taken off), records (one list of steps
@@ -30,7 +30,7 @@ def run(program, commands, backend, python, clones, work, threads=1, onednn=True
         return _outcome("fails", error=f"harness: {error}")
     result = _outcome("ok")
     for number, command in enumerate(commands):
-        part = _run_command(program, shlex.split(command), backend, python, work, cwd, threads, number, onednn)
+        part = _run_command(program, shlex.split(command), backend, python, work, cwd, threads, number, variation)
         _append(result, part)
         if part["status"] != "ok":
             result["command"] = command
@@ -63,7 +63,7 @@ def _append(result, part):
     result["status"], result["error"] = part["status"], part["error"]
 
 
-def _run_command(program, command, backend, python, work, cwd, threads, number, onednn):
+def _run_command(program, command, backend, python, work, cwd, threads, number, variation):
     record, out, err = (work / f"{name}{number}" for name in ("record", "out", "err"))
     job = {
         "backend": backend,
@@ -71,7 +71,7 @@ def _run_command(program, command, backend, python, work, cwd, threads, number, 
         "seed": program.seed,
         "steps": program.steps,
         "backwards": program.backwards,
-        "patches": program.patches if onednn else (*program.patches, "without_onednn"),
+        "patches": (*program.patches, *filter(None, [variation])),
         "record": str(record),
         "started": time.time(),
     }
@@ -96,7 +96,9 @@ def _run_command(program, command, backend, python, work, cwd, threads, number, 
 def _environment(program, root, threads, backend):
     paths = [str(root / path) for path in program.paths]
     paths += [str(_HERE / "shims" / name) for name in program.shims]
-    if backend == "rushlight" and (spec := importlib.util.find_spec("rushlight")) and spec.origin:
+    if backend == "torch":
+        paths.append(str(_HERE / "shims" / "reference"))
+    elif (spec := importlib.util.find_spec("rushlight")) and spec.origin:
         paths.append(str(Path(spec.origin).parent.parent))  # also where it is not installed
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHASHSEED")}
     return {

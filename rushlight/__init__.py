@@ -34,7 +34,6 @@ from .core.mode import (
     set_grad_enabled,
 )
 from .core.printing import set_printoptions
-from .core import sharing as _sharing
 from .core.random import Generator, default_generator, initial_seed, manual_seed, seed
 from .core.size import Size
 from .core.tensor import Tensor
@@ -68,6 +67,7 @@ _LAZY_PACKAGES = (
     "fx",
     "hub",
     "jit",
+    "library",
     "linalg",
     "mps",
     "mtia",
@@ -95,6 +95,7 @@ _LAZY_NAMES = {
     "load": "serialization",
     "autocast": "amp",
     "GradScaler": "amp",
+    "_assert": "overrides",
     "OutOfMemoryError": "cuda",
     "AcceleratorError": "cuda",
     **dict.fromkeys(

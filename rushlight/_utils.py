@@ -12,7 +12,6 @@ from .core.tensor import Tensor
 from .nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state
 
 __all__ = [
-    "ExceptionWrapper",
     "_flatten_dense_tensors",
     "_get_all_device_indices",
     "_get_available_device_type",

@@ -12,6 +12,7 @@ from typing import Any
 
 from . import ops
 from .core.tensor import Tensor
+from .linalg import vector_norm
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",
@@ -89,6 +90,8 @@ def _unary(method: str, name: str) -> Callable[..., Any]:
 
 def _binary(name: str, suffix: str) -> Callable[..., Any]:
     of_tensor, of_number = _BINARY[name]
+    if suffix and name in ("maximum", "minimum"):  # tensors have no in-place form of these
+        of_tensor = of_number
     full = f"_foreach_{name}{suffix}"
 
     def run(self: Any, other: Any = None, *, alpha: Any = 1, **named: Any) -> Any:
@@ -100,7 +103,7 @@ def _binary(name: str, suffix: str) -> Callable[..., Any]:
             return (ops.pow(self, e) for e in _tensors(other, full, "exponent", 2))
         tensors = _tensors(self, full)
         if other is None:
-            raise TypeError(f"{full}() missing 1 required positional arguments: \"other\"")
+            raise TypeError(f'{full}() missing 1 required positional arguments: "other"')
         if isinstance(other, Tensor) and name not in _ONE_TENSOR:
             other = other.item()
         if alpha != 1 and name not in _ALPHA:
@@ -143,7 +146,7 @@ def _lerp(suffix: str) -> Callable[..., Any]:
 
 
 def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
-    return (ops.linalg_vector_norm(t, ord, dtype=dtype) for t in _tensors(self, "_foreach_norm"))
+    return (vector_norm(t, ord, dtype=dtype) for t in _tensors(self, "_foreach_norm"))
 
 
 def _powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
@@ -176,7 +179,10 @@ _define(
 )
 _define("copy", lambda self, src, non_blocking=False: _copy([t.clone() for t in self], src), "Copies.", _copy)
 _define(
-    "zero", lambda self: (ops.zeros_like(t) for t in self), "Zeros.", lambda self: (t.zero_() for t in _tensors(self, ""))
+    "zero",
+    lambda self: (ops.zeros_like(t) for t in self),
+    "Zeros.",
+    lambda self: (t.zero_() for t in _tensors(self, "")),
 )
 __all__ = sorted(name for name in globals() if name.startswith("_foreach_"))
 

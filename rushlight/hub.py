@@ -7,6 +7,7 @@ program to run is left to git: that raises NotImplementedError and says what to 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +17,17 @@ __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_stat
 
 _hub_dir: str | None = None
 _CHUNK_BYTES = 128 * 1024
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 
 
 def get_dir() -> str:
     """The cache folder: what `set_dir` said, or `$TORCH_HOME/hub`, by default `~/.cache/torch/hub`."""
-    if _hub_dir is not None:
-        return _hub_dir
+    return _hub_dir if _hub_dir is not None else os.path.join(_get_torch_home(), "hub")
+
+
+def _get_torch_home() -> str:
     cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
 
 
 def set_dir(d: str | os.PathLike[str]) -> None:
@@ -202,7 +206,5 @@ def load_state_dict_from_url(
 
 def _hash_in(name: str) -> str | None:
     """The digits between the last '-' of a file's name and its ending: 'resnet18-5c106cde.pth'."""
-    import re
-
-    found = re.search(r"-([a-f0-9]*)\.", name)
+    found = HASH_REGEX.search(name)
     return found.group(1) if found else None

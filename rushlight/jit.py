@@ -81,9 +81,7 @@ def is_tracing() -> bool:
 # ---------------------------------------------------------------------------------------------- script
 
 
-def script(
-    obj: _T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
-) -> _T:
+def script(obj: _T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> _T:
     """`obj` itself, a function, module or class: it runs as the Python that it is.
 
     Raises RuntimeError for what torch cannot script either.
@@ -151,7 +149,9 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     if origin in (list, set):
         return _is_instance(obj, origin) and all(isinstance(x, parts[0]) for x in obj)
     if origin is dict:
-        return _is_instance(obj, dict) and all(isinstance(k, parts[0]) and isinstance(v, parts[1]) for k, v in obj.items())
+        return _is_instance(obj, dict) and all(
+            isinstance(k, parts[0]) and isinstance(v, parts[1]) for k, v in obj.items()
+        )
     if origin is tuple:
         return _is_instance(obj, tuple) and len(obj) == len(parts) and all(map(isinstance, obj, parts))
     return any(isinstance(obj, part) for part in parts)

@@ -38,6 +38,7 @@ METHODS = {
         "_as_sparse_rows"
     ),
     "ops.stft": "stft istft",
+    "core.sharing": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",
 }
 
 

@@ -68,6 +68,14 @@ def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[C
     return decorate
 
 
+def _assert(condition: Any, message: str) -> None:
+    """`assert condition, message` as a call, so that tracing sees it. Raises AssertionError."""
+    if type(condition) is not Tensor and has_torch_function_unary(condition):
+        return handle_torch_function(_assert, (condition,), condition, message)
+    if not condition:
+        raise AssertionError(message)
+
+
 def is_tensor_like(inp: Any) -> bool:
     """Whether `inp` is a tensor, or its class defines `__torch_function__`."""
     return isinstance(inp, Tensor) or hasattr(inp, "__torch_function__")

@@ -73,7 +73,9 @@ class _Storage:
     def copy_(self, source: Any, non_blocking: bool = False) -> Any:
         """Write the elements of another storage of the same size."""
         if source.nbytes() != self.nbytes():
-            raise RuntimeError(f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes")
+            raise RuntimeError(
+                f"size does not match, self was {self.nbytes()} bytes but src was {source.nbytes()} bytes"
+            )
         self._flat[...] = source._flat
         return self
 
@@ -161,7 +163,9 @@ class _TypedKind(type):
 class TypedStorage(_Storage, metaclass=_TypedKind):
     """Memory as numbers of one type: `TypedStorage([...], dtype=...)`, or over an untyped one (`wrap_storage=`)."""
 
-    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: Any = None):
+    def __init__(
+        self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None, _internal: Any = None
+    ):
         kind = dtypes.get_default_dtype() if dtype is None else dtype
         self._tensor = getattr(wrap_storage, "_tensor", None)
         if wrap_storage is not None:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from typing import IO, Any, TypeAlias, Union
 
 from .core.device import device as _device
-from .core.dtype import dtype as _dtype
-from .core.layout import layout as _layout
 from .core.rebuild import Memory as Storage
 from .core.size import Size
 from .core.tensor import Tensor

@@ -68,7 +68,9 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         if not (t.is_floating_point() or t.is_complex()):
             raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
     if tensor.shape != tangent.shape:
-        raise RuntimeError(f"Expected tangent of the size of the primal {list(tensor.shape)}, got {list(tangent.shape)}")
+        raise RuntimeError(
+            f"Expected tangent of the size of the primal {list(tensor.shape)}, got {list(tangent.shape)}"
+        )
     if tensor._edge is None:
         point = tensor.detach().requires_grad_()
     else:

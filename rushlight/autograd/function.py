@@ -282,6 +282,14 @@ def _pack(ctx: FunctionCtx, outputs: dict, dirty: set) -> None:
     ctx.tensor_slots = tuple(range(len(packed)))
 
 
+class InplaceFunction(Function):
+    """`Function` under a name from before torch 0.4; `inplace` is kept as an attribute of an instance."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace
+
+
 def once_differentiable(backward: Callable) -> Callable:
     """Decorator: the backward itself cannot be differentiated; trying raises."""
 

@@ -144,13 +144,19 @@ def _operator(module, name):
     if module in OPERATORS:
         namespace = sys.modules[f"{module}.{name}"] = type(sys.modules[module])(f"{module}.{name}")
         return namespace
-    value = own("torch", name) if module == "torch.ops.aten" else MISSING
+    namespace = module.rpartition(".")[2]
+    value = own("torch", name) if module == "torch.ops.aten" else _registered(namespace, name)
     if value is MISSING:
-        namespace = module.rpartition(".")[2]
         raise AttributeError(
             f"'_OpNamespace' {namespace!r} object has no attribute {name!r}: Rushlight does not have it"
         )
     return value
+
+
+def _registered(namespace, name):
+    """An operator that the program has registered by `torch.library`, which is loaded then."""
+    library = sys.modules.get("rushlight.library")
+    return (library and library.registered(namespace, name)) or MISSING
 
 
 def own_by_any_path(module, name):

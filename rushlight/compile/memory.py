@@ -125,6 +125,7 @@ class Memory:
                 )
 
     def find_any(self, address: int) -> Region | None:
+        """The region that begins at an address or is the next one below."""
         i = bisect_right(self.starts, address) - 1
         return self.regions[self.starts[i]] if i >= 0 else None
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.node import Leaf, Node, Output
-from ..core.storage import describe
+from ..core.storage import address_of, describe
 from ..core.tensor import Tensor, element_strides
 from . import numbers
 from .capture import Recorder
@@ -200,9 +200,10 @@ class Outcome:
         for t in [o for o in gc.get_objects() if issubclass(type(o), Tensor)]:
             if id(t) in self._recorder.existing.known or id(t) in held or not t._array.size:
                 continue
-            region = self._recorder.memory.find_any(t._array.__array_interface__["data"][0])
-            if region is None or region.source is not None or region.line is None:
-                continue
+            at = address_of(t._array)
+            region = self._recorder.memory.find_any(at)
+            if region is None or region.source is not None or region.line is None or at >= region.end:
+                continue  # also what another thread makes
             if id(t) in state:
                 complete = False
                 continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from _thread import allocate_lock
 from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any, NamedTuple
@@ -72,6 +73,7 @@ class CompiledStep:
         update_wrapper(self, function)
         self.function = function
         self._fallback = fallback
+        self.capturing = allocate_lock()  # held by a thread that captures; others run the function plainly meanwhile
         self.reset()
 
     @property
@@ -110,6 +112,20 @@ class CompiledStep:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
                     return captured.program.run(leaves)
+                break
+        if not self.capturing.acquire(blocking=False):
+            return self.function(*args, **kwargs)  # another thread captures it
+        try:
+            return self._first_calls(args, kwargs, leaves, template, now)
+        finally:
+            self.capturing.release()
+
+    def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
+        """A call for which there was no program."""
+        for captured in self.captured:
+            if captured.guards.mismatch(leaves, template, now) is None:
+                if captured.program is not None:  # another thread has just made it
+                    return captured.program.run(leaves)
                 return self._capture(args, kwargs, leaves, template, now, captured)
         self.calls += 1
         if self.calls == 1:
@@ -131,7 +147,7 @@ class CompiledStep:
         reason = self.captured[-1].guards.mismatch(leaves, template, now)
         warnings.warn(
             f"{_name(self.function)} was captured {settings.limit} times and runs eagerly from now on; what changed last: {reason}",
-            stacklevel=3,
+            stacklevel=4,
         )
         return self.function(*args, **kwargs)
 
@@ -153,7 +169,7 @@ class CompiledStep:
             if not self.fallback:
                 raise
             self.given_up = True
-            warnings.warn(f"{_name(self.function)} runs eagerly: {error}", stacklevel=3)
+            warnings.warn(f"{_name(self.function)} runs eagerly: {error}", stacklevel=4)
         return _unmarked(result)
 
     def _conclude(self, recorder: Recorder, result: Any, around: _Around, candidate: _Captured | None) -> None:

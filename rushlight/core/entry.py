@@ -112,15 +112,9 @@ def given(value: Any, record: Any, name: str) -> Any:
 class _Pointwise(Signature):
     """The signature of a row of the table."""
 
-    positional = keyword = metadata = ()
-    optional: set[str] = set()
-    star = None
-    variadic = False
-    defaults: dict[str, Any] = {}
-    keyword_defaults: dict[str, Any] = {}
-
     def __init__(self, *arrays: str):
-        self.arrays = arrays
+        self.arrays, self.positional, self.keyword, self.star, self.variadic = arrays, (), (), None, False
+        self.defaults, self.keyword_defaults, self.optional = {}, {}, set()
 
 
 POINTWISE = {"unary": _Pointwise("x"), "binary": _Pointwise("x", "y")}

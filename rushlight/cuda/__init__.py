@@ -60,9 +60,9 @@ from .random import (
     set_rng_state_all,
 )
 from .rarely import (
+    CudaError,
     CUDAGraph,
     CUDAPluggableAllocator,
-    CudaError,
     DeferredCudaCallError,
     ExternalStream,
     MemPool,
@@ -72,8 +72,8 @@ from .rarely import (
     change_current_allocator,
     check_error,
     clock_rate,
-    cudaStatus,
     cudart,
+    cudaStatus,
     current_solver_handle,
     device_memory_used,
     get_allocator_backend,

@@ -11,18 +11,18 @@
 from typing import Any
 
 from . import world
-from .collectives import *
+from .collectives import *  # noqa: F403
 from .collectives import __all__ as _collectives
-from .errors import *
+from .errors import *  # noqa: F403
 from .errors import __all__ as _errors
-from .objects import *
+from .objects import *  # noqa: F403
 from .objects import __all__ as _objects
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .store import FileStore, HashStore, PrefixStore, Store, TCPStore
 from .work import Future, Work
-from .world import *
+from .world import *  # noqa: F403
 from .world import __all__ as _world
 from .world import default_pg_timeout
 
@@ -45,12 +45,12 @@ __all__ = [
     "reduce_op",
     "register_rendezvous_handler",
     "rendezvous",
+    "world",
 ]
 __all__ += [*_collectives, *_errors, *_objects, *_world]
 
 _ABSENT = {
     "init_device_mesh": "device meshes",
-    "DeviceMesh": "device meshes",
     "split_group": "splitting a group (use new_group)",
     "supports_complex": "questions about reductions",
     "breakpoint": "the debugger of one rank",

@@ -403,9 +403,7 @@ def _peer(pg: ProcessGroup, given: int | None, group_rank: int | None, what: str
     return rank
 
 
-def send(
-    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
-) -> None:
+def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
     """Send a tensor to process `dst`, which takes it by `recv` with the same tag."""
     if _is_outside(group, "send"):
         return
@@ -424,9 +422,7 @@ def isend(
     return Work(lambda: pg.send(rank, _point_key(pg, tag), array), [tensor])
 
 
-def recv(
-    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
-) -> int:
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
     """Write the tensor that process `src` (None: whichever) has sent into `tensor`; returns who sent it."""
     work = irecv(tensor, src, group, tag, group_src)
     return -1 if work is None else work.source_rank()
@@ -468,7 +464,14 @@ class P2POp:
         if op not in (isend, irecv):
             raise ValueError("Invalid ``op``. Expected ``op`` to be of type ``torch.distributed.isend`` or ``irecv``.")
         _array(tensor, "tensor")
-        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = op, tensor, peer, group, tag, group_peer
+        self.op, self.tensor, self.peer, self.group, self.tag, self.group_peer = (
+            op,
+            tensor,
+            peer,
+            group,
+            tag,
+            group_peer,
+        )
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:

@@ -13,6 +13,7 @@ import struct
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -104,10 +105,8 @@ class Mesh:
         """Hang up. What was sent before arrives."""
         self._closed = True
         for connection in self._peers.values():
-            try:
+            with suppress(OSError):  # the peer was first
                 connection.shutdown(socket.SHUT_WR)
-            except OSError:  # the peer was first
-                pass
 
     # ------------------------------------------------------------------------------------------ messages
 
@@ -123,9 +122,11 @@ class Mesh:
         try:
             with self._sending[peer]:
                 connection.sendall(_HEAD.pack(len(key), raw.size) + key)
-                connection.sendall(raw)
+                connection.sendall(memoryview(raw))  # pyright: ignore[reportArgumentType]
         except OSError as error:
-            raise DistBackendError(f"Connection closed by peer: process {peer}: {self._gone.get(peer, error)}") from error
+            raise DistBackendError(
+                f"Connection closed by peer: process {peer}: {self._gone.get(peer, error)}"
+            ) from error
 
     def receive(self, peer: int | None, key: bytes, timeout: timedelta) -> tuple[int, np.ndarray]:
         """(sender, bytes) of the next message with this key, from one peer or (None) from any.
@@ -169,7 +170,7 @@ class Mesh:
 
 
 def _fill(connection: socket.socket, message: np.ndarray) -> None:
-    view = memoryview(message) if message.size else memoryview(b"")
+    view = memoryview(message) if message.size else memoryview(b"")  # pyright: ignore[reportArgumentType]
     while view:
         got = connection.recv_into(view)
         if not got:

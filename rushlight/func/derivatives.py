@@ -141,9 +141,7 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
             points, replaced = _at_points(args, argnums)
             output, aux = _with_aux(func(*replaced, **kwargs), has_aux, "grad_and_value(f)(*args)")
         if not isinstance(output, Tensor):
-            raise RuntimeError(
-                f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}"
-            )
+            raise RuntimeError(f"grad_and_value(f)(*args): Expected f(*args) to return a Tensor, got {type(output)}")
         if output.dim():
             raise RuntimeError(
                 "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
@@ -283,9 +281,7 @@ def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomnes
     randomness: as in `vmap`; `func` runs once, so that its draws are the same for all columns.
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     return _jacobian(func, argnums, has_aux, "jacfwd", _by_columns)
 
 

@@ -32,9 +32,7 @@ def vmap(
     tensor([2., 2., 2.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(
-            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
-        )
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
     if chunk_size is not None and not chunk_size > 0:
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -170,7 +168,9 @@ def _stacked(results: list[Any], out_dims: Any, func: Any) -> Any:
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
             f"outputs: {structure}."
         )
-    return tree_unflatten([_one(list(c), d, name) for c, d in zip(zip(*columns, strict=True), dims, strict=True)], structure)
+    return tree_unflatten(
+        [_one(list(c), d, name) for c, d in zip(zip(*columns, strict=True), dims, strict=True)], structure
+    )
 
 
 def _one(values: list[Any], dim: Any, name: str) -> Any:

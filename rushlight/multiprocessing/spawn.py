@@ -161,7 +161,12 @@ def start_processes(
 
 
 def spawn(
-    fn: Callable, args: tuple = (), nprocs: int = 1, join: bool = True, daemon: bool = False, start_method: str = "spawn"
+    fn: Callable,
+    args: tuple = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
 ) -> ProcessContext | None:
     """`start_processes` with the method 'spawn': each process imports the program anew."""
     if start_method != "spawn":

@@ -128,7 +128,7 @@ def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
 class _Uninitialized(Tensor):
     """What parameters and buffers of unknown size have in common: they hold no values, and operators refuse them."""
 
-    __torch_function__ = staticmethod(disabled_impl)
+    __torch_function__: Any = staticmethod(disabled_impl)
     cls_to_become: type
 
     @property
@@ -164,6 +164,10 @@ class _Uninitialized(Tensor):
             f"explicitly manipulating `torch.nn.parameter.{type(self).__name__}` objects. When using LazyModules Call "
             "`forward` with a dummy batch to initialize the parameters before calling torch functions"
         )
+
+    def detach(self) -> Any:
+        """Another one without history."""
+        return UninitializedBuffer(dtype=self.dtype)
 
     def share_memory_(self) -> Any:
         """Raises RuntimeError: there is no memory yet."""

@@ -15,7 +15,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn.modules.batchnorm import _BatchNorm
 from rushlight.nn.modules.module import Module
 
-from .lr_scheduler.base import LRScheduler, per_group, warn_if_outside_step
+from .lr_scheduler.base import LRScheduler, _warn_get_lr_called_within_step, per_group
 from .optimizer import Optimizer
 
 __all__ = [
@@ -226,7 +226,7 @@ class SWALR(LRScheduler):
 
     def get_lr(self):
         """The rates that this epoch's part of the way to ``swa_lr`` gives, worked out from the present rates."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:
             step = max(1, step)

@@ -32,9 +32,7 @@ def _grid(start: Any, end: Any, size: int, options: dict[str, Any]) -> Any:
     return OPS["linspace"](start, end, size, **options)
 
 
-def exponential(
-    M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False
-):
+def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """exp(-|n - center| / tau)."""
     options = _options("exponential", M, dtype, layout, device, requires_grad)
     if tau <= 0:

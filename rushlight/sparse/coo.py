@@ -27,7 +27,7 @@ class WithoutArray(Tensor):
     """A tensor whose elements lie in a tensor of values; what the sparse layouts have in common."""
 
     __slots__ = ()
-    __torch_function__ = staticmethod(disabled_impl)  # results are of the class that the operator gives
+    __torch_function__: Any = staticmethod(disabled_impl)  # results are of the class that the operator gives
     _entries: Tensor  # the values, with their history
 
     # the history and the gradient are those of the values

@@ -132,7 +132,9 @@ def check_indices(indices: np.ndarray, shape: tuple[int, ...]) -> None:
         if low < 0:
             raise RuntimeError(f"found negative index {low} for dim {d}")
         if high >= shape[d]:
-            raise RuntimeError(f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {high}")
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {high}"
+            )
 
 
 def from_dense(t: Any, sparse_dim: int) -> SparseTensor:
@@ -157,7 +159,9 @@ def from_rows(values: Tensor, rows: Tensor, n: int) -> SparseTensor:
 def to_layout(t: Any, layout: Any, dense_dim: Any = None) -> Any:
     """`t` in another layout."""
     if dense_dim:
-        raise NotImplementedError("to_sparse(dense_dim=...): compressed layouts with dense dimensions are not implemented")
+        raise NotImplementedError(
+            "to_sparse(dense_dim=...): compressed layouts with dense dimensions are not implemented"
+        )
     if layout is strided:
         return t.to_dense()
     if layout is sparse_coo:

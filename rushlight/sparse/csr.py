@@ -160,7 +160,9 @@ def _integers(indices: Any) -> Any:
 
 def _check(crow: np.ndarray, col: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
-        raise RuntimeError(f"tensor dimensionality must be sum of batch, base, and dense dimensions, got size {list(shape)}")
+        raise RuntimeError(
+            f"tensor dimensionality must be sum of batch, base, and dense dimensions, got size {list(shape)}"
+        )
     if len(crow) != shape[0] + 1:
         raise RuntimeError(
             f"crow_indices.shape[-1] must be equal to the number of rows + 1 as {shape[0] + 1}, but got {len(crow)}"

@@ -6,12 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dtypes
 from ..core.layout import sparse_coo, sparse_csr
 from ..core.record import OPS
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor, wrap
-
 from .coo import SparseTensor, assemble
 from .csr import CsrTensor
 from .entries import places_of
@@ -181,4 +179,3 @@ class check_sparse_tensor_invariants:
 def _check_sparse(t: Any, name: str) -> None:
     if not isinstance(t, SparseTensor):
         raise RuntimeError(f"torch.sparse.{name}: expected a tensor of layout torch.sparse_coo, got {t.layout!r}")
-

@@ -80,8 +80,18 @@ def _not_here(name: str, what: str) -> Any:
 
 METHODS: dict[str, Any] = {
     f.__name__: f
-    for f in (to_sparse, to_sparse_coo, to_sparse_csr, to_dense, sparse_mask, _as_sparse_rows, smm, sspaddmm, sparse_dim,
-              dense_dim)
+    for f in (
+        to_sparse,
+        to_sparse_coo,
+        to_sparse_csr,
+        to_dense,
+        sparse_mask,
+        _as_sparse_rows,
+        smm,
+        sspaddmm,
+        sparse_dim,
+        dense_dim,
+    )
 }
 for _name in ("coalesce", "is_coalesced", "indices", "_indices", "_values", "_coalesced_", "_dimI", "_dimV"):
     METHODS[_name] = _only_sparse(_name, "sparse coordinate")

@@ -78,7 +78,9 @@ def bmm(x: Any, y: Any) -> Any:
         raise RuntimeError("bmm: only a batch of sparse matrices times a batch of dense ones is supported")
     (b, n, k), (c, l, m) = x._array.shape, y._array.shape
     if b != c or k != l:
-        raise RuntimeError(f"bmm: Expected size for first two dimensions of mat2 to be: [{b}, {k}] but got: [{c}, {l}].")
+        raise RuntimeError(
+            f"bmm: Expected size for first two dimensions of mat2 to be: [{b}, {k}] but got: [{c}, {l}]."
+        )
     batch, rows, cols = x._places._array
     indices = wrap(np.stack([batch * n + rows, batch * k + cols]))
     large = assemble(indices, x._entries, (b * n, b * k), x._is_coalesced)

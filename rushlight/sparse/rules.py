@@ -251,9 +251,7 @@ def _over_sparse(x: Any, values: Any, left: list[int]) -> Any:
     if len(left) == x.sparse_dim():
         return assemble(x._places, values, shape, x._is_coalesced)
     places, targets = np.unique(places_of(x._places._array[left], sizes), return_inverse=True)
-    return assemble(
-        wrap(indices_of(places, sizes)), merge(values, wrap(targets.reshape(-1)), len(places)), shape, True
-    )
+    return assemble(wrap(indices_of(places, sizes)), merge(values, wrap(targets.reshape(-1)), len(places)), shape, True)
 
 
 # ---------------------------------------------------------------------------------------------- dimensions
@@ -283,7 +281,9 @@ def transpose(x: Any, dim0: int, dim1: int) -> Any:
 
 def t(x: Any) -> Any:
     if x._array.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {x._array.ndim}D tensor")
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {x._array.ndim}D tensor"
+        )
     return transpose(x, 0, x._array.ndim - 1) if x._array.ndim == 2 else x
 
 

@@ -329,7 +329,7 @@ def operators_without_samples() -> list[str]:
     return missing
 
 
-# Rules that give zero (random draws), that only an in-place write reaches, or, for lstm_layer, only float32 does (the
+# Rules that give zero (random draws) or sparse gradients, that only an in-place write reaches, or, for lstm_layer, only float32 does (the
 # samples take its twin lstm_layer.stack).
 _UNREACHED = {
     *[
@@ -337,6 +337,7 @@ _UNREACHED = {
         "bernoulli.p",
         "bernoulli_",
         "cauchy_",
+        "embedding_sparse",
         "exponential_",
         "geometric_",
         "log_normal_",

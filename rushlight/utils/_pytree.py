@@ -405,7 +405,7 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf
     return tree
 
 
-def _is_among(kinds: Any) -> Callable[[Any], bool]:
+def _is_among(kinds: Any) -> Callable[[Any], Any]:
     import types
 
     if isinstance(kinds, (type, tuple, types.UnionType)):

@@ -11,7 +11,7 @@ def get_pretty_env_info() -> str:
 
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
-        import_module("rushlight.cli").print_environment()
+        import_module("rushlight.cli.environment").print_environment()
     return text.getvalue()
 
 

@@ -9,4 +9,6 @@ __all__ = ["optimize_for_mobile"]
 
 def optimize_for_mobile(*args: Any, **kwargs: Any) -> NoReturn:
     """Rewrite a scripted module. Raises NotImplementedError."""
-    raise NotImplementedError("torch.utils.mobile_optimizer.optimize_for_mobile: there are no TorchScript programs here")
+    raise NotImplementedError(
+        "torch.utils.mobile_optimizer.optimize_for_mobile: there are no TorchScript programs here"
+    )

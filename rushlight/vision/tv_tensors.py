@@ -7,7 +7,7 @@ import contextlib
 from enum import Enum
 
 from rushlight import ops
-from rushlight.core.overriding import DisableTorchFunctionSubclass
+from rushlight.core.overriding import DisableTorchFunctionSubclass, activate
 from rushlight.core.tensor import Tensor
 from rushlight.vision.transforms import on_pil
 
@@ -35,6 +35,7 @@ class TVTensor(Tensor):
 
     @staticmethod
     def _to_tensor(data, dtype=None, device=None, requires_grad=None):
+        activate()  # operators ask tensors of these kinds from the first one on
         if on_pil.is_pil_image(data):
             from rushlight.vision.transforms.convert import pil_to_tensor
 
@@ -67,8 +68,7 @@ class TVTensor(Tensor):
 
     def __repr__(self, *, tensor_contents=None):
         facts = ", ".join(f"{name}={getattr(self, name)}" for name in self._facts)
-        body = repr(self.as_subclass(Tensor)).removeprefix("tensor")
-        return f"{type(self).__name__}{body[:-1]}, {facts})"
+        return f"{super().__repr__()[:-1]}, {facts})"
 
     def __deepcopy__(self, memo):
         return self.detach().clone().requires_grad_(self.requires_grad)

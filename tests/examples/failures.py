@@ -64,6 +64,10 @@ CASES = {
         "torch.ones(1, requires_grad=True).backward(retain_graphs=True)",
         "retain_graphs",
     ),
+    "item of a 0-dim tensor": (
+        "loss = torch.ones(3).mean()\nprint(loss.data[0])",
+        "Use `tensor.item()`",
+    ),
     "integers that require grad": (
         "torch.LongTensor([1]).requires_grad_()",
         "floating point",

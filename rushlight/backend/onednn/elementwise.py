@@ -10,7 +10,17 @@ from . import calls
 from .calls import FLOAT32, Call
 from .primitives import DIFF_DST, DIFF_SRC, DST, FORWARD_TRAINING, SRC, plain, primitive_desc
 
-__all__ = ["GELU", "GELU_TANH", "LEAKY_RELU", "LOGISTIC", "SWISH", "elementwise", "elementwise_backward"]
+__all__ = [
+    "GELU",
+    "GELU_TANH",
+    "LEAKY_RELU",
+    "LOGISTIC",
+    "SWISH",
+    "WORTHWHILE_ELEMENTS",
+    "WORTHWHILE_ELEMENTS_IF_SIMPLE",
+    "elementwise",
+    "elementwise_backward",
+]
 
 # Not its mish, whose small results are wrong by up to 8e-4 of their size, where NumPy's are by 3e-7.
 LEAKY_RELU, LOGISTIC, GELU_TANH, SWISH, GELU = 0x20, 0x29, 0x2B, 0x2C, 0x31

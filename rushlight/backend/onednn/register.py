@@ -282,12 +282,7 @@ def _affine(x, weight, bias=None):
     if bias is not None and (bias.dtype != x.dtype or bias.shape != weight.shape[:1]) or not x.size:
         return NotImplemented
     rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-    if bias is not None and x.dtype == BFLOAT16:
-        out = matmul(rows, weight.T, bias)
-    else:
-        out = matmul(rows, weight.T)
-        if bias is not None and out is not NotImplemented:
-            out += bias
+    out = matmul(rows, weight.T, bias)
     if out is NotImplemented:
         return out
     return out if x.ndim == 2 else out.reshape(*x.shape[:-1], len(weight))

@@ -11,7 +11,7 @@ from . import calls
 from .calls import FLOAT32, Call
 from .primitives import DIFF_DST, DIFF_SRC, DST, FORWARD_TRAINING, SRC, plain, primitive_desc
 
-__all__ = ["softmax", "softmax_backward"]
+__all__ = ["WORTHWHILE_ELEMENTS", "softmax", "softmax_backward"]
 
 _maximum = np.maximum.reduce
 _SOFTMAX, _LOG_SOFTMAX = 0x30000, 0x30001

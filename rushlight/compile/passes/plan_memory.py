@@ -237,7 +237,7 @@ class _Planner:
             if value in self.defined:
                 life[self._root(value)][1] = end
         wanted: list[tuple[int, int, int, int, Any]] = [
-            (v.nbytes, v.id, *span, v) for v, span in life.items() if v not in memory.place
+            (v.nbytes, v.id, span[0], span[1], v) for v, span in life.items() if v not in memory.place
         ]
         if self.room is not None:
             rooms = ((i, self.room(node)) for i, node in enumerate(self.graph.nodes))

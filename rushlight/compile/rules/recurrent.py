@@ -85,13 +85,13 @@ def lstm_layer(
     cs.put(spans[0], c)
     for i, span in enumerate(spans):
         z = b.lazy(_rows_of(share, span)) + product(b, hs.part(span), turned)
-        cell = b.positions(z.shape, 1) // np.int32(k) == 2
-        gates.put(span, np.where(cell, np.tanh(z), function("sigmoid", z)))
-        gate = [gates.part(span, slice(j * k, (j + 1) * k)) for j in range(4)]
+        parts = [slice(j * k, (j + 1) * k) for j in range(4)]
+        gate = [np.tanh(z[:, p]) if j == 2 else function("sigmoid", z[:, p]) for j, p in enumerate(parts)]
         c = gate[1] * cs.part(span) + gate[0] * gate[2]
         t = np.tanh(c)
         h = gate[3] * t
-        stores = [ts.target(span, t), y.target(span, h)]
+        stores = [gates.target(span, x, p) for x, p in zip(gate, parts, strict=True)]
+        stores += [ts.target(span, t), y.target(span, h)]
         if i + 1 < len(spans):
             stores += [hs.target(spans[i + 1], h), cs.target(spans[i + 1], c)]
             b.nodes.append(Loop(h.shape, stores))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from rushlight import ops
@@ -14,7 +15,7 @@ from rushlight.nn.parameter import Parameter
 from .linear import register_bias
 from .module import Module
 
-__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d"]
+__all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "SyncBatchNorm"]
 
 
 class _NormBase(Module):
@@ -155,3 +156,54 @@ class BatchNorm3d(_BatchNorm):
     """`BatchNorm1d` for volumes. Shape: (N, C, D, H, W) -> the same."""
 
     _ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """`BatchNorm1d` over the batches of all processes; in a single process, that.
+
+    As in torch, batches of several processes are not joined on the CPU: in training, once a process group exists, a call
+    raises ValueError. Shape: (N, C, *) -> the same
+    """
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+        distributed = sys.modules.get("rushlight.distributed")  # loaded by the program, if it makes a group
+        if self.training and distributed is not None and distributed.is_initialized():
+            raise ValueError("SyncBatchNorm expected input tensor to be on GPU or XPU or privateuseone")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """The module with every batch normalization in it a SyncBatchNorm that has its parameters and statistics."""
+        made = _synchronised(module, process_group) if isinstance(module, _BatchNorm) else module
+        for name, child in module.named_children():
+            made.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return made
+
+
+def _synchronised(module: _BatchNorm, process_group: Any) -> SyncBatchNorm:
+    sizes = module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats
+    made = SyncBatchNorm(*sizes, process_group, bias=module.bias is not None)
+    if module.affine:
+        made.weight, made.bias = module.weight, module.bias
+    made.running_mean, made.running_var = module.running_mean, module.running_var
+    made.num_batches_tracked, made.training = module.num_batches_tracked, module.training
+    return made

@@ -9,7 +9,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from itertools import chain
 from typing import Any, Self
 
-from .module import Module, _indent
+from .module import Module, _addindent
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "Sequential"]
 
@@ -196,7 +196,7 @@ class ModuleList(_Numbered):
 
 def _run_line(first: int, last: int, text: str) -> str:
     label = f"({first}): " if first == last else f"({first}-{last}): {last - first + 1} x "
-    return _indent(label + text)
+    return _addindent(label + text, 2)
 
 
 class ModuleDict(Module):

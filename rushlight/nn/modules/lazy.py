@@ -61,7 +61,8 @@ class LazyModuleMixin(Module):
                 table[name] = None
         super()._save_to_state_dict(destination, prefix, keep_vars)
         for name, t in lazy.items():
-            (self._parameters if isinstance(t, UninitializedParameter) else self._buffers)[name] = t
+            table: Any = self._parameters if isinstance(t, UninitializedParameter) else self._buffers
+            table[name] = t
             destination[prefix + name] = t
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
@@ -212,7 +213,9 @@ class _LazyNormalization(LazyModuleMixin):
 def _lazy(base: type, mixin: type, **members: Any) -> Any:
     text = f"A `{base.__name__}` that learns its input size at the first call."
     return type(
-        "Lazy" + base.__name__, (mixin, base), {"__module__": __name__, "__doc__": text, "cls_to_become": base, **members}
+        "Lazy" + base.__name__,
+        (mixin, base),
+        {"__module__": __name__, "__doc__": text, "cls_to_become": base, **members},
     )
 
 

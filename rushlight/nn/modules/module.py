@@ -345,7 +345,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
-        children = [f"({name}): {_indent(repr(module))}" for name, module in self._modules.items()]
+        children = [f"({name}): {_addindent(repr(module), 2)}" for name, module in self._modules.items()]
         if len(lines) == 1 and not children:
             return f"{self._get_name()}({lines[0]})"
         lines += children
@@ -356,10 +356,10 @@ class Module(Hookable, Stateful, Convertible, Tree):
 State.module_type = Module
 
 
-def _indent(text: str) -> str:
-    """The text with every line after the first moved two places in."""
-    first, *rest = text.split("\n")
-    return "\n".join([first, *("  " + line if line.strip() else "" for line in rest)])
+def _addindent(s_: str, numSpaces: int) -> str:
+    """The text with every line after the first, but empty ones, moved in by so many places."""
+    first, *rest = s_.split("\n")
+    return "\n".join([first, *(numSpaces * " " + line if line.strip() else "" for line in rest)])
 
 
 def _run_registration_hooks(hooks: OrderedDict[int, Callable], module: Module, name: str, value: Any) -> Any:

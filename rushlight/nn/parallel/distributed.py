@@ -124,7 +124,9 @@ class DistributedDataParallel(Module):
         finally:
             self.require_backward_grad_sync = before
 
-    def join(self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False):
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True, throw_on_early_termination: bool = False
+    ):
         """A context for processes with unequal numbers of batches. Raises NotImplementedError unless enable=False."""
         if enable and self.process_group.size() > 1:
             raise NotImplementedError(
@@ -169,11 +171,9 @@ def _distributed() -> Any:
     return module
 
 
-def _reducer(parameters: list[Tensor], names: list[str], group: Any, limit: int) -> Reducer:
+def _reducer(parameters: list[Any], names: list[str], group: Any, limit: int) -> Reducer:
     distributed = _distributed()
-    return Reducer(
-        parameters, names, group, distributed.ReduceOp.SUM, lambda task: distributed.Work(task).wait, limit
-    )
+    return Reducer(parameters, names, group, distributed.ReduceOp.SUM, lambda task: distributed.Work(task).wait, limit)
 
 
 def _refuse(**options: Any) -> None:

@@ -142,7 +142,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        with within_step(self):
+        with _enable_get_lr_call(self):
             if epoch is None:
                 self.last_epoch += 1
                 values = self.get_lr()
@@ -162,7 +162,7 @@ class _LRScheduler(LRScheduler):
 
 
 @contextmanager
-def within_step(scheduler: LRScheduler):
+def _enable_get_lr_call(scheduler: LRScheduler):
     """Mark the calls of ``get_lr`` that the scheduler itself makes."""
     scheduler._get_lr_called_within_step = True
     try:
@@ -171,7 +171,7 @@ def within_step(scheduler: LRScheduler):
         scheduler._get_lr_called_within_step = False
 
 
-def warn_if_outside_step(scheduler: LRScheduler) -> None:
+def _warn_get_lr_called_within_step(scheduler: LRScheduler) -> None:
     """Warn a user who calls ``get_lr``, which computes the next rate, to read the last one."""
     if not scheduler._get_lr_called_within_step:
         warnings.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, group_values, warn_if_outside_step, within_step
+from .base import LRScheduler, _enable_get_lr_call, _warn_get_lr_called_within_step, group_values
 
 __all__ = ["CosineAnnealingLR", "CosineAnnealingWarmRestarts"]
 
@@ -25,7 +25,7 @@ class CosineAnnealingLR(LRScheduler):
 
     def get_lr(self):
         """The present rates moved along the cosine by one epoch."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         if self._is_initial:
             return group_values(self.optimizer, "lr")
         groups = self.optimizer.param_groups
@@ -81,7 +81,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
     def get_lr(self):
         """The initial rates at ``T_cur`` of ``T_i`` epochs along the cosine."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (lr - self.eta_min) * wave / 2 for lr in self.base_lrs]
 
@@ -98,7 +98,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         else:
             self._go_to(epoch)
         self.last_epoch = math.floor(epoch)
-        with within_step(self):
+        with _enable_get_lr_call(self):
             values = self.get_lr()
         self._write(values)
 

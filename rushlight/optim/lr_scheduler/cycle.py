@@ -8,7 +8,14 @@ from functools import partial
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, callable_state, check_optimizer, per_group, set_group_value, warn_if_outside_step
+from .base import (
+    LRScheduler,
+    _warn_get_lr_called_within_step,
+    callable_state,
+    check_optimizer,
+    per_group,
+    set_group_value,
+)
 
 __all__ = ["CyclicLR", "OneCycleLR"]
 
@@ -106,7 +113,7 @@ class CyclicLR(_WithMomentum):
 
     def get_lr(self):
         """The rates at this point of the cycle; sets the momenta as well."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
         height = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
@@ -207,7 +214,7 @@ class OneCycleLR(_WithMomentum):
 
     def get_lr(self):
         """The rates at this point of the cycle; sets the momenta as well."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         step = self.last_epoch
         if step > self.total_steps:
             raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")

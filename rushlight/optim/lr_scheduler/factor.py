@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..optimizer import Optimizer
-from .base import LRScheduler, callable_state, check_lambdas, group_values, warn_if_outside_step
+from .base import LRScheduler, _warn_get_lr_called_within_step, callable_state, check_lambdas, group_values
 
 __all__ = [
     "ConstantLR",
@@ -59,7 +59,7 @@ class LambdaLR(_OfFunctions):
 
     def get_lr(self):
         """The initial rates times the functions' values."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         return [lr * fn(self.last_epoch) for fn, lr in zip(self.lr_lambdas, self.base_lrs, strict=True)]
 
 
@@ -79,7 +79,7 @@ class MultiplicativeLR(_OfFunctions):
 
     def get_lr(self):
         """The present rates times the functions' values."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         lrs = group_values(self.optimizer, "lr")
         if self._is_initial:
             return lrs
@@ -91,7 +91,7 @@ class _ByFactor(LRScheduler):
 
     def get_lr(self):
         """The present rates times this epoch's factor."""
-        warn_if_outside_step(self)
+        _warn_get_lr_called_within_step(self)
         factor = self._factor()
         if factor is None:
             return group_values(self.optimizer, "lr")

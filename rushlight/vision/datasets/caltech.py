@@ -6,6 +6,7 @@ import shutil
 from rushlight.vision.datasets.archive import extract_archive
 from rushlight.vision.datasets.checking import found_or_raise, needed, verify_str_arg
 from rushlight.vision.datasets.download import download_and_extract_archive
+from rushlight.vision.datasets.opening import opened
 from rushlight.vision.datasets.vision import VisionDataset
 
 # classes whose folder of annotations has another name
@@ -40,9 +41,7 @@ class _Caltech(VisionDataset):
             self.y.extend([label] * count)
 
     def _open(self, index, name):
-        from PIL import Image
-
-        return Image.open(os.path.join(self.root, self._images, self.categories[self.y[index]], name))
+        return opened(os.path.join(self.root, self._images, self.categories[self.y[index]], name))
 
     def _check_integrity(self):
         return os.path.exists(os.path.join(self.root, self._images))

@@ -9,6 +9,7 @@ from rushlight.vision.datasets.archive import extract_archive
 from rushlight.vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight.vision.datasets.download import check_integrity
 from rushlight.vision.datasets.drive import download_file_from_google_drive
+from rushlight.vision.datasets.opening import opened
 from rushlight.vision.datasets.vision import VisionDataset
 
 CSV = namedtuple("CSV", ["header", "index", "data"])
@@ -81,9 +82,7 @@ class CelebA(VisionDataset):
         extract_archive(os.path.join(folder, "img_align_celeba.zip"))
 
     def __getitem__(self, index):
-        from PIL import Image
-
-        image = Image.open(os.path.join(self.root, self.base_folder, "img_align_celeba", self.filename[index]))
+        image = opened(os.path.join(self.root, self.base_folder, "img_align_celeba", self.filename[index]))
         targets = [self._target(kind, index) for kind in self.target_type]
         if self.transform is not None:
             image = self.transform(image)

@@ -3,6 +3,7 @@
 import os
 
 from rushlight.vision.datasets.checking import needed
+from rushlight.vision.datasets.opening import opened
 from rushlight.vision.datasets.vision import VisionDataset
 
 
@@ -19,9 +20,7 @@ class CocoDetection(VisionDataset):
         self.ids = sorted(self.coco.imgs.keys())
 
     def _load_image(self, id):
-        from PIL import Image
-
-        return Image.open(os.path.join(self.root, self.coco.loadImgs(id)[0]["file_name"])).convert("RGB")
+        return opened(os.path.join(self.root, self.coco.loadImgs(id)[0]["file_name"]), "RGB")
 
     def _load_target(self, id):
         return self.coco.loadAnns(self.coco.getAnnIds(id))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from rushlight.vision.datasets.checking import NOT_FOUND, found_or_raise, verify_str_arg
 from rushlight.vision.datasets.download import download_and_extract_archive
+from rushlight.vision.datasets.opening import opened
 from rushlight.vision.datasets.vision import VisionDataset
 
 
@@ -58,19 +59,15 @@ class OxfordIIITPet(VisionDataset):
         return len(self._images)
 
     def __getitem__(self, idx):
-        from PIL import Image
-
-        image = Image.open(self._images[idx]).convert("RGB")
+        image = opened(self._images[idx], "RGB")
         targets = tuple(self._target(kind, idx) for kind in self._target_types)
         target = (targets if len(targets) > 1 else targets[0]) if targets else None
         return (image, target) if self.transforms is None else self.transforms(image, target)
 
     def _target(self, kind, idx):
-        from PIL import Image
-
         if kind == "category":
             return self._labels[idx]
-        return self._bin_labels[idx] if kind == "binary-category" else Image.open(self._segs[idx])
+        return self._bin_labels[idx] if kind == "binary-category" else opened(self._segs[idx])
 
     def _check_exists(self):
         return self._images_folder.is_dir() and self._anns_folder.is_dir()

@@ -7,6 +7,7 @@ import numpy as np
 
 from rushlight.vision.datasets.checking import found_or_raise, needed, verify_str_arg
 from rushlight.vision.datasets.download import download_and_extract_archive, download_url
+from rushlight.vision.datasets.opening import opened
 from rushlight.vision.datasets.vision import VisionDataset
 
 
@@ -49,7 +50,7 @@ class SBDataset(VisionDataset):
     def __getitem__(self, index):
         from PIL import Image
 
-        image = Image.open(self.images[index]).convert("RGB")
+        image = opened(self.images[index], "RGB")
         truth = self._loadmat(self.masks[index])["GTcls"][0]
         if self.mode == "segmentation":
             target = Image.fromarray(truth["Segmentation"][0])

@@ -5,6 +5,7 @@ from collections import defaultdict
 
 from rushlight.vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight.vision.datasets.download import download_and_extract_archive
+from rushlight.vision.datasets.opening import opened
 from rushlight.vision.datasets.vision import VisionDataset
 
 _SITE = "https://thor.robots.ox.ac.uk/pascal/VOC/"
@@ -57,9 +58,7 @@ class _VOC(VisionDataset):
         return len(self.images)
 
     def __getitem__(self, index):
-        from PIL import Image
-
-        image = Image.open(self.images[index]).convert("RGB")
+        image = opened(self.images[index], "RGB")
         target = self._target(self.targets[index])
         return (image, target) if self.transforms is None else self.transforms(image, target)
 
@@ -80,9 +79,7 @@ class VOCSegmentation(_VOC):
         return self.targets
 
     def _target(self, path):
-        from PIL import Image
-
-        return Image.open(path)
+        return opened(path)
 
 
 class VOCDetection(_VOC):

@@ -76,6 +76,7 @@ from rushlight.vision.models.inception import (
     _InceptionOutputs,
     inception_v3,
 )
+from rushlight.vision.models.maxvit import MaxVit, maxvit_t
 from rushlight.vision.models.mnasnet import (
     MNASNet,
     MNASNet0_5_Weights,
@@ -256,6 +257,7 @@ __all__ = [
     "MNASNet0_75_Weights",
     "MNASNet1_0_Weights",
     "MNASNet1_3_Weights",
+    "MaxVit",
     "MobileNetV2",
     "MobileNetV3",
     "MobileNet_V2_Weights",
@@ -349,6 +351,7 @@ __all__ = [
     "googlenet",
     "inception_v3",
     "list_models",
+    "maxvit_t",
     "mnasnet0_5",
     "mnasnet0_75",
     "mnasnet1_0",

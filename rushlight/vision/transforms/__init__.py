@@ -81,4 +81,13 @@ __all__ = [
     "ToTensor",
     "TrivialAugmentWide",
     "functional",
+    "v2",
 ]
+
+
+def __getattr__(name):
+    if name == "v2":  # loads on first use
+        from importlib import import_module
+
+        return import_module(".v2", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -37,7 +37,7 @@ _FEWEST_MULTIPLY_ADDS = 20_000_000
 _FEWEST_PANELS = 4  # of a thread: else each packs the smaller matrix for too little work
 _MOST_BYTES = 1_200_000  # of the packed matrix that stays: most of a second-level cache
 _BLOCK_BYTES = 800_000  # where it is packed in blocks anyway
-_MOST_ROWS = 1024
+_FEWEST_ROWS, _MOST_ROWS = 256, 1024  # of a block
 _STREAMED_BYTES = 8_000_000
 _LINE = 64
 _TILE_ROW, _ASIDE_ROW = number(64, "i64"), number(4 * WIDTH, "i64")
@@ -105,9 +105,10 @@ def emit_product(binder: Probe, x: Ref, y: Ref, bias: Ref | None, out: Ref, flag
 def _blocks(rows: int, k: int) -> tuple[int, int]:
     """How much of the smaller matrix is packed at a time: (rows, numbers along the sum)."""
     bytes_of_one = STEP_BYTES // WIDTH // STEP
+    most = _MOST_BYTES // (_padded(k) * bytes_of_one)
+    if rows <= most or most >= _FEWEST_ROWS:  # the larger matrix once more is less than the result once more
+        return _even(rows, most), _padded(k)
     rows = _even(rows, _MOST_ROWS)
-    if rows * _padded(k) * bytes_of_one <= _MOST_BYTES:
-        return rows, _padded(k)
     return rows, _even(k, _BLOCK_BYTES // (rows * bytes_of_one))
 
 

@@ -34,7 +34,7 @@ class Matrix(NamedTuple):
     """A factor. rows: for the first its rows, for the second its columns; count: along the sum.
 
     along: whether memory runs along the sum; then `step` leads from row to row, otherwise from number to number.
-    passing: whether each panel is followed by the next one; its memory is asked for ahead.
+    passing: whether it is packed while something else is done, so that it pays to ask for the next step's memory.
     """
 
     first: bool
@@ -138,7 +138,7 @@ class _Source:
         at = element(b, self.x.start, b.op("add", b.op("mul", i, self.x.step), j))
         lanes = lanes_below(b, b.op("sub", self.inner_end, j))
         if self.x.passing:
-            further = b.op("mul", self.x.step, WIDTH) if self.x.along else number(WIDTH, "i64")
+            further = number(STEP, "i64") if self.x.along else b.op("mul", self.x.step, STEP)
             _expect(b, b.emit(f"getelementptr float, ptr {at}, i64 {further.text}", "ptr").text)
         return masked_load(b, at, b.select(b.compare("icmp slt", i, self.outer_end), lanes, number(0, "i32")))
 

@@ -2,7 +2,6 @@
 
 from rushlight import ops
 from rushlight.core.dtype import float32
-from rushlight.core.tensor import Tensor
 from rushlight.vision import tv_tensors
 from rushlight.vision.ops.boxes import box_convert
 from rushlight.vision.transforms.v2.functional.kinds import is_pure_tensor, like, plain
@@ -103,11 +102,11 @@ def clamp_keypoints(inpt, canvas_size=None):
 
 
 def moved_points(inpt, move, canvas_size=None):
-    """KeyPoints where `move` puts them, and not outside the image."""
+    """KeyPoints where `move` puts them, which may be outside the image."""
     size = inpt.canvas_size if canvas_size is None else tuple(canvas_size)
     points = _floating(plain(inpt))
     out = move(points.reshape(-1, 2)).reshape(points.shape).to(inpt.dtype)
-    return clamp_keypoints(like(out, inpt, canvas_size=size))
+    return like(out, inpt, canvas_size=size)
 
 
 def scaled(x_ratio, y_ratio):
@@ -128,11 +127,3 @@ def mapped(matrix):
         return ops.matmul(points, rows[:, :2].T) + rows[:, 2]
 
     return move
-
-
-def is_boxes(inpt):
-    return isinstance(inpt, tv_tensors.BoundingBoxes)
-
-
-def is_tensor(inpt):
-    return isinstance(inpt, Tensor)

@@ -6,7 +6,7 @@ from rushlight import ops
 from rushlight.core.tensor import Tensor
 from rushlight.vision import tv_tensors
 from rushlight.vision.transforms import functional as F
-from rushlight.vision.transforms import on_pil
+from rushlight.vision.transforms import on_pil, on_tensor
 from rushlight.vision.transforms.interpolation import InterpolationMode
 from rushlight.vision.transforms.v2.functional.boxes import mapped, moved_boxes, moved_points, scaled, shifted
 from rushlight.vision.transforms.v2.functional.kinds import by_kind, like, mode, plain
@@ -52,19 +52,29 @@ def vertical_flip(inpt):
     return F.vflip(inpt)
 
 
-def _mirror(axis):
-    def movement(inpt):
-        size = inpt.canvas_size[1 - axis]
-        return lambda points: ops.stack(
-            [size - points[:, i] if i == axis else points[:, i] for i in (0, 1)], dim=1
-        )
-
-    return movement
+def _mirrored(points, axis, end):
+    """The points with one coordinate counted from the other end."""
+    return ops.stack([end - points[:, i] if i == axis else points[:, i] for i in (0, 1)], dim=1)
 
 
-for _function, _kernel, _axis in ((horizontal_flip, F.hflip, 0), (vertical_flip, F.vflip, 1)):
-    _function.kernel(_MASK)(lambda inpt, kernel=_kernel: _on_mask(kernel, inpt))
-    _moves(_function, _mirror(_axis), clamp=False)
+def _flips(function, on_image, axis):
+    """Register for the other kinds; the border of pixel k is k for boxes, its middle is k for points."""
+
+    def boxes(inpt):
+        end = inpt.canvas_size[1 - axis]
+        return moved_boxes(inpt, lambda points: _mirrored(points, axis, end), clamp=False)
+
+    def points(inpt):
+        end = inpt.canvas_size[1 - axis] - 1
+        return moved_points(inpt, lambda points: _mirrored(points, axis, end))
+
+    function.kernel(_MASK)(lambda inpt: _on_mask(on_image, inpt))
+    function.kernel(_BOXES)(boxes)
+    function.kernel(_POINTS)(points)
+
+
+_flips(horizontal_flip, F.hflip, 0)
+_flips(vertical_flip, F.vflip, 1)
 
 
 # Size
@@ -145,9 +155,7 @@ center_crop.kernel(_POINTS)(lambda inpt, output_size: crop(inpt, *_middle(inpt, 
 
 
 @by_kind
-def resized_crop(
-    inpt, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True
-):
+def resized_crop(inpt, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True):
     """`crop`, then `resize`."""
     return resize(crop(inpt, top, left, height, width), size, interpolation, antialias=antialias)
 
@@ -255,16 +263,17 @@ def _turned_canvas(inpt, angle, interpolation=None, expand=False, center=None, f
     if not expand:
         return inpt.canvas_size
     height, width = inpt.canvas_size
-    return F.rotate(ops.zeros(1, height, width), angle, _NEAREST, True, center).shape[-2:]
+    # about the middle counted from the corner, as torchvision sizes the canvas of boxes
+    center = [width * 0.5, height * 0.5] if center is None else center
+    matrix = F._inverse_affine(center, -angle, [0, 0], 1.0, [0.0, 0.0])
+    return on_tensor._expanded(matrix, width, height)[::-1]
 
 
 _moves(rotate, _turning, _turned_canvas)
 
 
 @by_kind
-def affine(
-    inpt, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None
-):
+def affine(inpt, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None):
     """Turned clockwise, scaled, sheared and moved; see `transforms.functional.affine`."""
     return F.affine(inpt, angle, list(translate), scale, shear, mode(interpolation), fill, center)
 
@@ -282,9 +291,7 @@ _moves(affine, _moving)
 
 
 @by_kind
-def perspective(
-    inpt, startpoints, endpoints, interpolation=InterpolationMode.BILINEAR, fill=None, coefficients=None
-):
+def perspective(inpt, startpoints, endpoints, interpolation=InterpolationMode.BILINEAR, fill=None, coefficients=None):
     """Seen so that the corners `startpoints` come to lie at `endpoints`; or by the eight coefficients of that map."""
     if coefficients is not None:
         startpoints, endpoints = _points_of(coefficients)
@@ -296,9 +303,7 @@ def _points_of(coefficients):
     a, b, c, d, e, f, g, h = coefficients
     ends = [(0.0, 0.0), (100.0, 0.0), (100.0, 100.0), (0.0, 100.0)]
     depths = [g * x + h * y + 1 for x, y in ends]
-    starts = [
-        ((a * x + b * y + c) / depth, (d * x + e * y + f) / depth) for (x, y), depth in zip(ends, depths)
-    ]
+    starts = [((a * x + b * y + c) / depth, (d * x + e * y + f) / depth) for (x, y), depth in zip(ends, depths)]
     return starts, ends
 
 

@@ -21,11 +21,7 @@ def is_pure_tensor(inpt):
 
 def is_image(inpt):
     """Whether the input has pixels whose values are colours."""
-    return (
-        is_pure_tensor(inpt)
-        or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video))
-        or on_pil.is_pil_image(inpt)
-    )
+    return is_pure_tensor(inpt) or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video)) or on_pil.is_pil_image(inpt)
 
 
 def plain(inpt):

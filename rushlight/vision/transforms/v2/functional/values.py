@@ -3,7 +3,7 @@
 import io
 
 from rushlight import ops
-from rushlight.core.dtype import float32
+from rushlight.core.dtype import bool_, float32
 from rushlight.core.tensor import Tensor
 from rushlight.vision import tv_tensors
 from rushlight.vision.transforms import functional as F
@@ -16,7 +16,6 @@ adjust_saturation = by_kind(F.adjust_saturation)
 adjust_hue = by_kind(F.adjust_hue)
 adjust_gamma = by_kind(F.adjust_gamma)
 adjust_sharpness = by_kind(F.adjust_sharpness)
-autocontrast = by_kind(F.autocontrast)
 equalize = by_kind(F.equalize)
 invert = by_kind(F.invert)
 posterize = by_kind(F.posterize)
@@ -25,6 +24,20 @@ rgb_to_grayscale = by_kind(F.rgb_to_grayscale)
 gaussian_blur = by_kind(F.gaussian_blur)
 normalize = by_kind(F.normalize)
 to_grayscale = F.to_grayscale
+
+
+@by_kind
+def autocontrast(inpt):
+    """The range of each channel stretched to the full one; tensors are rounded otherwise than in the first version."""
+    if not isinstance(inpt, Tensor):
+        return F.autocontrast(inpt)
+    bound = 1.0 if inpt.is_floating_point() else 255.0
+    image = inpt if inpt.is_floating_point() else inpt.to(float32)
+    low, high = image.amin(dim=(-2, -1), keepdim=True), image.amax(dim=(-2, -1), keepdim=True)
+    flat = low == high
+    step = ops.where(flat, ops.ones_like(low), (high - low) * (1.0 / bound))
+    stretched = (image - ops.where(flat, ops.zeros_like(low), low)) / step
+    return stretched.clamp(0, bound).to(inpt.dtype)
 
 
 @by_kind
@@ -115,7 +128,10 @@ def to_tensor(inpt):
 def to_dtype(inpt, dtype=float32, scale=False):
     """In another dtype; scale=True brings an image's values to its range. Masks and boxes keep their values."""
     if scale and is_image(inpt):
-        return like(F.convert_image_dtype(plain(inpt), dtype), inpt)
+        image = plain(inpt)
+        if dtype.is_floating_point and not image.is_floating_point() and image.dtype != bool_:
+            return like(image.to(dtype).mul_(1.0 / F.on_tensor._largest(image.dtype)), inpt)
+        return like(F.convert_image_dtype(image, dtype), inpt)
     return like(plain(inpt).to(dtype), inpt)
 
 
