@@ -1,0 +1,361 @@
+"""torch.autograd.profiler: how long operators and marked blocks take.
+
+While a profile is open, the kernel of every operator is timed, in forward and backward, under torch's names
+('aten::mm'). Programs that replay without calling kernels (compiled steps, backward passes that repeat) show no
+operators. Times are of the clock, in microseconds; memory and FLOPs are not measured.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from ..core.node import Node
+from ..core.record import Record
+
+__all__ = [
+    "EventList",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "KinetoStepTracker",
+    "emit_itt",
+    "emit_nvtx",
+    "profile",
+    "record_function",
+]
+
+_active: list[Any] = []  # the open profiles, the innermost last
+
+
+class FunctionEvent:
+    """One call or block: its name, thread, start and length in microseconds, and its part outside of inner ones."""
+
+    def __init__(self, name: str, thread: int, start_us: float):
+        self.name = self.key = name
+        self.thread, self.start_us = thread, start_us
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.count = 1
+
+    @property
+    def cpu_time(self) -> float:
+        return self.cpu_time_total
+
+    def __repr__(self) -> str:
+        return f"<FunctionEvent name={self.name} cpu_time={self.cpu_time_total:.3f}us>"
+
+
+class FunctionEventAvg:
+    """All calls of one name."""
+
+    def __init__(self, key: str):
+        self.key = key
+        self.count, self.cpu_time_total, self.self_cpu_time_total = 0, 0.0, 0.0
+
+    def add(self, event: Any) -> FunctionEventAvg:
+        """Count one more."""
+        self.count += event.count
+        self.cpu_time_total += event.cpu_time_total
+        self.self_cpu_time_total += event.self_cpu_time_total
+        return self
+
+    @property
+    def cpu_time(self) -> float:
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    def __repr__(self) -> str:
+        return f"<FunctionEventAvg key={self.key} cpu_time={self.cpu_time:.3f}us count={self.count}>"
+
+
+_SORTS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "count")
+
+
+class EventList(list):
+    """Events, or their averages."""
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+        """The events of each name as one."""
+        if group_by_input_shape or group_by_stack_n:
+            raise NotImplementedError("key_averages: grouping by input shape or stack is not implemented")
+        found: dict[str, FunctionEventAvg] = {}
+        for event in self:
+            found.setdefault(event.key, FunctionEventAvg(event.key)).add(event)
+        return EventList(found.values())
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events as one."""
+        total = FunctionEventAvg("Total")
+        for event in self:
+            total.add(event)
+        return total
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return sum(event.self_cpu_time_total for event in self)
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """The events as text, the largest `sort_by` first."""
+        rows = list(self)
+        if sort_by is not None:
+            name = sort_by.replace("device_", "cpu_").replace("cuda_", "cpu_")
+            if name not in _SORTS:
+                raise AttributeError(f"events cannot be sorted by {sort_by!r}; choose from {', '.join(_SORTS)}")
+            rows.sort(key=lambda event: getattr(event, name), reverse=True)
+        whole = self.self_cpu_time_total or 1.0
+        titles = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+        cells = [titles] + [
+            (
+                event.key[:max_name_column_width],
+                f"{event.self_cpu_time_total / whole:.2%}",
+                _time(event.self_cpu_time_total),
+                f"{event.cpu_time_total / whole:.2%}",
+                _time(event.cpu_time_total),
+                _time(event.cpu_time),
+                str(event.count),
+            )
+            for event in rows[: row_limit if row_limit >= 0 else None]
+        ]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
+        rule = "  ".join("-" * width for width in widths)
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
+        top = [header] if header else []
+        return "\n".join([*top, rule, lines[0], rule, *lines[1:], rule, f"Self CPU time total: {_time(whole)}", ""])
+
+    def export_chrome_trace(self, path: Any) -> None:
+        """Write the events as JSON for chrome://tracing or Perfetto."""
+        import json
+        import os
+
+        events = [
+            {"ph": "X", "cat": "cpu_op", "name": e.name, "pid": os.getpid(), "tid": e.thread, "ts": e.start_us,
+             "dur": e.cpu_time_total, "args": {}}
+            for e in self
+        ]  # fmt: skip
+        with open(path, "w") as file:
+            json.dump({"schemaVersion": 1, "traceEvents": events}, file)
+
+    def __str__(self) -> str:
+        return self.table()
+
+
+def _time(us: float) -> str:
+    return f"{us / 1e6:.3f}s" if us >= 1e6 else f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
+
+
+# ---------------------------------------------------------------------------------------------- measuring
+
+
+class _Stack(threading.local):
+    """The open events of a thread, and how much of each went to inner ones."""
+
+    def __init__(self) -> None:
+        self.open: list[list[Any]] = []
+
+
+_stack = _Stack()
+
+
+def _begin(name: str) -> None:
+    now = time.perf_counter()
+    _stack.open.append([FunctionEvent(name, threading.get_ident(), now * 1e6), now, 0.0])
+
+
+def _end() -> None:
+    event, start, inner = _stack.open.pop()
+    seconds = time.perf_counter() - start
+    event.cpu_time_total, event.self_cpu_time_total = seconds * 1e6, (seconds - inner) * 1e6
+    if _stack.open:
+        _stack.open[-1][2] += seconds
+    for p in _active:
+        p._recorded.append(event)
+
+
+def _timed(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        _begin(name)
+        try:
+            return kernel(*args, **kwargs)
+        finally:
+            _end()
+
+    return run
+
+
+class _Watch:
+    """Puts a clock around every operator's kernel while profiles are open."""
+
+    def __init__(self) -> None:
+        self.before: list[tuple[Record, Any, Any]] = []
+
+    def start(self) -> None:
+        records = [r for cls in Node.__subclasses__() if isinstance(r := getattr(cls, "op", None), Record)]
+        for record in records:
+            timed = _timed(f"aten::{record.name.replace('.', '_')}", record.kernel)
+            self.before.append((record, record.kernel, timed))
+            record.override(timed)
+
+    def stop(self) -> None:
+        for record, kernel, timed in self.before:
+            if record.kernel is timed:
+                record.override(kernel)
+        self.before.clear()
+
+
+_watch = _Watch()
+
+
+class record_function:
+    """Context manager or decorator: a block of this name in the profile.
+
+    >>> with record_function("forward"):
+    ...     pass
+    """
+
+    def __init__(self, name: str, args: str | None = None):
+        self.name, self.args = name, args
+
+    def __enter__(self) -> record_function:
+        self._is_timed = bool(_active)
+        if self._is_timed:
+            _begin(self.name)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_timed:
+            _end()
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        from functools import wraps
+
+        @wraps(f)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return f(*args, **kwargs)
+
+        return wrapped
+
+
+class profile:
+    """Context manager that times operators and blocks; afterwards `table()`, `key_averages()`, `export_chrome_trace()`.
+
+    enabled=False: does nothing. What only other devices have (use_cuda, ...) and shapes, memory, FLOPs and stacks raise
+    NotImplementedError when asked for.
+    """
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        **rare: Any,
+    ):
+        asked = dict(record_shapes=record_shapes, with_flops=with_flops, profile_memory=profile_memory,
+                     with_stack=with_stack, with_modules=with_modules, **rare)  # fmt: skip
+        for name, value in asked.items():
+            if value:
+                raise NotImplementedError(f"torch.autograd.profiler.profile({name}={value}) is not implemented")
+        if use_cuda or use_device not in (None, "cpu"):
+            import warnings
+
+            warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
+        self.enabled, self.entered = enabled, False
+        self._recorded: list[FunctionEvent] = []
+        self.function_events: EventList | None = None
+
+    def __enter__(self) -> profile:
+        if not self.enabled:
+            return self
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        if not _active:
+            _watch.start()
+        _active.append(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if not self.enabled:
+            return
+        _active.remove(self)
+        if not _active:
+            _watch.stop()
+        self.function_events = EventList(sorted(self._recorded, key=lambda event: event.start_us))
+
+    def _events(self) -> EventList:
+        if self.function_events is None:
+            raise RuntimeError("Profiler didn't finish running")
+        return self.function_events
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+        """The events of each name as one."""
+        return self._events().key_averages(group_by_input_shape, group_by_stack_n)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """The events as text."""
+        return self._events().table(sort_by, row_limit, **options)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All events as one."""
+        return self._events().total_average()
+
+    def export_chrome_trace(self, path: Any) -> None:
+        """Write the events as JSON for chrome://tracing or Perfetto."""
+        self._events().export_chrome_trace(path)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self._events().self_cpu_time_total
+
+    def __str__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self.function_events is None else str(self.function_events)
+
+
+class KinetoStepTracker:
+    """Counts steps for torch's profiler; nothing needs it here."""
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        """Raises NotImplementedError."""
+        raise NotImplementedError("torch.autograd.profiler.KinetoStepTracker is not implemented")
+
+
+class emit_nvtx:
+    """Marks for NVIDIA's profiler. Entering raises RuntimeError: there is no CUDA device."""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False):
+        self.enabled = enabled
+
+    def __enter__(self) -> Any:
+        if self.enabled:
+            raise RuntimeError("NVTX functions not installed. Are you sure you have a CUDA build?")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class emit_itt(emit_nvtx):
+    """Marks for Intel's profiler. Entering raises RuntimeError: it is not supported."""
+
+    def __enter__(self) -> Any:
+        if self.enabled:
+            raise RuntimeError("ITT functions not installed. Are you sure you have a build with ITT?")
+        return self

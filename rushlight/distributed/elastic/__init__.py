@@ -1,0 +1,1 @@
+"""`torch.distributed.elastic`: what programs under `torch.distributed.run` take from it."""

@@ -1,0 +1,151 @@
+"""What a program and an eager loop need besides parameters: room of library calls, sums of gradients, code, the heap."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+from rushlight.backend.onednn import convolution
+from rushlight.backend.onednn.library import available as has_onednn
+from rushlight.compile import heap
+from rushlight.compile.graph import Extern
+from rushlight.compile.lower.llvm import engine
+from rushlight.compile.lower.onednn import few_channels_eager, kernels
+
+pytestmark = pytest.mark.skipif(not engine.available(), reason="no compiler here")
+library = pytest.mark.skipif(not has_onednn(), reason="oneDNN is not here")
+
+
+def _program(function, *arguments):
+    compiled = torch.compile(function)
+    for _ in range(4):
+        compiled(*arguments)
+    return compiled.captured[0].program.executable
+
+
+@library
+def test_rooms_lie_in_the_arena_beside_what_lives_then():
+    layers = torch.nn.Sequential(
+        torch.nn.Conv2d(8, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(), torch.nn.Conv2d(16, 8, 3)
+    )
+
+    def step(x):
+        for p in layers.parameters():
+            p.grad = None
+        loss = layers(x).square().mean()
+        loss.backward()
+        return loss
+
+    native = _program(step, torch.randn(4, 8, 12, 12))
+    memory, nodes = native.memory, native.graph.nodes
+    written = {v: i for i, node in enumerate(nodes) for v in node.writes()}
+    last = {r.value: i for i, node in enumerate(nodes) for r in node.reads()}
+    assert memory.rooms
+    for i, (offset, size) in memory.rooms.items():
+        assert isinstance(nodes[i], Extern) and offset + size <= memory.arena_bytes
+        for v, first in written.items():
+            kind, at = memory.place[v][:2]
+            if kind == "arena" and first <= i <= max(last.get(v, first), first):
+                assert at + v.nbytes <= offset or offset + size <= at
+
+
+def test_gradients_are_added_up_in_their_own_memory():
+    w = torch.randn(96, 96, requires_grad=True)
+
+    def step(x, y):
+        w.grad = None
+        (x @ w).square().sum().backward()
+        (y @ w).sin().sum().backward()
+        (x @ w).cos().sum().backward()
+
+    x, y = torch.randn(5, 96), torch.randn(7, 96)
+    native = _program(step, x, y)
+    assert native.memory.arena_bytes < 2.5 * w._array.nbytes  # of three summands, the first lies in the result
+    leaf = w.detach().requires_grad_()
+    ((x @ leaf).square().sum() + (y @ leaf).sin().sum() + (x @ leaf).cos().sum()).backward()
+    torch.testing.assert_close(w.grad, leaf.grad)
+
+
+def test_equal_names_of_two_modules_are_two_functions():
+    text = "define i64 @f(i64 %x) {{\n  %y = add i64 %x, {}\n  ret i64 %y\n}}\n"
+    codes = [engine.build(text.format(i)) for i in (1, 2)]
+    call = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)
+    assert [call(code.address("f"))(10) for code in codes] == [11, 12]
+    with pytest.raises(KeyError, match="no function g"):
+        codes[0].address("g")
+
+
+@library
+@pytest.mark.parametrize(
+    ("x", "w", "bias", "served"),
+    [
+        ((4, 3, 20, 20), (6, 3, 5, 5), True, True),
+        ((1, 1, 28, 28), (10, 1, 5, 5), False, True),
+        ((2, 3, 33, 17), (5, 3, 2, 3), True, True),
+        ((4, 8, 20, 20), (6, 8, 5, 5), True, False),  # many channels
+        ((4, 3, 20, 8), (6, 3, 5, 5), True, False),  # short rows
+    ],
+)
+def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
+    if not (kernels.available() and kernels.lanes() == 16):
+        pytest.skip("vectors are shorter here")
+    monkeypatch.setattr(convolution, "first_choice", None)
+    few_channels_eager.install()
+    draw = np.random.default_rng(0).standard_normal
+    x, w = draw(x).astype(np.float32), draw(w).astype(np.float32)
+    b = draw(len(w)).astype(np.float32) if bias else None
+    steps = (1, 1), (0, 0), (1, 1), 1
+    shape = (len(x), len(w), *(n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:], strict=True)))
+    options = dict(zip(("stride", "padding", "dilation", "groups"), steps, strict=True))
+    call = convolution.first_choice(x.dtype, x.shape, w.shape, None if b is None else b.shape, shape, **options)
+    assert (call is not None) == served
+    if served:
+        windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), w.shape[2:], (2, 3))
+        expected = np.einsum("nchwrs,kcrs->nkhw", windows, w) + (0 if b is None else b[:, None, None])
+        out = call(*(a for a in (x, w, b) if a is not None))
+        np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_what_the_user_says_of_the_heap_stays(monkeypatch):
+    calls = []
+    monkeypatch.setattr(heap.ctypes, "CDLL", lambda name: type("C", (), {"mallopt": lambda *a: calls.append(a)}))
+    for name, value in (("MALLOC_TRIM_THRESHOLD_", "0"), ("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=0")):
+        with monkeypatch.context() as inside:
+            inside.setenv(name, value)
+            heap.keep_freed.__wrapped__()
+        assert not calls
+    for name in ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TOP_PAD_", "GLIBC_TUNABLES"):
+        monkeypatch.delenv(name, raising=False)
+    heap.keep_freed.__wrapped__()
+    assert len(calls) == 2
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="asks Linux")
+def test_a_capture_takes_no_more_memory_than_the_call():
+    """Thirty intermediates of 4 MB, of which two live at a time."""
+    text = """
+import rushlight as torch
+
+def resident():
+    with open("/proc/self/status") as f:
+        return next(int(line.split()[1]) / 1024 for line in f if line.startswith("VmHWM"))
+
+def f(x):
+    for _ in range(30):
+        x = torch.tanh(x)
+    return x.sum()
+
+x = torch.randn(1 << 20)
+f(x)
+before = resident()
+compiled = torch.compile(f)
+for _ in range(5):
+    compiled(x)
+print(resident() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 100  # the compiler takes 60; 30 results would take 120 more

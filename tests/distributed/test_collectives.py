@@ -1,0 +1,188 @@
+"""Collectives among three processes, against arithmetic."""
+
+import pytest
+from several import results_of
+
+import rushlight as torch
+import rushlight.distributed as dist
+
+SIZE = 3
+
+
+def reductions(rank, size):
+    out = {}
+    for name in ("SUM", "AVG", "PRODUCT", "MIN", "MAX"):
+        x = torch.tensor([rank + 1.0, 2.0])
+        dist.all_reduce(x, op=getattr(dist.ReduceOp, name))
+        out[name] = x.tolist()
+    for name in ("BAND", "BOR", "BXOR"):
+        x = torch.tensor([rank + 1])
+        dist.all_reduce(x, op=getattr(dist.ReduceOp, name))
+        out[name] = x.item()
+    return out
+
+
+def large_sum(rank, size):
+    x = torch.arange(100_001.0) * (rank + 1)  # longer than what is sent whole, and not divisible by the processes
+    dist.all_reduce(x)
+    return (x == torch.arange(100_001.0) * 6).all().item()
+
+
+def strided_sum(rank, size):
+    x = torch.zeros(2, 3)
+    y = x.t()
+    y += rank
+    dist.all_reduce(y)
+    return x.tolist()
+
+
+def overlapping_calls(rank, size):
+    tensors = [torch.full((4,), float(rank + i)) for i in range(5)]
+    works = [dist.all_reduce(t, async_op=True) for t in tensors]
+    for work in reversed(works):
+        assert work.wait() is True
+    assert all(work.is_completed() for work in works)
+    return [t[0].item() for t in tensors]
+
+
+def broadcast(rank, size):
+    x = torch.tensor([float(rank)])
+    dist.broadcast(x, src=2)
+    return x.item()
+
+
+def reduce_to_one(rank, size):
+    x = torch.tensor([float(rank)])
+    dist.reduce(x, dst=1, op=dist.ReduceOp.MAX)
+    return x.item()
+
+
+def gathers(rank, size):
+    own = torch.tensor([rank, 10 * rank])
+    lists = [torch.zeros(2, dtype=torch.int64) for _ in range(size)]
+    dist.all_gather(lists, own)
+    joined = torch.zeros(2 * size, dtype=torch.int64)
+    dist.all_gather_into_tensor(joined, own)
+    at_one = [torch.zeros(2, dtype=torch.int64) for _ in range(size)] if rank == 1 else None
+    dist.gather(own, at_one, dst=1)
+    return [t.tolist() for t in lists], joined.tolist(), at_one and [t.tolist() for t in at_one]
+
+
+def scatters(rank, size):
+    x = torch.zeros(1)
+    dist.scatter(x, [torch.tensor([10.0 * i]) for i in range(size)] if rank == 0 else None, src=0)
+    y = torch.zeros(2)
+    dist.reduce_scatter(y, [torch.tensor([float(i), float(rank)]) for i in range(size)])
+    z = torch.zeros(1)
+    dist.reduce_scatter_tensor(z, torch.arange(3.0) + rank)
+    return x.item(), y.tolist(), z.item()
+
+
+def all_to_all(rank, size):
+    x = torch.zeros(size)
+    dist.all_to_all_single(x, torch.arange(float(size)) + 10 * rank)
+    y = torch.zeros(3 * (rank + 1))
+    dist.all_to_all_single(y, torch.full((6,), float(rank)), [rank + 1] * 3, [1, 2, 3])
+    return x.tolist(), y.tolist()
+
+
+def messages(rank, size):
+    following, before = (rank + 1) % size, (rank - 1) % size
+    x = torch.zeros(2)
+    sent = dist.isend(torch.tensor([float(rank), 1.0]), following, tag=7)
+    received = dist.irecv(x, before, tag=7)
+    received.wait()
+    sent.wait()
+    y = torch.zeros(1)
+    if rank == 0:
+        sources = sorted(dist.recv(y) for _ in range(size - 1))
+    else:
+        dist.send(torch.ones(1), 0)
+        sources = None
+    return x.tolist(), received.source_rank(), sources
+
+
+def objects(rank, size):
+    gathered = [None] * size
+    dist.all_gather_object(gathered, {"rank": rank})
+    told = [rank, "x" * rank]
+    dist.broadcast_object_list(told, src=1)
+    own = [None]
+    dist.scatter_object_list(own, ["a", "b", "c"] if rank == 2 else None, src=2)
+    return gathered, told, own
+
+
+def groups(rank, size):
+    pair = dist.new_group([2, 0])
+    if rank == 1:
+        assert pair is dist.GroupMember.NON_GROUP_MEMBER
+        return dist.get_rank(pair)
+    x = torch.tensor([rank + 1.0])
+    dist.all_reduce(x, group=pair)
+    assert dist.get_process_group_ranks(pair) == [0, 2]
+    return x.item(), dist.get_rank(pair), dist.get_world_size(pair)
+
+
+def mistakes(rank, size):
+    """Each has to raise before anything is sent."""
+    said = []
+    for call in (
+        lambda: dist.all_reduce([torch.ones(1)]),
+        lambda: dist.all_gather([torch.ones(1)] * 2, torch.ones(1)),
+        lambda: dist.all_gather([torch.ones(2)] * 3, torch.ones(1)),
+        lambda: dist.broadcast(torch.ones(1), src=3),
+        lambda: dist.send(torch.ones(1), rank),
+        lambda: dist.all_reduce(torch.ones(1), op=dist.ReduceOp.BOR),
+        lambda: dist.new_group([0, 1, 2, 3]),
+        lambda: dist.init_process_group("gloo"),
+    ):
+        with pytest.raises((TypeError, RuntimeError, ValueError)) as caught:
+            call()
+        said.append(type(caught.value).__name__)
+    return said
+
+
+FUNCTIONS = [
+    reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, all_to_all,
+    messages, objects, groups, mistakes,
+]  # fmt: skip
+EVERYWHERE = {
+    "reductions": {
+        "SUM": [6, 6], "AVG": [2, 2], "PRODUCT": [6, 8], "MIN": [1, 2], "MAX": [3, 2], "BAND": 0, "BOR": 3, "BXOR": 0,
+    },
+    "large_sum": True,
+    "strided_sum": [[3, 3, 3], [3, 3, 3]],
+    "overlapping_calls": [3, 6, 9, 12, 15],
+    "broadcast": 2,
+    "mistakes": ["TypeError", "RuntimeError", "RuntimeError", "RuntimeError", "ValueError", "RuntimeError",
+                 "ValueError", "ValueError"],
+}  # fmt: skip
+OWN = {
+    "reduce_to_one": [0, 2, 2],
+    "gathers": [
+        ([[0, 0], [1, 10], [2, 20]], [0, 0, 1, 10, 2, 20], [[0, 0], [1, 10], [2, 20]] if rank == 1 else None)
+        for rank in range(SIZE)
+    ],
+    "scatters": [(10 * rank, [3 * rank, 3], 3 * rank + 3) for rank in range(SIZE)],
+    "all_to_all": [
+        ([rank, 10 + rank, 20 + rank], [i for i in range(SIZE) for _ in range(rank + 1)]) for rank in range(SIZE)
+    ],
+    "messages": [([2, 1], 2, [1, 2]), ([0, 1], 0, None), ([1, 1], 1, None)],
+    "objects": [([{"rank": 0}, {"rank": 1}, {"rank": 2}], [1, "x"], [own]) for own in "abc"],
+    "groups": [(4, 0, 2), -1, (4, 1, 2)],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return results_of(FUNCTIONS, SIZE, tmp_path_factory.mktemp("several"))
+
+
+@pytest.mark.parametrize("name", EVERYWHERE)
+def test_everywhere_the_same(results, name):
+    assert [result[name] for result in results] == [EVERYWHERE[name]] * SIZE
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_each_its_own(results, name):
+    assert [result[name] for result in results] == OWN[name]

@@ -1,0 +1,143 @@
+"""Gradients averaged over two processes, against one process that sees all."""
+
+import numpy as np
+import pytest
+from several import results_of
+
+import rushlight as torch
+import rushlight.distributed as dist
+from rushlight import nn
+from rushlight.nn.parallel import DataParallel, DistributedDataParallel, data_parallel, parallel_apply
+
+
+def network(seed):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(6, 16), nn.Tanh(), nn.Linear(16, 2))
+
+
+def batch(step):
+    torch.manual_seed(100 + step)
+    return torch.randn(8, 6), torch.randn(8, 2)
+
+
+def train(model, part, steps=6):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for step in range(steps):
+        x, y = batch(step)
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x[part]), y[part]).backward()
+        optimizer.step()
+    return [p.detach().numpy() for p in model.parameters()]
+
+
+def trained(rank, size):
+    model = DistributedDataParallel(network(rank), bucket_cap_mb=0.0001)  # several buckets, other weights at the start
+    return train(model, slice(rank, None, size))
+
+
+def accumulated(rank, size):
+    model = DistributedDataParallel(network(0))
+    gradients = []
+    with model.no_sync():
+        for step in (0, 1):
+            x, y = batch(step)
+            nn.functional.mse_loss(model(x[rank::size]), y[rank::size]).backward()
+            gradients.append(model.module[0].weight.grad.numpy().copy())
+    x, y = batch(2)
+    nn.functional.mse_loss(model(x[rank::size]), y[rank::size]).backward()
+    return model.module[0].weight.grad.numpy(), gradients[-1]
+
+
+def buffers(rank, size):
+    model = DistributedDataParallel(nn.BatchNorm1d(3))
+    for step in range(3):
+        model(torch.full((4, 3), float(rank)) + torch.arange(4.0)[:, None] + step)
+    model(torch.zeros(4, 3))
+    return model.module.running_mean.tolist() if rank == 0 else None
+
+
+class Branches(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.never = nn.Linear(2, 1), nn.Linear(2, 1), nn.Linear(2, 1)
+
+    def forward(self, x, which):
+        return self.a(x) if which == 0 else self.b(x)
+
+
+def unused(rank, size):
+    model = DistributedDataParallel(Branches(), find_unused_parameters=True)
+    out = []
+    for which in (rank, rank, 0):
+        model.zero_grad()
+        model(torch.full((1, 2), rank + 1.0), which).sum().backward()
+        out.append([None if p.grad is None else p.grad.sum().item() for p in model.parameters()])
+    plain = DistributedDataParallel(Branches())
+    plain(torch.ones(1, 2), 0).sum().backward()
+    with pytest.raises(RuntimeError, match="Expected to have finished reduction in the prior iteration"):
+        plain(torch.ones(1, 2), 0)
+    return out
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return results_of([trained, accumulated, buffers, unused], 2, tmp_path_factory.mktemp("ddp"))
+
+
+def test_training_equals_one_process(results):
+    whole = train(network(0), slice(None))
+    for parameter, first, second in zip(whole, *(result["trained"] for result in results), strict=True):
+        assert np.array_equal(first, second)
+        np.testing.assert_allclose(first, parameter, rtol=1e-4, atol=1e-6)
+
+
+def test_no_sync_accumulates(results):
+    model, total = network(0), 0
+    for step in (0, 1, 2):
+        x, y = batch(step)
+        model.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        total = total + model[0].weight.grad.numpy()
+    (first, local), (second, other) = (result["accumulated"] for result in results)
+    assert np.array_equal(first, second) and not np.array_equal(local, other)
+    np.testing.assert_allclose(first, total, rtol=1e-4, atol=1e-6)
+
+
+def test_buffers_follow_the_first_process(results):
+    mean = 0.0
+    for batch_mean in (1.5, 2.5, 3.5, 0.0):
+        mean = 0.9 * mean + 0.1 * batch_mean
+    np.testing.assert_allclose(results[0]["buffers"], [mean] * 3, rtol=1e-6)
+
+
+def test_unused_parameters(results):
+    halves = [1.0, 0.5, 2.0, 0.5, None, None]  # each branch was used by one process of two
+    both = [3.0, 1.0, None, None, None, None]
+    assert [result["unused"] for result in results] == [[halves, halves, both]] * 2
+
+
+def test_wrong_modules(tmp_path):
+    with pytest.raises(ValueError, match="Default process group"):
+        DistributedDataParallel(nn.Linear(1, 1))
+    dist.init_process_group("gloo", f"file://{tmp_path}/meet", rank=0, world_size=1)
+    try:
+        with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameters"):
+            DistributedDataParallel(nn.ReLU())
+        with pytest.raises(ValueError, match="device_ids and output_device"):
+            DistributedDataParallel(nn.Linear(1, 1), device_ids=[0])
+        with pytest.raises(NotImplementedError, match="mixed_precision"):
+            DistributedDataParallel(nn.Linear(1, 1), mixed_precision=object())
+        assert list(DistributedDataParallel(nn.Linear(1, 1)).state_dict()) == ["module.weight", "module.bias"]
+    finally:
+        dist.destroy_process_group()
+
+
+def test_data_parallel_without_devices():
+    model = network(0)
+    wrapped = DataParallel(model, device_ids=[0, 1])
+    x, _ = batch(0)
+    assert torch.equal(wrapped(x), model(x)) and wrapped.device_ids == []
+    assert next(iter(wrapped.state_dict())) == "module.0.weight"
+    assert torch.equal(parallel_apply([model, model], [x, (x,)])[1], model(x))
+    with pytest.raises(RuntimeError, match="device type could not be determined"):
+        data_parallel(model, x, range(2))

@@ -1,0 +1,122 @@
+"""A group of one process, how groups begin and end, and what is asked before."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import rushlight as torch
+import rushlight.distributed as dist
+
+
+@pytest.fixture
+def alone(tmp_path):
+    dist.init_process_group("gloo", f"file://{tmp_path}/meet", rank=0, world_size=1)
+    yield tmp_path
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+def test_questions(alone):
+    assert (dist.is_available(), dist.is_initialized(), dist.get_rank(), dist.get_world_size()) == (True, True, 0, 1)
+    assert (dist.get_backend(), dist.get_backend_config()) == ("gloo", "cpu:gloo,cuda:gloo")
+    assert dist.group.WORLD is dist.GroupMember.WORLD and dist.group.WORLD.size() == 1
+    assert dist.get_process_group_ranks(None) == [0]
+    assert not os.path.exists(alone / "meet")  # the last one to come removes it
+
+
+def test_collectives_of_one(alone):
+    x = torch.arange(3.0)
+    assert dist.all_reduce(x) is None and dist.broadcast(x, 0) is None and dist.barrier() is None
+    out = [torch.zeros(3)]
+    dist.all_gather(out, x)
+    assert out[0].tolist() == x.tolist() == [0, 1, 2]
+    assert dist.all_reduce(x, async_op=True).get_future().wait()[0] is x
+
+
+def test_a_write_is_noticed(alone):
+    w = torch.ones(2, requires_grad=True)
+    y = w * 2
+    z = (y * y).sum()
+    dist.all_reduce(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_the_end(alone):
+    with pytest.raises(ValueError, match="twice"):
+        dist.init_process_group("gloo")
+    dist.destroy_process_group()
+    assert not dist.is_initialized() and dist.group.WORLD is None
+    with pytest.raises(AssertionError, match="Process group cannot be None"):
+        dist.destroy_process_group()
+
+
+BEFORE = {
+    "get_rank()": ValueError,
+    "get_world_size()": ValueError,
+    "all_reduce(torch.ones(1))": ValueError,
+    "barrier()": ValueError,
+    "new_group([0])": ValueError,
+}
+
+
+@pytest.mark.parametrize("call", BEFORE)
+def test_before_a_group_is_made(call):
+    with pytest.raises(BEFORE[call], match="Default process group has not been initialized"):
+        eval(f"dist.{call}")
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        (("nccl", "tcp://127.0.0.1:1"), RuntimeError, "Distributed package doesn't have NCCL built in"),
+        (("mpi",), RuntimeError, "doesn't have MPI built in"),
+        (("nonsense",), ValueError, "Invalid backend: 'nonsense'"),
+        (("gloo",), ValueError, "environment variable RANK expected, but not set"),
+        (("gloo", "tcp://127.0.0.1:0"), ValueError, "port number parameter missing"),
+        (("gloo", "tcp://127.0.0.1:80"), ValueError, "rank parameter missing"),
+        (("gloo", "file:///tmp/x"), ValueError, "rank parameter missing"),
+        (("gloo", "other://x"), RuntimeError, "No rendezvous handler for other://"),
+    ],
+)
+def test_wrong_beginnings(arguments, error, words, monkeypatch):
+    for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(error, match=words):
+        dist.init_process_group(*arguments)
+
+
+SCRIPT = """
+import os, sys, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+x = torch.tensor([dist.get_rank() + 1.0])
+dist.all_reduce(x)
+line = f"{sys.argv[1]} {os.environ['LOCAL_RANK']} {dist.get_world_size()} {x.item()}"
+dist.destroy_process_group()
+print(line)
+sys.exit(3 if sys.argv[1] == "fail" and os.environ["RANK"] == "1" else 0)
+"""
+
+
+@pytest.mark.parametrize("word, status", [("work", 0), ("fail", 3)])
+def test_the_launcher(tmp_path, word, status):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    command = [sys.executable, "-m", "rushlight", "run", "-m", "torch.distributed.run", "--standalone"]
+    logs = tmp_path / "logs"
+    command += ["--nproc-per-node", "2", "--log-dir", str(logs), str(tmp_path / "script.py"), word]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == status, done.stderr
+    if word == "work":
+        assert [(logs / f"{rank}.log").read_text() for rank in (0, 1)] == ["work 0 2 3.0\n", "work 1 2 3.0\n"]
+
+
+def test_what_is_absent():
+    from rushlight.distributed.fsdp import FullyShardedDataParallel
+
+    assert not isinstance(torch.nn.Linear(1, 1), FullyShardedDataParallel)
+    with pytest.raises(NotImplementedError, match="FullyShardedDataParallel is not implemented"):
+        FullyShardedDataParallel(torch.nn.Linear(1, 1))
+    with pytest.raises(NotImplementedError, match="init_device_mesh"):
+        dist.init_device_mesh("cpu", (1,))

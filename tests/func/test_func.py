@@ -1,0 +1,93 @@
+"""Function transforms mixed with the rest of autograd."""
+
+import pytest
+
+import rushlight as torch
+from rushlight.func import functional_call, grad, jvp, replace_all_batch_norm_modules_, stack_module_state, vjp, vmap
+
+X = torch.tensor([0.5, -1.0, 2.0])
+
+
+def test_results_have_the_history_of_what_is_closed_over_only():
+    w = torch.ones(3, requires_grad=True)
+    plain = grad(lambda x: (x**2).sum())(X)
+    assert not plain.requires_grad
+    mixed = grad(lambda x: (x**2 * w).sum())(X)
+    mixed.sum().backward()
+    assert w.grad.tolist() == (2 * X).tolist()
+    assert X.grad is None and not X.requires_grad
+
+
+def test_inside_no_grad():
+    with torch.no_grad():
+        assert grad(lambda x: (x**3).sum())(X).tolist() == (3 * X**2).tolist()
+
+
+def test_an_input_with_history_keeps_it():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    value, pull = vjp(lambda t: t**2, x * 3)
+    (pull(torch.ones(2))[0].sum() + value.sum()).backward()
+    assert x.grad.tolist() == [2 * 9 * 1.0 + 6, 2 * 9 * 2.0 + 6]
+
+
+def test_has_aux():
+    assert [t.tolist() for t in grad(lambda x: (x.sum(), x * 2), has_aux=True)(X)] == [[1.0] * 3, (X * 2).tolist()]
+    assert jvp(lambda x: (x, x.sum()), (X,), (X,), has_aux=True)[2].item() == X.sum().item()
+
+
+def test_randomness_of_vmap():
+    x = torch.zeros(3)
+    torch.manual_seed(0)
+    with pytest.raises(RuntimeError, match="randomness error mode"):
+        vmap(lambda t: t + torch.rand(()))(x)
+    torch.manual_seed(0)
+    same = vmap(lambda t: t + torch.rand(()), randomness="same")(x)
+    torch.manual_seed(0)
+    different = vmap(lambda t: t + torch.rand(()), randomness="different")(x)
+    assert len(set(same.tolist())) == 1 and len(set(different.tolist())) == 3
+    assert same[0] == different[0]
+
+
+def test_per_sample_gradients_are_those_of_a_loop():
+    model = torch.nn.Linear(3, 1)
+    params = {k: v.detach() for k, v in model.named_parameters()}
+    x, y = torch.randn(4, 3), torch.randn(4, 1)
+    loss = lambda p, x, y: (functional_call(model, p, (x,)) - y).pow(2).sum()  # noqa: E731
+    got = vmap(grad(loss), in_dims=(None, 0, 0))(params, x, y)
+    for i in range(4):
+        model.zero_grad()
+        (model(x[i]) - y[i]).pow(2).sum().backward()
+        assert torch.allclose(got["weight"][i], model.weight.grad)
+
+
+def test_ensembles_and_batch_norm():
+    models = [torch.nn.Linear(2, 3) for _ in range(4)]
+    params, buffers = stack_module_state(models)
+    out = vmap(lambda p, x: functional_call(models[0], p, (x,)), in_dims=(0, None))(params, torch.ones(2))
+    assert not buffers and torch.allclose(out[2], models[2](torch.ones(2)))
+    norm = replace_all_batch_norm_modules_(torch.nn.Sequential(torch.nn.BatchNorm1d(2)))
+    assert norm[0].running_mean is None
+
+
+def test_buffers_written_by_the_call_come_back():
+    norm = torch.nn.BatchNorm1d(2)
+    state = {k: v.clone() for k, v in norm.named_buffers()}
+    functional_call(norm, (dict(norm.named_parameters()), state), torch.randn(8, 2))
+    assert state["num_batches_tracked"].item() == 1 and norm.num_batches_tracked.item() == 0
+
+
+def test_tied_weights_stay_tied():
+    layer = torch.nn.Linear(2, 2)
+    pair = torch.nn.ModuleList([layer, torch.nn.Linear(2, 2)])
+    pair[1].weight = layer.weight
+    pair.forward = lambda x: pair[1](pair[0](x))
+    zero = functional_call(pair, {"0.weight": torch.zeros(2, 2)}, torch.ones(1, 2))
+    assert zero.tolist() == [layer.bias.tolist()] or torch.allclose(zero[0], pair[1].bias)
+    with pytest.raises(RuntimeError, match="Missing key"):
+        functional_call(pair, {"0.weight": torch.zeros(2, 2)}, torch.ones(1, 2), strict=True)
+
+
+@pytest.mark.parametrize("call", [lambda: torch.func.functionalize(abs), lambda: torch.func.rearrange(X, "a -> a")])
+def test_what_is_missing_says_so(call):
+    with pytest.raises(NotImplementedError, match=r"torch\.func"):
+        call()

@@ -1,0 +1,106 @@
+"""torch.jit and torch.onnx: what runs as Python, and what raises."""
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.jit import Final  # noqa: F401  importable, as in torch
+
+
+@torch.jit.script
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+class Scripted(torch.jit.ScriptModule):
+    __constants__ = ["k"]
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(2, 3)
+        self.k = torch.jit.Attribute(3, int)
+
+    @torch.jit.script_method
+    def forward(self, x):
+        return self.linear(x) * self.k
+
+    @torch.jit.ignore
+    def skipped(self):
+        return torch.jit.is_scripting()
+
+    @torch.jit.ignore(drop=True)
+    def dropped(self):
+        return torch.jit.annotate(list[int], [1])
+
+    @torch.jit.export
+    def exported(self):
+        return self.k
+
+
+def test_script_is_python():
+    assert twice(torch.ones(2)).tolist() == [2, 2]
+    module = Scripted()
+    x = torch.randn(4, 2)
+    assert torch.equal(module(x), module.linear(x) * 3)
+    assert (module.skipped(), module.dropped(), module.exported()) == (False, [1], 3)
+    assert torch.jit.script(module) is module and list(module.state_dict()) == ["linear.weight", "linear.bias"]
+    with pytest.raises(RuntimeError, match=r"torch\.jit\.script expects"):
+        torch.jit.script(3)
+
+
+def test_trace_runs_once():
+    seen = []
+
+    def f(x, y=None):
+        seen.append(torch.jit.is_tracing())
+        return {"out": [x + 1]}
+
+    assert torch.jit.trace(f, torch.ones(2)) is f
+    assert torch.jit.trace(f, (torch.ones(2),), example_kwarg_inputs={"y": torch.ones(1)}) is f
+    assert seen == [True, True] and not torch.jit.is_tracing()
+    with pytest.raises(RuntimeError, match="Only tensors, lists, tuples of tensors"):
+        torch.jit.trace(lambda x: 3, torch.ones(1))
+    with pytest.raises(ZeroDivisionError):
+        torch.jit.trace(lambda x: 1 / 0, torch.ones(1))
+    assert not torch.jit.is_tracing()
+
+
+def test_freeze():
+    module = nn.Linear(1, 1)
+    with pytest.raises(RuntimeError, match="eval mode"):
+        torch.jit.freeze(module)
+    assert torch.jit.freeze(module.eval()) is module
+    assert not torch.jit.optimize_for_inference(module.train()).training
+
+
+def test_tasks():
+    assert torch.jit.wait(torch.jit.fork(lambda a, b: a + b, 1, b=2)) == 3
+
+
+@pytest.mark.parametrize(
+    "value, kind, answer",
+    [
+        ([1, 2], list[int], True), ([1, "a"], list[int], False), ({"a": 1}, dict[str, int], True),
+        ((1, "a"), tuple[int, str], True), (None, int | None, True), (1.5, int | None, False), (1, (str, int), True),
+    ],
+)  # fmt: skip
+def test_isinstance(value, kind, answer):
+    assert torch.jit.isinstance(value, kind) is answer
+
+
+ABSENT = {
+    "jit.save(nn.Linear(1, 1), 'x')": "TorchScript files are not supported.*state_dict",
+    "jit.load('x')": "TorchScript files are not supported",
+    "jit.CompilationUnit('')": "no TorchScript",
+    "jit.ScriptModule().save('x')": "TorchScript files",
+    "jit.ScriptModule().graph": "no graph",
+    "jit.enable_onednn_fusion(True)": "torch.compile",
+    "onnx.export(nn.Linear(1, 1), torch.ones(1, 1), 'x.onnx', verbose=True)": "torch.onnx.export is not implemented",
+    "onnx._export(None)": "torch.onnx.export is not implemented",
+}
+
+
+@pytest.mark.parametrize("call", ABSENT)
+def test_absent(call):
+    with pytest.raises(NotImplementedError, match=ABSENT[call]):
+        eval(f"torch.{call}")

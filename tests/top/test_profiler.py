@@ -1,0 +1,85 @@
+"""Profiles: which operators and blocks they name, over which steps."""
+
+import json
+
+import pytest
+
+import rushlight as torch
+from rushlight.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
+
+
+def names(events):
+    return {event.key: event.count for event in events}
+
+
+def test_operators_and_blocks():
+    x = torch.randn(4, 4, requires_grad=True)
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        with record_function("outer"), record_function("inner"):
+            y = (x @ x).exp()
+        y.sum().backward()
+    found = names(p.key_averages())
+    assert found["outer"] == found["inner"] == found["aten::exp"] == found["aten::sum"] == 1
+    by_name = {event.key: event for event in p.key_averages()}
+    assert by_name["outer"].cpu_time_total >= by_name["inner"].cpu_time_total >= by_name["aten::exp"].cpu_time_total
+    outer = by_name["outer"]
+    assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - by_name["inner"].cpu_time_total)
+    table = p.key_averages().table(sort_by="cpu_time_total", row_limit=2)
+    assert table.splitlines()[3].split()[0] == "outer" and "Self CPU time total" in table
+
+
+def test_the_numbers_stay(tmp_path):
+    def step():
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1))
+        optimizer = torch.optim.Adam(model.parameters())
+        for _ in range(5):
+            optimizer.zero_grad()
+            model(torch.randn(2, 3)).pow(2).sum().backward()
+            optimizer.step()
+        return [p.tolist() for p in model.parameters()]
+
+    before = step()
+    with torch.autograd.profiler.profile() as p:
+        inside = step()
+    assert before == inside == step()
+    p.export_chrome_trace(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert {"name", "ts", "dur"} <= set(events[0]) and len(events) == len(p.function_events)
+
+
+def test_schedule():
+    ready = []
+    plan = schedule(skip_first=1, wait=1, warmup=1, active=2, repeat=2)
+    with profile(schedule=plan, on_trace_ready=lambda p: ready.append([e.name for e in p.events()])) as p:
+        for _ in range(12):
+            torch.ones(1).exp()
+            p.step()
+    steps = [[name for name in names if name.startswith("ProfilerStep")] for names in ready]
+    assert steps == [["ProfilerStep#3", "ProfilerStep#4"], ["ProfilerStep#7", "ProfilerStep#8"]]
+    assert [names.count("aten::exp") for names in ready] == [2, 2]
+    assert [plan(step) for step in (0, 1, 2, 3, 4, 9)] == [
+        ProfilerAction.NONE, ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD,
+        ProfilerAction.RECORD_AND_SAVE, ProfilerAction.NONE,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"])
+def test_what_is_absent(option):
+    with pytest.raises(NotImplementedError, match=option):
+        profile(**{option: True})
+
+
+def test_other_devices_are_left_out():
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+    with record_function("outside"):  # does nothing
+        pass
+
+
+def test_handler(tmp_path):
+    handler = torch.profiler.tensorboard_trace_handler(str(tmp_path), "me", use_gzip=True)
+    with profile(on_trace_ready=handler):
+        torch.ones(1).exp()
+    (file,) = tmp_path.iterdir()
+    assert file.name.startswith("me.") and file.name.endswith(".pt.trace.json.gz")
