@@ -1,6 +1,7 @@
 """`autograd.Function`: an operator whose forward and backward the user writes.
 
-The context that `forward` and `backward` receive is the node of the call itself, as in torch.
+The context that `forward` and `backward` receive shows the node of the call, whose own names are no user's business:
+`ctx.shape` is whatever the user stored there.
 """
 
 from __future__ import annotations
@@ -20,15 +21,17 @@ from ..core.tensor import Tensor, alias, constant
 from .graph import Packed
 
 
-class FunctionCtx(Node):
-    """What `forward` leaves for `backward`; also the node of the call."""
+class FunctionCtx:
+    """What `forward` leaves for `backward`: attributes of any name, and saved tensors.
 
-    forward_cls: Any = None
-    _materialize = True
-    _dirty: tuple = ()
-    _non_differentiable: tuple = ()
-    _to_save: tuple = ()
-    needs_input_grad: tuple[bool, ...] = ()
+    It is a view of the call's node, which keeps the attributes; what is none of them is asked of the node.
+    """
+
+    __slots__ = ("__dict__", "_node")
+
+    def __init__(self, node: BackwardCFunction):
+        object.__setattr__(self, "__dict__", node.attributes)
+        self._node = node
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors (inputs or outputs) for backward; read them there as `ctx.saved_tensors`."""
@@ -37,7 +40,7 @@ class FunctionCtx(Node):
                 raise TypeError(
                     f"save_for_backward can only save variables, but argument is of type {type(t).__name__}"
                 )
-        self._to_save = tensors
+        self._node._to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `jvp`."""
@@ -45,18 +48,50 @@ class FunctionCtx(Node):
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs `forward` changed in place."""
-        self._dirty = tensors
+        self._node._dirty = tensors
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no gradient."""
-        self._non_differentiable = tensors
+        self._node._non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward receives zeros (the default) or None for outputs without a gradient."""
-        self._materialize = value
+        self._node._materialize = value
+
+    @property
+    def needs_input_grad(self) -> tuple[bool, ...]:
+        """For each argument of forward whether it needs a gradient."""
+        return self._node.needs_input_grad
 
     @property
     def saved_tensors(self) -> tuple:
+        """What `save_for_backward` kept."""
+        return self._node.saved_tensors
+
+    saved_variables = saved_tensors
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _OF_NODES:
+            return getattr(self._node, name)
+        raise AttributeError(f"'{type(self._node).__name__}' object has no attribute '{name}'")
+
+
+_OF_NODES = ("name", "next_functions", "metadata", "register_hook", "register_prehook")
+
+
+class BackwardCFunction(Node):
+    """The node of a call."""
+
+    forward_cls: Any = None
+    _materialize = True
+    _dirty: tuple = ()
+    _non_differentiable: tuple = ()
+    _to_save: tuple = ()
+    needs_input_grad: tuple[bool, ...] = ()
+
+    @property
+    def saved_tensors(self) -> tuple:
+        """What `save_for_backward` kept."""
         saved = self.saved
         if type(saved) is Freed:
             raise saved.error(self.name())
@@ -65,6 +100,11 @@ class FunctionCtx(Node):
         return tuple(_reopened(self, s) for s in saved)
 
     saved_variables = saved_tensors
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "attributes" and name in self.attributes:  # what forward left is seen on grad_fn, as in torch
+            return self.attributes[name]
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def backward(self, g: Any) -> tuple:
         grads = g if isinstance(g, list) else [g]
@@ -77,7 +117,7 @@ class FunctionCtx(Node):
                 f"You must implement either the backward or vjp method for your custom autograd.Function to use it with "
                 f"backward mode AD ({cls.__name__})."
             )
-        result = rule(self, *grads)
+        result = rule(FunctionCtx(self), *grads)
         result = result if isinstance(result, tuple) else (result,)
         return _for_inputs(self, result)
 
@@ -87,18 +127,18 @@ def _zeros(meta: tuple) -> Tensor:
     return constant(np.zeros(shape, kind))
 
 
-def _for_inputs(ctx: FunctionCtx, result: tuple) -> tuple:
-    n = len(ctx.needs_input_grad)
+def _for_inputs(node: BackwardCFunction, result: tuple) -> tuple:
+    n = len(node.needs_input_grad)
     if len(result) > n and all(r is None for r in result[n:]):
         result = result[:n]
     if len(result) != n:
         raise RuntimeError(
-            f"function {ctx.name()} returned an incorrect number of gradients (expected {n}, got {len(result)})"
+            f"function {node.name()} returned an incorrect number of gradients (expected {n}, got {len(result)})"
         )
     for i, r in enumerate(result):
         if r is not None and not isinstance(r, Tensor):
-            raise TypeError(f"expected Variable or None (got {type(r).__name__} as gradient {i} of {ctx.name()})")
-    return tuple(result[i] for i in ctx._tensor_inputs)
+            raise TypeError(f"expected Variable or None (got {type(r).__name__} as gradient {i} of {node.name()})")
+    return tuple(result[i] for i in node._tensor_inputs)
 
 
 class _Saved:
@@ -118,14 +158,14 @@ class _Saved:
         return self.tensor._array
 
 
-def _reopened(ctx: FunctionCtx, saved: Any) -> Any:
+def _reopened(node: BackwardCFunction, saved: Any) -> Any:
     if type(saved) is Packed:
         return saved.open()
     if type(saved) is not _Saved:
         return saved
     t = alias(saved.tensor, Tensor)
     if thread.state.grad:
-        t._edge = ctx if len(ctx._outputs) == 1 else _output_edge(ctx, saved.index, t._array)
+        t._edge = node if len(node._outputs) == 1 else _output_edge(node, saved.index, t._array)
     return t
 
 
@@ -134,7 +174,7 @@ class _FunctionMeta(type):
 
     def __init__(cls, name, bases, attributes):
         super().__init__(name, bases, attributes)
-        cls._backward_cls = type(name + "Backward", (FunctionCtx,), {"forward_cls": cls})
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"forward_cls": cls})
 
 
 class Function(metaclass=_FunctionMeta):
@@ -201,20 +241,21 @@ class Function(metaclass=_FunctionMeta):
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments: '{next(iter(kwargs))}'")
-        ctx = object.__new__(cls._backward_cls)
+        node = object.__new__(cls._backward_cls)
         state = thread.state
         tensor_inputs = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a._edge is not None for a in args)
-        ctx.saved, ctx.storage, ctx.hooks, ctx._tensor_inputs = (), None, None, tensor_inputs
-        recording = state.grad and any(ctx.needs_input_grad)
-        ctx.edges = tuple(args[i]._edge for i in tensor_inputs) if recording else ()
+        node.needs_input_grad = tuple(isinstance(a, Tensor) and a._edge is not None for a in args)
+        node.saved, node.storage, node.hooks, node._tensor_inputs = (), None, None, tensor_inputs
+        node.attributes = {}
+        recording = state.grad and any(node.needs_input_grad)
+        node.edges = tuple(args[i]._edge for i in tensor_inputs) if recording else ()
         with no_grad():
             if cls.setup_context is not Function.setup_context:
                 result = cls.forward(*args)
-                cls.setup_context(ctx, args, result)
+                cls.setup_context(FunctionCtx(node), args, result)
             else:
-                result = cls.forward(ctx, *args)
-        return _connect(ctx, args, result, recording)
+                result = cls.forward(FunctionCtx(node), *args)
+        return _connect(node, args, result, recording)
 
 
 def _bound(forward: Callable, args: tuple, kwargs: dict) -> tuple:
@@ -226,49 +267,49 @@ def _bound(forward: Callable, args: tuple, kwargs: dict) -> tuple:
     return bound.args
 
 
-def _connect(ctx: FunctionCtx, args: tuple, result: Any, recording: bool) -> Any:
+def _connect(node: BackwardCFunction, args: tuple, result: Any, recording: bool) -> Any:
     """Give the outputs their history and pack what was saved."""
     outputs = result if isinstance(result, tuple) else (result,)
-    for d in ctx._dirty:
-        storage_of(d).wrote(f"{type(ctx).forward_cls.__name__}.apply")
+    for d in node._dirty:
+        storage_of(d).wrote(f"{type(node).forward_cls.__name__}.apply")
     tensors = [(i, t) for i, t in enumerate(outputs) if isinstance(t, Tensor)]
     outputs = list(outputs)
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
-    dirty = {id(d) for d in ctx._dirty}
-    plain = {id(t) for t in ctx._non_differentiable}
+    dirty = {id(d) for d in node._dirty}
+    plain = {id(t) for t in node._non_differentiable}
     for i, t in tensors:
         if id(t) in inputs and id(t) not in dirty:
             outputs[i] = alias(t, Tensor)
-    ctx.seq = tick()
-    ctx._outputs = [(t._array.shape, t._array.dtype) for _, t in tensors]
+    node.seq = tick()
+    node._outputs = [(t._array.shape, t._array.dtype) for _, t in tensors]
     if recording:
         original = {id(t): (k, outputs[i]) for k, (i, t) in enumerate(tensors)}
-        _attach(ctx, [(outputs[i], id(t) in dirty, id(t) in plain) for i, t in tensors])
-        _pack(ctx, original, dirty)
+        _attach(node, [(outputs[i], id(t) in dirty, id(t) in plain) for i, t in tensors])
+        _pack(node, original, dirty)
     return tuple(outputs) if isinstance(result, tuple) else outputs[0]
 
 
-def _attach(ctx: FunctionCtx, outputs: list[tuple[Tensor, bool, bool]]) -> None:
-    ctx.shape = tuple(shape for shape, _ in ctx._outputs)
-    ctx.dtype = None
+def _attach(node: BackwardCFunction, outputs: list[tuple[Tensor, bool, bool]]) -> None:
+    node.shape = tuple(shape for shape, _ in node._outputs)
+    node.dtype = None
     single = len(outputs) == 1
     if single:
-        ctx.shape, ctx.dtype = ctx._outputs[0]
+        node.shape, node.dtype = node._outputs[0]
     for k, (t, dirty, plain) in enumerate(outputs):
         if plain or t._array.dtype.kind not in "fcV":
             t._edge = None
         elif dirty:
             if single:
-                set_history(t, ctx)
+                set_history(t, node)
             else:
-                t._edge = _output_edge(ctx, k, t._array)
+                t._edge = _output_edge(node, k, t._array)
         else:
-            t._edge = ctx if single else _output_edge(ctx, k, t._array)
+            t._edge = node if single else _output_edge(node, k, t._array)
 
 
-def _pack(ctx: FunctionCtx, outputs: dict, dirty: set) -> None:
+def _pack(node: BackwardCFunction, outputs: dict, dirty: set) -> None:
     packed = []
-    for t in ctx._to_save:
+    for t in node._to_save:
         if t is not None and id(t) in outputs and (id(t) in dirty or outputs[id(t)][1] is t):
             k, out = outputs[id(t)]
             packed.append(_Saved(k, alias(out, Tensor)))
@@ -277,9 +318,9 @@ def _pack(ctx: FunctionCtx, outputs: dict, dirty: set) -> None:
     hooks = thread.state.hooks_saved
     if hooks and not isinstance(hooks[-1], str):
         packed = [Packed(t, hooks[-1]) if isinstance(t, Tensor) else t for t in packed]
-    ctx.saved = tuple(packed)
-    ctx._to_save = ()
-    ctx.tensor_slots = tuple(range(len(packed)))
+    node.saved = tuple(packed)
+    node._to_save = ()
+    node.tensor_slots = tuple(range(len(packed)))
 
 
 class InplaceFunction(Function):

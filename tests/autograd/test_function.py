@@ -264,3 +264,30 @@ def test_only_tensors_can_be_saved():
 
     with pytest.raises(TypeError, match="save_for_backward can only save variables"):
         Saves.apply(leaf(1.0))
+
+
+def test_attributes_of_any_name_reach_backward():
+    """Among them the names that a node of the graph uses itself."""
+    names = ["shape", "dtype", "saved", "storage", "edges", "seq", "hooks", "trace", "index", "attributes", "where"]
+    seen = []
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            for name in names:
+                setattr(ctx, name, name.upper())
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, g):
+            seen.append([getattr(ctx, name) for name in names])
+            assert not hasattr(ctx, "nothing") and ctx.needs_input_grad == (True, False)
+            return g * ctx.factor, None
+
+    x = rl.ones(2, requires_grad=True)
+    y = Scaled.apply(x, 3.0)
+    assert y.grad_fn.factor == 3.0 and y.grad_fn.name() == "ScaledBackward"
+    y.sum().backward()
+    assert seen == [[name.upper() for name in names]]
+    assert x.grad.tolist() == [3.0, 3.0]
