@@ -5,7 +5,20 @@ from typing import Any
 from .compile import api
 from .compile.api import disable, is_compiling, reset
 
-__all__ = ["compile", "disable", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends", "reset"]
+from .compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+]
 
 
 def compile(*args: Any, **kwargs: Any) -> Any:

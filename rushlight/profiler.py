@@ -17,6 +17,7 @@ from .autograd.profiler import EventList, record_function
 __all__ = [
     "ProfilerAction",
     "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
@@ -43,6 +44,11 @@ class ProfilerAction(Enum):
     WARMUP = 1
     RECORD = 2
     RECORD_AND_SAVE = 3
+
+
+def kineto_available() -> bool:
+    """Whether torch's library Kineto measures: False."""
+    return False
 
 
 def supported_activities() -> set[ProfilerActivity]:

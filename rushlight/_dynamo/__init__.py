@@ -5,8 +5,28 @@ from typing import Any
 from ..compile import api, step
 from ..compile.api import disable, reset
 from ..compile.explanation import explain
+from ..compile.hints import (
+    allow_in_graph,
+    assume_constant_result,
+    mark_dynamic,
+    mark_static,
+    mark_static_address,
+    maybe_mark_dynamic,
+)
 
-__all__ = ["config", "disable", "explain", "is_compiling", "reset"]
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "explain",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
+    "reset",
+]
 
 
 def is_compiling() -> bool:

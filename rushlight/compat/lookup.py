@@ -17,6 +17,7 @@ _SOURCES = {
     "torch": "rushlight",
     "torch.version": "rushlight.compat.version",
     "torch.torch_version": "rushlight.compat.version",
+    "torch._C._nn": "rushlight.compat.inner_nn",
     "torch.nn.modules.utils": "rushlight.compat.sizes",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
     "torchvision": "rushlight.vision",

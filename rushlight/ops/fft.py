@@ -179,7 +179,7 @@ def fft(input, n=None, dim=-1, norm=None, *, out=None):
     n: the number of points: the input is cut or filled with zeros. norm: "backward" (no scaling), "ortho" (1/sqrt(n)) or
     "forward" (1/n).
 
-    >>> rushlight.fft.fft(tensor([1.0, 2.0, 3.0, 4.0]))
+    >>> fft(tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
     x, d = _points(_floating(input, "fft"), n, dim)

@@ -37,7 +37,7 @@ def sparse_coo_tensor(
     `sparse_coo_tensor(size)` has no entries. Gradients flow to `values`. The indices are always checked
     (check_invariants changes nothing): RuntimeError where one lies outside `size`.
 
-    >>> s = rushlight.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
+    >>> s = sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
     >>> s.to_dense()
     tensor([[0., 0., 3.],
             [4., 0., 0.]])

@@ -58,6 +58,7 @@ from .convolution import (
 )
 from .distance import cosine_similarity, pairwise_distance, pdist
 from .dropping import alpha_dropout, dropout, dropout1d, dropout2d, dropout3d, feature_alpha_dropout
+from .grouped import grouped_mm
 from .lookup import embedding, embedding_bag, one_hot
 from .loss import (
     binary_cross_entropy,

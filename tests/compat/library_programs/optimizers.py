@@ -8,16 +8,13 @@ import torch
 from torch import nn
 
 images, labels = fixed.numbers(4, 1, 8, 8), torch.tensor([0, 2, 1, 2])
-# these need something beside parameters: a closure's second pass is given below, these take arguments of their own
 ARGUMENTS = {
     "shampoo": {"preconditioning_compute_steps": 1},
     "scalableshampoo": {"start_preconditioning_step": 1},
     "ranger21": {"num_iterations": 10},
-    "adammini": None,
-    "distributedmuon": None,
-    "demo": None,
-    "spectralsphere": None,
+    "bsam": {"num_data": 4},
 }
+WITHOUT = ("adammini", "alig", "distributedmuon", "demo", "spectralsphere")  # for several processes, or of other arguments
 
 
 def network():
@@ -28,10 +25,10 @@ def losses_of(name):
     torch.manual_seed(0)
     model = fixed.fill(network())
     kind = pytorch_optimizer.load_optimizer(name)
-    options = ARGUMENTS.get(name) or {}
+    options = ARGUMENTS.get(name, {})
     if "lr" in inspect.signature(kind).parameters:
         options = {"lr": 1e-2, **options}
-    optimizer = kind(model.parameters(), **options)
+    optimizer = kind(_parameters(name, model), **options)
     losses = []
 
     def closure():
@@ -44,6 +41,16 @@ def losses_of(name):
         losses.append(closure().item())
         optimizer.step(closure)
     return losses
+
+
+def _parameters(name, model):
+    if name in ("lomo", "adalomo"):
+        return model
+    if name in ("adago", "muon", "adamuon", "muonclip", "normuon"):
+        matrices = [p for p in model.parameters() if p.ndim > 1]
+        others = [p for p in model.parameters() if p.ndim == 1]
+        return [{"params": matrices, "use_muon": True}, {"params": others, "use_muon": False}]
+    return model.parameters()
 
 
 def schedules():
@@ -61,5 +68,5 @@ def schedules():
     return found
 
 
-NAMES = [name for name in pytorch_optimizer.get_supported_optimizers() if ARGUMENTS.get(name, {}) is not None]
+NAMES = [name for name in pytorch_optimizer.get_supported_optimizers() if name not in WITHOUT]
 fixed.main({**{name: (lambda name=name: losses_of(name)) for name in NAMES}, "schedules": schedules})
