@@ -143,9 +143,25 @@ def _items(index: Any) -> tuple:
     """The index as a tuple of ints, slices, None, Ellipsis and tensors."""
     if isinstance(index, tuple):
         return tuple([_item(i) for i in index])
-    if isinstance(index, list) and any(isinstance(i, (slice, type(None), type(Ellipsis))) for i in index):
+    if isinstance(index, list) and _is_several(index):
+        import warnings
+
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
+            stacklevel=4,
+        )
         return tuple([_item(i) for i in index])
     return (_item(index),)
+
+
+_SEVERAL = (Tensor, list, tuple, range, str, np.ndarray, slice, type(None), type(Ellipsis))
+
+
+def _is_several(index: list) -> bool:
+    """Whether a list stands for a tuple of indices, by the rule that torch has from the NumPy of old."""
+    return len(index) < 32 and any(isinstance(i, _SEVERAL) for i in index)
 
 
 def _item(i: Any) -> Any:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import index
+
 import numpy as np
 
 from ..core.autocast import Off
@@ -344,12 +346,13 @@ def _(g, shifts, dims):
 @composite(method=True)
 def roll(input, shifts, dims=None):
     """The elements moved by `shifts` along `dims`, around the ends; without dims over the flattened tensor."""
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
-        return _roll(input, shifts[0], None)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+        return _roll(input, index(shifts[0]), None)
+    dims = (dims,) if hasattr(dims, "__index__") else tuple(dims)
+    shifts = tuple(map(index, shifts))
     if len(dims) != len(shifts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
     if not input._array.ndim:

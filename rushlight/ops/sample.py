@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -55,12 +57,12 @@ def _uniform(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
     )
 
 
-def _normal(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
+def _normal(generator: Any, shape: tuple, kind: np.dtype, contiguous: bool = True) -> np.ndarray:
     if kind.kind == "c":
         half = np.dtype(np.float32 if kind == np.complex64 else np.float64)
-        both = streams.normal(generator, (*shape, 2), half, 0.0, 0.5**0.5)
+        both = streams.normal(generator, (*shape, 2), half, 0.0, 0.5**0.5, contiguous)
         return both.view(kind).reshape(shape)
-    return streams.normal(generator, shape, kind, 0.0, 1.0)
+    return streams.normal(generator, shape, kind, 0.0, 1.0, contiguous)
 
 
 def _complex(draw: Any, generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
@@ -94,11 +96,14 @@ def randperm(
     """A random order of the integers 0 ... n - 1."""
     devices.check(device)
     check_options(layout, pin_memory)
+    n = index(n)
     t = fresh(drawn("randperm", streams.randperm, generator, n, numpy_type(dtype, dtypes.int64)), requires_grad)
     return t if out is None else write_out("randperm", (), t, out)
 
 
-def _like(name: str, draw: Any) -> None:
+def _like(name: str, draw: Any, scattered: Any) -> None:
+    """The operator `name`: `draw` into contiguous memory, `scattered` into any other."""
+
     def f(
         input,
         *,
@@ -116,7 +121,7 @@ def _like(name: str, draw: Any) -> None:
         out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
         if out.flags.c_contiguous:
             return fresh(drawn(name, draw, generator, out.shape, kind), requires_grad)
-        return fresh(drawn(name, _draw_like, draw, generator, out), requires_grad)
+        return fresh(drawn(name, _draw_like, scattered, generator, out), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
@@ -127,8 +132,8 @@ def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
     return streams.store(np.empty_like(like), draw(generator, like.shape, like.dtype))
 
 
-_like("rand_like", _uniform)
-_like("randn_like", _normal)
+_like("rand_like", _uniform, _uniform)
+_like("randn_like", _normal, partial(_normal, contiguous=False))
 
 
 @composite()
@@ -140,8 +145,10 @@ def randint_like(
     check_options(layout, False)
     if high is None:
         low, high = 0, low
-    drawn = randint(int(low), int(high), input._array.shape, dtype=dtype or input.dtype)
-    return fresh(arranged(drawn._array, memory_format), requires_grad)
+    kind = numpy_type(dtype, input.dtype)
+    out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
+    draw = partial(streams.randint, low=int(low), high=int(high))
+    return fresh(drawn("randint_like", _draw_like, draw, None, out), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- by parameters

@@ -36,11 +36,10 @@ def test_cifar10(rushlight, cifar_site):
     found, expected = rushlight(CIFAR, "--cifar", facts), golden("cifar10")
     check("cifar10", found, expected)
     assert asked == ["/cifar-10-python.tar.gz"]
-    assert found["printed"][0] == "Files already downloaded and verified"
 
     again = rushlight((*CIFAR, "--workers", "0"), "--cifar", facts)
     assert again["losses"] == found["losses"]
-    assert again["printed"][1:] == found["printed"]
+    assert again["printed"] == found["printed"]
     assert len(asked) == 1
 
 

@@ -4,10 +4,38 @@ import pytest
 
 import rushlight as torch
 
-KEEPING = (
-    ["sum", "mean", "prod", "var", "std", "amax", "amin", "argmax", "argmin", "all", "any", "median", "mode", "logsumexp", "nansum", "nanmean", "aminmax"]
-)
-ALONG = ["cumsum", "cumprod", "cummax", "logcumsumexp", "softmax", "log_softmax", "sort", "argsort", "squeeze", "unsqueeze", "unbind"]
+KEEPING = [
+    "sum",
+    "mean",
+    "prod",
+    "var",
+    "std",
+    "amax",
+    "amin",
+    "argmax",
+    "argmin",
+    "all",
+    "any",
+    "median",
+    "mode",
+    "logsumexp",
+    "nansum",
+    "nanmean",
+    "aminmax",
+]
+ALONG = [
+    "cumsum",
+    "cumprod",
+    "cummax",
+    "logcumsumexp",
+    "softmax",
+    "log_softmax",
+    "sort",
+    "argsort",
+    "squeeze",
+    "unsqueeze",
+    "unbind",
+]
 
 
 def flat(result):

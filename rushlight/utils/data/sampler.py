@@ -78,12 +78,16 @@ class RandomSampler(Sampler[int]):
 
     def _independent(self, n: int, generator) -> Iterator[int]:
         full, rest = divmod(self.num_samples, _DRAWS_AT_ONCE)
-        for size in [_DRAWS_AT_ONCE] * full + [rest]:
+        for size in itertools.chain(
+            itertools.repeat(_DRAWS_AT_ONCE, full), [rest]
+        ):  # num_samples may be 10**10: no list of it
             yield from ops.randint(high=n, size=(size,), dtype=int64, generator=generator).tolist()
 
     def _shuffles(self, n: int, generator) -> Iterator[int]:
         full, rest = divmod(self.num_samples, n)
-        for size in [n] * full + [rest]:  # the last one is drawn even if nothing of it is used, as torch does
+        for size in itertools.chain(
+            itertools.repeat(n, full), [rest]
+        ):  # the last one is drawn even if nothing of it is used, as torch does
             yield from ops.randperm(n, generator=generator).tolist()[:size]
 
     def __len__(self) -> int:

@@ -89,7 +89,6 @@ class CIFAR10(VisionDataset):
     def download(self):
         """Fetch and unpack the archive unless the files are there and right."""
         if self._check_integrity():
-            print("Files already downloaded and verified")
             return
         download_and_extract_archive(self.url, self.root, filename=self.filename, md5=self.tgz_md5)
 

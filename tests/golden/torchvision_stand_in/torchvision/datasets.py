@@ -11,9 +11,7 @@ from PIL import Image
 class CIFAR10:
     def __init__(self, root, train=True, transform=None, download=False):
         folder = os.path.join(root, "cifar-10-batches-py")
-        if os.path.isdir(folder):
-            print("Files already downloaded and verified")
-        else:
+        if not os.path.isdir(folder):
             with tarfile.open(self.url) as tar:
                 tar.extractall(root, filter="data")
         batches = []

@@ -1,0 +1,83 @@
+"""Makes memory_order.json: what torch gives where the order of a tensor's memory decides.
+
+Draws into layouts other than the contiguous one, and writes into memory that the same call reads. Run where torch 2.13 is
+installed: python tests/golden/make_memory_order.py
+"""
+
+import json
+from pathlib import Path
+
+LAYOUTS = {
+    "permuted": "torch.ones(3, 4, 5).permute(2, 0, 1)",
+    "small": "torch.ones(2, 3).t()",
+    "channels last": "torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last)",
+    "computed": "torch.ones(5, 3, 4, 2).permute(0, 3, 1, 2).exp()",
+    "strided": "torch.ones(6, 8)[:, ::2]",
+    "expanded": "torch.ones(3, 1).expand(3, 8)",
+}
+DRAWS = [
+    "torch.randn_like(t)",
+    "torch.rand_like(t)",
+    "torch.randn_like(t, dtype=torch.float64)",
+    "torch.randint_like(t, 0, 100)",
+    "torch.randint_like(t, 7, dtype=torch.int64)",
+    "torch.multinomial(t.flatten(1), 2)",
+    "t.clone().normal_()",
+]
+WRITES = [
+    ("torch.arange(6.0)", "x[1:] = x[:-1]"),
+    ("torch.arange(6.0)", "x[:-1] = x[1:]"),
+    ("torch.arange(12.0).view(4, 3)", "x[1:] = x[:-1]"),
+    ("torch.arange(12.0).view(3, 4)", "x[:, 1:] = x[:, :-1]"),
+    ("torch.arange(12.0).view(3, 4)", "x[:, :-1] = x[:, 1:]"),
+    ("torch.arange(12).view(4, 3)", "x[1:, :2] = x[:-1, :2]"),
+    ("torch.arange(12.0).view(4, 3)", "x[1:, :2].copy_(x[:-1, :2])"),
+    ("torch.arange(12.0).view(4, 3)", "x[1:, :2] += x[:-1, :2]"),
+    ("torch.arange(12.0).view(4, 3)", "x[1:, :2].mul_(x[:-1, :2])"),
+    ("torch.arange(12.0).view(4, 3)", "x[1:, 0] = x[:-1, 0]"),
+    ("torch.arange(12.0).view(4, 3)", "x[1:, :2] = x[0, :2]"),
+    ("torch.arange(9.0).view(3, 3)", "x[:] = x.t()"),
+    ("torch.arange(9.0).view(3, 3)", "x += x.t()"),
+    ("torch.arange(9.0).view(3, 3)", "x += x.view(3, 3)"),
+    ("torch.arange(20.0)", "x[::2] = x[1::2]"),
+    ("torch.arange(20.0)", "x[2:12:2] = x[0:10:2]"),
+    ("torch.arange(24.0).view(2, 4, 3).permute(0, 2, 1)", "x[:, 1:, :2] = x[:, :-1, :2]"),
+    ("torch.arange(40.0).view(2, 20)", "x[:, 1:] = x[:, :-1]"),
+    ("torch.arange(200.0).view(2, 100)", "x[:, 3:90] = x[:, :87]"),
+    ("torch.arange(200).view(2, 100)", "x[:, 5:90] = x[:, :85]"),
+    ("torch.arange(120.0).view(2, 6, 10)", "x[:, 1:] = x[:, :-1]"),
+    ("torch.arange(120.0).view(2, 6, 10)", "x[:, 1:, :7] = x[:, :-1, :7]"),
+    ("torch.arange(12.0)", "x[1:].clamp_(max=x[:-1])"),
+    ("torch.arange(12.0)", "torch.add(x[:-1], x[:-1], out=x[1:])"),
+]
+
+
+def drawn(torch, layout, draw):
+    """The strides and the numbers of a draw with a fixed seed."""
+    t = eval(LAYOUTS[layout], {"torch": torch})
+    torch.manual_seed(1)
+    out = eval(draw, {"torch": torch, "t": t})
+    return {"stride": list(out.stride()), "values": out.double().tolist()}
+
+
+def written(torch, start, write):
+    """The numbers after a write, or the first words of the error."""
+    scope = {"torch": torch, "x": eval(start, {"torch": torch})}
+    try:
+        exec(write, scope)
+    except RuntimeError as error:
+        return str(error)[:70]
+    return scope["x"].double().tolist()
+
+
+if __name__ == "__main__":
+    import torch
+
+    torch.set_num_threads(1)
+    answers = {
+        "draws": {f"{draw} {layout}": drawn(torch, layout, draw) for layout in LAYOUTS for draw in DRAWS},
+        "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
+    }
+    lines = [f'"{k}": ' + "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in part.items()) + "\n}"
+             for k, part in answers.items()]  # fmt: skip
+    Path(__file__).with_name("memory_order.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

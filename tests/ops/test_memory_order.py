@@ -1,0 +1,47 @@
+"""Where the order of a tensor's memory decides: draws into other layouts, writes into memory that the same call reads.
+
+The programs and torch's numbers are of tests/golden/make_memory_order.py.
+"""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rushlight
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+ANSWERS = json.loads((GOLDEN / "memory_order.json").read_text())
+_spec = importlib.util.spec_from_file_location("make_memory_order", GOLDEN / "make_memory_order.py")
+MAKER = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(MAKER)
+
+
+@pytest.mark.parametrize("layout", MAKER.LAYOUTS)
+@pytest.mark.parametrize("draw", MAKER.DRAWS)
+def test_draws_fill_memory_in_torchs_order(draw, layout):
+    expected = ANSWERS["draws"][f"{draw} {layout}"]
+    got = MAKER.drawn(rushlight, layout, draw)
+    assert got["stride"] == expected["stride"]
+    np.testing.assert_allclose(got["values"], expected["values"], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("start", "write"), MAKER.WRITES, ids=[f"{i}-{w}" for i, (_, w) in enumerate(MAKER.WRITES)])
+def test_writes_over_what_they_read(start, write):
+    assert MAKER.written(rushlight, start, write) == ANSWERS["writes"][f"{start}; {write}"]
+
+
+def test_gradient_of_an_overlapping_copy():
+    x = rushlight.arange(12.0).view(4, 3).requires_grad_()
+    y = x * 1
+    y[:-1, :2] = y[1:, :2]
+    y.sum().backward()
+    assert x.grad.tolist() == [[0, 0, 1], [1, 1, 1], [1, 1, 1], [2, 2, 1]]
+
+
+def test_kernels_that_cannot_go_in_order_refuse():
+    x = rushlight.arange(12.0).view(4, 3)
+    with pytest.raises(NotImplementedError, match="overlaps it in part"):
+        x[1:, :2].lerp_(x[:-1, :2], 0.5)
