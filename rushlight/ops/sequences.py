@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dtypes
-from ..core.record import OPS, composite
+from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, constant
 
 
 @composite()
@@ -39,12 +39,17 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` is among `test_elements` (or, with `invert`, is not). One of the two may be a number."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): expected a Tensor as elements or test_elements")
-    a = elements._array if isinstance(elements, Tensor) else np.asarray(elements)
-    b = test_elements._array if isinstance(test_elements, Tensor) else np.asarray(test_elements)
+    a = elements if isinstance(elements, Tensor) else constant(np.asarray(elements))
+    b = test_elements if isinstance(test_elements, Tensor) else constant(np.asarray(test_elements))
     if isinstance(elements, Tensor) and isinstance(test_elements, Tensor):
-        kind = dtypes.promote_types(elements.dtype, test_elements.dtype).numpy
-        a, b = a.astype(kind, copy=False), b.astype(kind, copy=False)
-    return wrap(np.asarray(np.isin(a, b, assume_unique=assume_unique, invert=invert)))
+        kind = dtypes.promote_types(elements.dtype, test_elements.dtype)
+        a, b = a.detach().to(kind), b.detach().to(kind)
+    return _isin(a, b, assume_unique, invert)
+
+
+@primitive(name="isin", public=False, differentiable=False)
+def _isin(elements, test_elements, /, assume_unique, invert):
+    return np.asarray(np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert))
 
 
 @composite()

@@ -22,7 +22,7 @@ def test_programs(first, monkeypatch):
             pytest.fail(report, pytrace=False)
 
 
-FAILED_ONCE = [706]  # a convolution's operand that a flat view of it writes
+FAILED_ONCE = [706, 2918]  # a flat view writes what a convolution reads; a product of nan with a gradient of 0
 
 
 @pytest.mark.parametrize("seed", FAILED_ONCE)

@@ -26,11 +26,12 @@ _LENGTHS = "the lengths of the sequences are read as Python's numbers"
 _ARRAY = "works on arrays of NumPy between its operators"
 REFUSED: dict[str, str] = {
     "masked_select": "the result's shape depends on values",
+    "is_nonzero": "its value decides what Python does",
     "masked_scatter": "the gradient's shape depends on values",
     "Tensor.__getitem__": "an index by a mask: the result's shape depends on values",
     **dict.fromkeys(["linalg.lu_factor", "linalg.lu_factor_ex", "lu", "lu_solve"], _PIVOTS),
     **dict.fromkeys(["lstm", "gru", "rnn_tanh", "rnn_relu", "ctc_loss"], _LENGTHS),
-    **dict.fromkeys(["multilabel_margin_loss", "embedding_bag", "repeat_interleave"], _ARRAY),
+    **dict.fromkeys(["multilabel_margin_loss", "embedding_bag", "repeat_interleave", "segment_reduce"], _ARRAY),
     **dict.fromkeys(["as_strided", "as_strided_copy"], "the gradient reads positions as Python's numbers"),
 }
 

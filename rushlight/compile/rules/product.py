@@ -17,6 +17,8 @@ def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:
     """x @ y for 2-D or equally batched operands, plus a row vector."""
     if x.dtype.name not in _SERVED or y.dtype != x.dtype or not (x.size and y.size):
         raise Untraceable(f"a product of {x.dtype}")
+    if x.shape[-1] == 1 and x.dtype.itemsize > 2:  # BLAS leaves out factors of 0, be the other one nan
+        return x * y if bias is None else x * y + bias
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     operands: list[Ref | None] = [_operand(b, x), _operand(b, y)]
     if bias is not None:
