@@ -70,6 +70,7 @@ _LAZY_PACKAGES = (
     "jit",
     "library",
     "linalg",
+    "masked",
     "mps",
     "mtia",
     "multiprocessing",

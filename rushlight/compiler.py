@@ -4,7 +4,6 @@ from typing import Any
 
 from .compile import api
 from .compile.api import disable, is_compiling, reset
-
 from .compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
 
 __all__ = [

@@ -15,6 +15,12 @@ NAMES = {
     **dict.fromkeys(("sparse_coo_tensor",), "sparse.create"),
     **dict.fromkeys(("sparse_csr_tensor",), "sparse.csr"),
     **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
+    **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "removed"),
+    **dict.fromkeys(
+        ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"
+    ),
+    **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
+    "norm_except_dim": "nn.utils.weight_norm",
     "vmap": "func.vectorize",
     **dict.fromkeys(("stft", "istft"), "ops.stft"),
     **dict.fromkeys(
@@ -38,6 +44,10 @@ METHODS = {
         "_as_sparse_rows"
     ),
     "ops.stft": "stft istft",
+    "core.exchange": "__dlpack__ __dlpack_device__",
+    "core.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",
+    "core.one_by_one": "apply_ map_ map2_",
+    "removed": "eig lstsq reinforce solve symeig",
     "core.sharing": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",
 }
 

@@ -343,7 +343,9 @@ def register_autograd(
     operator._backward, operator._setup_context = backward, setup_context
 
 
-def register_fake(op: Any, func: Callable | None = None, /, *, lib: Any = None, allow_override: bool = False) -> Callable:
+def register_fake(
+    op: Any, func: Callable | None = None, /, *, lib: Any = None, allow_override: bool = False
+) -> Callable:
     """The function that tells the shapes and types of results. Kept; nothing here asks for it. Also a decorator."""
     operator = _operator(op)
 

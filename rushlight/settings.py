@@ -10,15 +10,19 @@ from .core.legacy_types import set_default_tensor_type, typename
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
+    "compiled_with_cxx11_abi",
     "get_default_device",
     "get_deterministic_debug_mode",
     "get_float32_matmul_precision",
+    "is_deterministic_algorithms_warn_only_enabled",
     "is_warn_always_enabled",
     "set_default_device",
     "set_default_tensor_type",
     "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
     "set_flush_denormal",
+    "set_num_interop_threads",
+    "set_warn_always",
     "typename",
     "use_deterministic_algorithms",
 ]
@@ -28,6 +32,8 @@ class _Settings:
     deterministic = False
     warn_only = False
     precision = "highest"
+    warn_always = False
+    interop_threads = 0
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
@@ -38,6 +44,11 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 def are_deterministic_algorithms_enabled() -> bool:
     """What `use_deterministic_algorithms` was last called with."""
     return _Settings.deterministic
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """The `warn_only` that `use_deterministic_algorithms` was last called with."""
+    return _Settings.warn_only
 
 
 def get_deterministic_debug_mode() -> int:
@@ -90,5 +101,48 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def is_warn_always_enabled() -> bool:
-    """False: warnings follow Python's own filters."""
+    """Whether torch's own warnings, which are given once, are given each time. Here all follow Python's filters."""
+    return _Settings.warn_always
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Kept for `is_warn_always_enabled`: how often a warning shows is for Python's filters to say."""
+    _Settings.warn_always = bool(b)
+
+
+def get_num_interop_threads() -> int:
+    """How many calls torch may run side by side (`torch.jit.fork`), as set; here they run one after the other."""
+    import os
+
+    return _Settings.interop_threads or os.cpu_count() or 1
+
+
+def set_num_interop_threads(num_threads: int, /) -> None:
+    """Set what `get_num_interop_threads` says. RuntimeError for less than one thread, or the second time."""
+    if num_threads < 1:
+        raise RuntimeError("Expected positive number of threads")
+    if _Settings.interop_threads:
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads called"
+        )
+    _Settings.interop_threads = num_threads
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """True, as of every torch of today."""
+    return True
+
+
+def is_vulkan_available() -> bool:
+    """False: there is no Vulkan device."""
     return False
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module for a kind of device, such as `torch.cpu`; without argument that of the default device."""
+    from importlib import import_module
+
+    kind = "cpu" if device is None else devices.device(device).type
+    if kind not in ("cpu", "cuda", "mps", "mtia", "xpu"):
+        raise RuntimeError(f"Invalid device '{kind}' encountered. You must have a module torch.{kind}")
+    return import_module(f".{kind}", __package__)

@@ -136,6 +136,25 @@ class _Storage:
         return f"{type(self).__name__}(device=cpu)"
 
 
+def mapped_file(filename: str, shared: bool, nbytes: int) -> np.ndarray:
+    """A file's first bytes as an array of uint8 over its memory map."""
+    import mmap
+    import os
+
+    with open(filename, "r+b" if shared else "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if nbytes > size:
+            if not shared:
+                raise RuntimeError(
+                    f"file <{filename}> size <{size}> is smaller than the required mapping size <{nbytes}>"
+                )
+            file.truncate(nbytes)
+        if nbytes == 0:
+            return np.zeros(0, np.uint8)
+        access = mmap.ACCESS_WRITE if shared else mmap.ACCESS_COPY
+        return np.frombuffer(mmap.mmap(file.fileno(), nbytes, access=access), np.uint8)
+
+
 class UntypedStorage(_Storage):
     """Memory as bytes: `UntypedStorage(n)` of n bytes, `UntypedStorage([...])` of these."""
 
@@ -143,6 +162,19 @@ class UntypedStorage(_Storage):
         source = args[0] if args else 0
         self._flat = np.zeros(source, np.uint8) if isinstance(source, int) else np.array(source, np.uint8)
         self._tensor: Tensor | None = None
+
+    filename: str | None = None  # of the file that `from_file` shares
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """The first `nbytes` bytes of a file as memory, read when they are needed.
+
+        shared: what is written goes to the file, which grows to `nbytes`. Raises RuntimeError for a file that is smaller.
+        """
+        storage = cls(0)
+        storage._flat = mapped_file(filename, shared, nbytes)
+        storage.filename = filename if shared else None
+        return storage
 
     def untyped(self) -> UntypedStorage:
         """The storage itself."""

@@ -92,9 +92,10 @@ class _Pass:
         self.watched = thread.state.level > 1  # a listener shall see every sum
         self.repeats = False  # whether a program may do what this pass does
         self.freed: Freed | None = None
+        self.order: list[Node] = []
 
     def run(self, roots: list[tuple[Any, Tensor]]) -> list[Tensor | None]:
-        order = self._order([edge for edge, _ in roots])
+        self.order = order = self._order([edge for edge, _ in roots])
         if self.repeats and 3 <= len(order) <= _LONGEST and _is_done(order, *roots[0]):
             return []
         for edge, g in roots:
@@ -120,6 +121,12 @@ class _Pass:
         return [self.captured.get(e) for e in self.wanted]
 
     # ------------------------------------------------------------------------------------------ which nodes
+
+    def executes(self, edge: Any) -> bool:
+        """Whether this pass brings a gradient to an edge."""
+        if self.wanted is not None:
+            return edge in self.captured_edges or edge in self._needed(self.order)
+        return edge in self.order or any(edge in node.edges for node in self.order)
 
     def _order(self, edges: list[Any]) -> list[Node]:
         """The nodes that the edges reach, latest first; counts how often each leaf is fed."""

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
 from ..core.entry import is_result
+from ..core.hooks import RemovableHandle
 from ..core.mode import State, no_grad, thread
 from ..core.node import Leaf, Node, Output, hooks_of
+from ..core.storage import storage_of, user_line
 from ..core.tensor import Tensor, alias, wrap
+from .engine import running
 
 __all__ = [
     "GradientEdge",
     "Node",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]
@@ -125,6 +131,84 @@ class disable_saved_tensors_hooks(saved_tensors_hooks):
 
     def __init__(self, error_message: str):
         self.hooks = error_message  # type: ignore[assignment]
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Count a write to memory that the engine could not see: what was saved of it is then known to be overwritten."""
+    for t in (tensor,) if isinstance(tensor, Tensor) else tensor:
+        storage_of(t).wrote(user_line(1))
+
+
+class _Handles(RemovableHandle):
+    """Several handles as one."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> tuple:
+        return self.handles
+
+    def __setstate__(self, state: tuple) -> None:
+        self.handles = state
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable, *, mode: str = "all") -> RemovableHandle:
+    """Have `fn` called in backward with the gradients of several tensors.
+
+    mode="all": once all have come that the pass computes, with a list that has None for the others. mode="any": with the
+    first gradient alone. ValueError for another mode. `remove()` of the handle ends it.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    watched = _All(tensors, fn) if mode == "all" else _Any(fn)
+    hooks = [(t, watched.hook(i)) for i, t in enumerate(tensors) if mode == "all" or t.requires_grad]
+    return _Handles(tuple(t.register_hook(hook) for t, hook in hooks))  # type: ignore[attr-defined]
+
+
+class _All:
+    """The gradients that have come, for each pass that is under way."""
+
+    def __init__(self, tensors: Sequence[Tensor], fn: Callable):
+        self.fn, self.edges = fn, [get_gradient_edge(t) for t in tensors]
+        self.found: WeakKeyDictionary = WeakKeyDictionary()  # pass -> [how many are still to come, gradients]
+
+    def hook(self, i: int) -> Callable:
+        def take(grad: Tensor) -> None:
+            task = running.task
+            if task not in self.found:
+                self.found[task] = [sum(_executes(task, edge) for edge in self.edges), [None] * len(self.edges)]
+            entry = self.found[task]
+            entry[0] -= 1
+            entry[1][i] = grad
+            if entry[0] == 0:
+                del self.found[task]
+                self.fn(entry[1])
+
+        return take
+
+
+def _executes(task: Any, edge: GradientEdge) -> bool:
+    return task.executes(edge.node)
+
+
+class _Any:
+    """The pass whose first gradient has come."""
+
+    def __init__(self, fn: Callable):
+        self.fn = fn
+        self.seen: WeakSet = WeakSet()
+
+    def hook(self, i: int) -> Callable:
+        def take(grad: Tensor) -> None:
+            if running.task not in self.seen:
+                self.seen.add(running.task)
+                self.fn(grad)
+
+        return take
 
 
 State.pack = staticmethod(pack_result)

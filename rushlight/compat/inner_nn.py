@@ -1,17 +1,13 @@
 """`torch._C._nn`: the functions there whose arguments are those of `torch.nn.functional`, and how `to` reads its own."""
 
-from rushlight._utils import _flatten_dense_tensors as flatten_dense_tensors
-from rushlight._utils import _unflatten_dense_tensors as unflatten_dense_tensors
 from rushlight.nn.functional import gelu, linear, one_hot, pad, scaled_dot_product_attention
 from rushlight.nn.modules.conversion import _parse_to
 
 __all__ = [
     "_parse_to",
-    "flatten_dense_tensors",
     "gelu",
     "linear",
     "one_hot",
     "pad",
     "scaled_dot_product_attention",
-    "unflatten_dense_tensors",
 ]

@@ -5,7 +5,7 @@ import importlib.util
 import sys
 import types
 
-from . import torch_names, touched
+from . import aten, torch_names, touched
 from .absent import AbsentFunction, absent_class, absent_function, absent_value
 from .nearest import hint
 
@@ -116,6 +116,8 @@ def find(module, name):
     if name.startswith("__"):
         if name == "__path__" and torch_names.is_package(module):
             return []
+        if path == "torch.__config__":
+            return importlib.import_module(path)
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     if module.startswith(OPERATORS):
         return _operator(module, name)
@@ -146,7 +148,10 @@ def _operator(module, name):
         namespace = sys.modules[f"{module}.{name}"] = type(sys.modules[module])(f"{module}.{name}")
         return namespace
     namespace = module.rpartition(".")[2]
-    value = own("torch", name) if module == "torch.ops.aten" else _registered(namespace, name)
+    if module == "torch.ops.aten":
+        function = own("torch", name)
+        return aten.operator(name, function if callable(function) else None)
+    value = _registered(namespace, name)
     if value is MISSING:
         raise AttributeError(
             f"'_OpNamespace' {namespace!r} object has no attribute {name!r}: Rushlight does not have it"

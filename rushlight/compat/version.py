@@ -45,6 +45,7 @@ def _release(version):
 __version__ = TorchVersion("2.13.0+rushlight")
 cuda = None
 hip = None
+rocm = None
 xpu = None
 debug = False
 git_version = "rushlight"

@@ -16,8 +16,9 @@ import numpy as np
 from . import dtype as dtypes
 from .mode import State, tell, thread
 from .node import Leaf, Node, Output
+from .overlap import is_read_again, write_in_order
 from .placeholder import NoArray, write_without_array
-from .slow import are_operands, call, common_type, execute, finish, number_as, observe, prepare
+from .slow import are_operands, call, common_type, execute, finish, number_as, number_in, observe, prepare
 from .storage import _PACKAGE, LATEST, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
@@ -94,6 +95,7 @@ def _binary_method(record: Any, careful: Any = None) -> Any:
                 and (level == 0 or other._edge is None)
                 and other._array.dtype is d
                 and d.kind == "f"
+                and (other._storage is None or other._storage is not self._storage)
             ):
                 b = other._array
             else:
@@ -133,11 +135,11 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
     try:
         if x is not None:
             b = x._array
-            if b.dtype is not d or b.shape != a.shape or (level and x._edge is not None):
+            if b.dtype is not d or b.shape != a.shape or (level and x._edge is not None) or _is_view_of(x, self):
                 return None
             if y is not None:
                 b = y._array
-                if b.dtype is not d or b.shape != a.shape or (level and y._edge is not None):
+                if b.dtype is not d or b.shape != a.shape or (level and y._edge is not None) or _is_view_of(y, self):
                     return None
     except AttributeError:  # a number for a tensor
         return None
@@ -146,6 +148,10 @@ def accept_inplace(self: Tensor, x: Tensor | None = None, y: Tensor | None = Non
         return None
     _wrote(s, state, 3)
     return state
+
+
+def _is_view_of(x: Tensor, self: Tensor) -> bool:
+    return x._storage is not None and x._storage is self._storage and x is not self
 
 
 def _wrote(s: Any, state: State, depth: int = 2) -> None:
@@ -210,9 +216,17 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             if state.level > 1:
                 tell("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
-        r = _compute(record, arrays, metadata, self._array)
+        if any(isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array) for t in others):
+            r = _compute_in_order(record, arrays, metadata, self._array)
+        else:
+            r = _compute(record, arrays, metadata, self._array)
     except NoArray as error:
         return write_without_array(record, self, others, metadata, error)
+    except TypeError:
+        numbers = tuple([number_in(m) for m in metadata])
+        if all(a is b for a, b in zip(numbers, metadata, strict=True)):
+            raise
+        return write(record, self, others, numbers)
     if r is not self._array:
         _store(self, np.asarray(r))
     s = storage_of(self)
@@ -310,6 +324,16 @@ def _compute(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> 
         except Exception:
             pass  # the careful path below explains it
     return execute(record, arrays, metadata)
+
+
+def _compute_in_order(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
+    """The result where the inputs lie in the memory that is written: element after element, for a NumPy ufunc."""
+    if type(record.kernel) is not np.ufunc or metadata:
+        raise NotImplementedError(
+            f"{record.name}_() of a tensor and a view of the same memory that overlaps it in part: clone() the view first"
+        )
+    write_in_order(record.kernel, target, *arrays)
+    return target
 
 
 def _store(self: Tensor, r: np.ndarray) -> None:

@@ -17,6 +17,7 @@ from .autocast import Off
 from .errors import argument_type, explain
 from .mode import tell, thread
 from .node import Leaf, Output
+from .overlap import is_read_again
 from .placeholder import call_without_array
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
@@ -38,6 +39,9 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
     except Exception as better:
         if _any_asks(tensors):
             return _asked(record, tensors, metadata)
+        numbers = tuple([number_in(m) for m in metadata])
+        if any(a is not b for a, b in zip(numbers, metadata, strict=True)):
+            return call(record, tensors, numbers, error)
         better.__suppress_context__ = True  # what the fast path met says less
         return call_without_array(record, tensors, metadata, better)
     if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it shall be one array
@@ -46,6 +50,13 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
     if state.level > 1:
         observe(state, record, tensors, metadata, result, r)
     return result
+
+
+def number_in(value: Any) -> Any:
+    """The number in a tensor without dimensions and without a gradient, which torch takes for an option; others as they are."""
+    if isinstance(value, Tensor) and not value._array.ndim and not value.requires_grad:
+        return value.item()
+    return value
 
 
 def _in_region(record: Any, tensors: tuple, metadata: tuple, state: Any) -> Any:
@@ -298,8 +309,12 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     _check_out(name, result, out)
     if out._array.shape != result._array.shape:
         _resize_out(out, result._array.shape)
+    storage = storage_of(out)
+    for t in inputs:
+        if isinstance(t, Tensor) and t is not out and t._storage is storage:
+            is_read_again(out._array, t._array)  # raises where torch would
     np.copyto(out._array, result._array, casting="unsafe")
-    storage_of(out).wrote(f"{name}(out=...)")
+    storage.wrote(f"{name}(out=...)")
     if thread.state.level > 1:
         tell("wrote", out, result._array, (result,))
     return out

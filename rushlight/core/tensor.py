@@ -120,7 +120,7 @@ class Tensor:
         return CPU
 
     is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = is_mps = is_xpu = False
-    is_sparse_csr = False
+    is_sparse_csr = is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
     is_cpu = True
     layout = strided
     names: Any = property(lambda self: (None,) * self._array.ndim)

@@ -8,7 +8,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
 from ..core.record import binary, composite, primitive, publish, unary
-from ..core.slow import number_as, write_out
+from ..core.slow import number_as, number_in, write_out
 from ..core.tensor import Tensor, constant, type_word
 from .elements import F32, F64, bits_of, guard, of_arrays, tensors_only, zero_where
 
@@ -401,15 +401,24 @@ def clamp(input, min=None, max=None, *, out=None):
 
 def _clamp_call(input, min, max):
     """The operator that does this clamp, and its arguments."""
+    min, max = _both_limits("clamp", min, max)
     if not isinstance(min, Tensor) and not isinstance(max, Tensor):
         return _clamp_scalar, (input, min, max)
     given = [v for v in (input, min, max) if v is not None]
-    if isinstance(min, Tensor) != isinstance(max, Tensor) and min is not None and max is not None:
-        raise TypeError(
-            "clamp() received an invalid combination of arguments: 'min' and 'max' must both be numbers or both be tensors"
-        )
     cast = iter(_of_one_type(*given))
     return _clamp_tensor, tuple(None if v is None else next(cast) for v in (input, min, max))
+
+
+def _both_limits(name, min, max):
+    """The limits, both as numbers where one is; a tensor beside a number has to be of one number and without a gradient."""
+    if isinstance(min, Tensor) == isinstance(max, Tensor) or min is None or max is None:
+        return min, max
+    min, max = number_in(min), number_in(max)
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments: 'min' and 'max' must both be numbers or both be tensors"
+        )
+    return min, max
 
 
 _NUMBERS = {int, float, type(None)}
@@ -429,6 +438,7 @@ def clamp_(self, min=None, max=None):
         if state is not None:
             state.run(_limit_into, self._array, min, max)
             return self
+    min, max = _both_limits("clamp_", min, max)
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return write(_clamp_tensor.record, self, (min, max), ())
     if self.dtype.category < 2 and (isinstance(min, float) or isinstance(max, float)):

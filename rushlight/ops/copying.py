@@ -12,10 +12,11 @@ from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, check_writable, set_history
 from ..core.mode import tell, thread
 from ..core.node import Node
+from ..core.overlap import is_read_again, write_in_order
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from
 from ..core.storage import storage_of, tick, user_line
-from ..core.tensor import Tensor, alias
+from ..core.tensor import Tensor, alias, wrap
 from .create import CHANNELS_LAST, check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
@@ -191,8 +192,12 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     state = thread.state
     recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
     check_writable(self, state)
-    np.copyto(self._array, a, casting="unsafe")
-    storage_of(self).wrote(state.writer or user_line(3))
+    storage = storage_of(self)
+    if sources and sources[0]._storage is storage and is_read_again(self._array, a):
+        write_in_order(np.asarray, self._array, a)
+    else:
+        np.copyto(self._array, a, casting="unsafe")
+    storage.wrote(state.writer or user_line(3))
     if state.level > 1:
         tell("wrote", self, a, sources)
     if recording:
@@ -302,18 +307,33 @@ def detach(input):
 
 @composite(method=True, function=False)
 def set_(self, source=None, storage_offset=0, size=None, stride=None):
-    """Make the tensor use the memory, shape and strides of `source` (a tensor); without source it becomes empty."""
+    """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty.
+
+    With `size`, the elements in that memory from `storage_offset` on.
+    """
     if source is None:
         self._array, self._storage = np.empty(0, self._array.dtype), None
         if thread.state.level > 1:
             tell("rebound", self)
         return self
+    if not isinstance(source, Tensor):
+        source = _of_storage(source, self._array.dtype)
     if size is not None:
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
     self._array, self._storage = source._array, storage_of(source)
     if thread.state.level > 1:
         tell("rebound", self)
     return self
+
+
+def _of_storage(storage: Any, kind: np.dtype) -> Tensor:
+    """All of a storage's memory as elements of one type."""
+    flat = storage._flat
+    whole = wrap(flat[: flat.size - flat.nbytes % kind.itemsize // flat.itemsize].view(kind))
+    owner = getattr(storage, "_tensor", None)
+    if owner is not None:
+        whole._storage = storage_of(owner)
+    return whole
 
 
 def _dense_strides(size: Any) -> list[int]:

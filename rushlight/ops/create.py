@@ -20,6 +20,7 @@ from ..core.size import shape_from
 from ..core.slow import write_out
 from ..core.storage import storage_of
 from ..core.tensor import Tensor, constant, type_word, wrap
+from .spacing import counted, powers, spaced
 
 # ---------------------------------------------------------------------------------------------- from data
 
@@ -281,6 +282,7 @@ def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
         t = data.clone() if copy else data
         t = t if dtype is None or dtype is t.dtype else t.to(dtype)
         return t if not requires_grad or t.requires_grad else t.requires_grad_()
+    data = getattr(data, "_flat", data)  # a storage stands for its memory
     if isinstance(data, np.ndarray) and not copy and dtype in (None, dtypes.from_numpy(data.dtype)):
         return from_numpy(data).requires_grad_(requires_grad)
     if copy is False:
@@ -542,7 +544,7 @@ def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
         if kind.itemsize == 8:
             n = -((start - end) // step)
         return start + np.arange(n, dtype=kind) * kind.type(step)
-    return (start + np.arange(n, dtype=np.float64) * step).astype(kind)
+    return counted(start, step, n, kind)
 
 
 @composite()
@@ -578,24 +580,9 @@ def linspace(
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     t = fresh(
-        _spaced(_number(start), _number(end), int(steps), numpy_type(dtype, dtypes.get_default_dtype())), requires_grad
+        spaced(_number(start), _number(end), int(steps), numpy_type(dtype, dtypes.get_default_dtype())), requires_grad
     )
     return t if out is None else write_out("linspace", (), t, out)
-
-
-def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
-    """torch counts up from `start` in the first half and down from `end` in the second, in the result's type."""
-    work = kind if kind.kind in "fc" and kind.num < 256 and kind != np.float16 else np.dtype(np.float32)
-    if kind.kind in "iu":
-        start, end = int(start), int(end)
-        work = np.dtype(np.float64) if kind.itemsize == 8 else np.dtype(np.float32)
-    if n == 1:
-        return np.array([start]).astype(kind)
-    step = work.type((end - start) / work.type(max(n - 1, 1)))
-    i = np.arange(n).astype(work)
-    half = n // 2
-    out = np.where(np.arange(n) < half, work.type(start) + step * i, work.type(end) - step * (n - 1 - i).astype(work))
-    return out.astype(kind)
 
 
 @composite()
@@ -618,12 +605,7 @@ def logspace(
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     kind = numpy_type(dtype, dtypes.get_default_dtype())
-    wide = np.dtype(np.float64)
-    if kind.kind in "iu":
-        start, end = int(_number(start)), int(_number(end))
-    t = fresh(
-        np.power(float(base), _spaced(_number(start), _number(end), int(steps), wide)).astype(kind), requires_grad
-    )
+    t = fresh(powers(base, _number(start), _number(end), int(steps), kind), requires_grad)
     return t if out is None else write_out("logspace", (), t, out)
 
 

@@ -83,7 +83,7 @@ def _row(padding_idx: int | None, n: int) -> int:
     return padding_idx % n
 
 
-def _renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+def renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
     """Scale the rows in use down to `max_norm`, in place."""
     rows = np.unique(input._array)
     if rows.size and (rows[0] < 0 or rows[-1] >= weight._array.shape[0]):
@@ -110,7 +110,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         raise RuntimeError("'weight' must be 2-D")
     row = _row(padding_idx, weight._array.shape[0])
     if max_norm is not None:
-        _renormalise(weight, input, max_norm, norm_type)
+        renormalise(weight, input, max_norm, norm_type)
     lookup = _embedding_sparse if sparse else _embedding
     return lookup(weight, input, row, scale_grad_by_freq)
 

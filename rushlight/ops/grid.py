@@ -269,6 +269,19 @@ grid_sampler_2d = _numbered(_grid_sampler_2d, "grid_sampler_2d")
 grid_sampler_3d = _numbered(_grid_sampler_3d, "grid_sampler_3d")
 
 
+@composite()
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sampler_2d` of images, `grid_sampler_3d` of volumes."""
+    sampler = grid_sampler_3d if input._array.ndim == 5 else grid_sampler_2d
+    return sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@composite()
+def affine_grid_generator(theta, size, align_corners):
+    """`affine_grid`, as torch's core has it."""
+    return affine_grid(theta, size, align_corners)
+
+
 @composite(functional=True)
 def affine_grid(theta, size, align_corners=None):
     """The grid that samples an image of `size` under the affine maps theta.

@@ -632,6 +632,17 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 
 @composite(method=True)
+def nonzero_static(input, *, size, fill_value=-1):
+    """The indices of the first `size` elements that are not zero, a row each; rows of `fill_value` where there are fewer."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows = np.argwhere(input._array)[:size]
+    filled = np.full((size, input._array.ndim), fill_value, np.int64)
+    filled[: len(rows)] = rows
+    return wrap(filled)
+
+
+@composite(method=True)
 def argwhere(input):
     """The indices of the elements that are not zero, a row each."""
     return _nonzero(input)

@@ -222,37 +222,49 @@ def erfcx_of(x):
     return np.where(x >= 0, right, np.where(np.isnan(x), x, 2 * np.exp(x * x) - right))
 
 
-# Giles, "Approximating the erfinv function" (2010): the starting point for two steps of Halley's method
-_INVERSE_CENTRE = (
-    1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06,
-    3.43273939e-07, 2.81022636e-08,
-)  # fmt: skip
-_INVERSE_TAIL = (
-    2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558,
-    -0.000200214257,
+# Wichura, algorithm AS 241 (1988), to double precision: (numerator, denominator) of x / 2 near 0, and of the root of
+# -log((1 - |x|) / 2) up to 5 and beyond
+_INVERSE = (
+    (
+        (3.3871328727963666080, 133.14166789178437745, 1971.5909503065514427, 13731.693765509461125,
+         45921.953931549871457, 67265.770927008700853, 33430.575583588128105, 2509.0809287301226727),
+        (1.0, 42.313330701600911252, 687.18700749205790830, 5394.1960214247511077,
+         21213.794301586595867, 39307.895800092710610, 28729.085735721942674, 5226.4952788528545610),
+    ),
+    (
+        (1.42343711074968357734, 4.63033784615654529590, 5.76949722146069140550, 3.64784832476320460504,
+         1.27045825245236838258, 0.241780725177450611770, 0.0227238449892691845833, 7.74545014278341407640e-4),
+        (1.0, 2.05319162663775882187, 1.67638483018380384940, 0.689767334985100004550,
+         0.148103976427480074590, 0.0151986665636164571966, 5.47593808499534494600e-4, 1.05075007164441684324e-9),
+    ),
+    (
+        (6.65790464350110377720, 5.46378491116411436990, 1.78482653991729133580, 0.296560571828504891230,
+         0.0265321895265761230930, 0.00124266094738807843860, 2.71155556874348757815e-5, 2.01033439929228813265e-7),
+        (1.0, 0.599832206555887937690, 0.136929880922735805310, 0.0148753612908506148525,
+         7.86869131145613259100e-4, 1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15),
+    ),
 )  # fmt: skip
 
 
+@pieced
 @in_double
 def erfinv_of(x):
     """The inverse of the error function."""
-    size = np.abs(x)
-    inside = np.where(size < 1, size, 0.0)
-    w = -np.log((1 - inside) * (1 + inside))
-    y = inside * np.where(
-        w < 5,
-        polynomial(np.minimum(w, 5) - 2.5, _INVERSE_CENTRE),
-        polynomial(np.sqrt(np.maximum(w, 5)) - 3, _INVERSE_TAIL),
-    )
-    for _ in range(2):
-        error = np.where(
-            inside > 0.5,
-            (1 - inside) - erfc_positive(y),
-            erf_of(np.atleast_1d(y)).reshape(y.shape) - inside,
-        )
-        step = error / (_TWO_OVER_ROOT_PI * _exp_minus_square(y))
-        y = y - step / (1 + y * step)
-    return np.copysign(np.where(size < 1, y, np.where(size == 1, np.inf, np.nan)), x)
+    size = np.asarray(np.abs(x))
+    centre = np.minimum(size, 0.85)
+    y = np.asarray(0.5 * x * _ratio(0.180625 - 0.25 * centre * centre, *_INVERSE[0]))
+    tail = size > 0.85
+    if tail.any():
+        far = size[tail]
+        inside = np.where(far < 1, far, 0.9)
+        r = np.sqrt(-np.log(0.5 - 0.5 * inside))
+        value = np.where(r <= 5, _ratio(r - 1.6, *_INVERSE[1]), _ratio(r - 5, *_INVERSE[2]))
+        y[tail] = np.copysign(np.where(far < 1, value, np.where(far == 1, np.inf, np.nan)), x[tail])
+    return y * _ROOT_HALF
+
+
+def _ratio(x, numerator, denominator):
+    return polynomial(x, numerator) / polynomial(x, denominator)
 
 
 erf = unary(

@@ -21,7 +21,9 @@ def _group_tensors_by_device_and_dtype(
     """
     lists = [list(each) for each in tensorlistlist]
     if any(each and len(each) != len(lists[0]) for each in lists):
-        raise RuntimeError("Tensors of the same index must be on the same device and the same dtype except `step` tensors")
+        raise RuntimeError(
+            "Tensors of the same index must be on the same device and the same dtype except `step` tensors"
+        )
     places: dict[Any, list[int]] = {}
     for i, t in enumerate(lists[0]):
         if t is None:

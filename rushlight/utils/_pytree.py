@@ -123,6 +123,10 @@ def _flatten_sequence(values: Any) -> tuple[list[Any], None]:
     return list(values), None
 
 
+def _dict_flatten_with_keys(d: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    return [(MappingKey(key), value) for key, value in d.items()], list(d)
+
+
 SUPPORTED_NODES: dict[Any, NodeDef] = {
     node.type: node
     for node in (

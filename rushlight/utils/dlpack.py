@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor import Tensor, wrap
+from ..core.device import check
+from ..core.exchange import DLDeviceType, taken_over
+from ..core.tensor import Tensor
 
-__all__ = ["from_dlpack", "to_dlpack"]
+__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
-def from_dlpack(ext_tensor: Any) -> Tensor:
-    """A tensor on the memory of an object that has `__dlpack__`, such as an ndarray or another library's tensor."""
-    import numpy as np
-
-    return wrap(np.from_dlpack(ext_tensor))
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of an object that has `__dlpack__`, such as an ndarray or another library's tensor, or of a
+    DLPack capsule. copy: True copies, False raises rather than copying."""
+    check(device)
+    return taken_over(ext_tensor, copy)
 
 
 def to_dlpack(tensor: Tensor) -> Any:
     """The DLPack capsule of a tensor."""
-    return tensor.numpy().__dlpack__()
+    return tensor.__dlpack__()  # type: ignore[attr-defined]

@@ -111,7 +111,7 @@ from torch import *
 
 class Derived(PackageExporter): pass
 
-@torch.library.custom_op("a::b", mutates_args=())
+@torch.compiler.wrap_numpy
 def decorated(x: "torch.package.PackageImporter | None" = None): ...
 
 def says(call):
@@ -129,7 +129,7 @@ says(lambda: torch.qint8 in (torch.float32, torch.qint8))
 says(lambda: torch.nn.Linaer)
 says(lambda: torch.core)
 says(lambda: torch.ops.load_library("x"))
-print(hasattr(torch.ops.some, "nms"), torch.ops.aten.relu is torch.relu)
+print(hasattr(torch.ops.some, "nms"), torch.ops.aten.relu(torch.ones(1)))
 says(lambda: hasattr(torch, "no_such") or hasattr(torch.nn, "NoSuch") or hasattr(torch.ones(1), "no_such"))
 print(callable(torch.nn.utils.weight_norm), callable(torch.nn.parallel.data_parallel), relu is torch.relu)
 print(torch.nn.modules.conv.math.pi > 3, torch.nn.modules.linear.F is torch.nn.functional)
@@ -141,13 +141,13 @@ def test_missing_names_fail_where_they_are_used(program):
         "False False torch.package.package_exporter.PackageExporter | None",
         "NotImplementedError Rushlight does not have torch.ao.quantization.quantize_dynamic",
         "NotImplementedError Rushlight does not have torch.package.PackageExporter, from which Derived is derived",
-        "NotImplementedError Rushlight does not have torch.library.custom_op, which decorates decorated",
+        "NotImplementedError Rushlight does not have torch.compiler.wrap_numpy, which decorates decorated",
         "NotImplementedError Rushlight does not have torch.Tensor.to_mkldnn (nearest: torch.Tensor.is_mkldnn)",
         "True",
         "AttributeError module 'torch.nn' has no attribute 'Linaer' (nearest: torch.nn.Linear)",
         "AttributeError module 'torch' has no attribute 'core'",
         "NotImplementedError Rushlight does not have torch.ops.load_library",
-        "False True",
+        "False tensor([1.])",
         "False",
         "True True True",
         "True True",

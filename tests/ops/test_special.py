@@ -124,3 +124,14 @@ class TestNormalDistribution:
             check_gradients(OPS["special." + name], np.array([-2.0, -0.3, 0.8]))
         check_gradients(OPS["special.ndtri"], np.array([0.1, 0.4, 0.8]))
         check_gradients(OPS["special.entr"], np.array([0.1, 0.4, 0.8]))
+
+
+def test_erfinv_up_to_the_last_number_below_one():
+    """torch's numbers: 0.85 is where one rational function hands over to the next, 1 - 1.4e-11 where the second does."""
+    x = [0.3, -0.85, 0.8500001, 1 - 1e-10, 1 - 1e-12, 1 - 2**-52, 1 - 2**-53, 1.0, -1.0, 1.5]
+    expected = [
+        0.27246271472675434, -1.0179024648320278, 1.0179027145953181, 4.572824958544925, 5.042031898572696,
+        5.805018683193453, 5.8635847487551676, math.inf, -math.inf, math.nan,
+    ]  # fmt: skip
+    y = rl.erfinv(rl.tensor(x, dtype=rl.float64)).tolist()
+    assert y == pytest.approx(expected, rel=1e-13, nan_ok=True)

@@ -38,9 +38,10 @@ def grouped_mm(
     return _filled(parts, 0, mat_a.shape[0])
 
 
-def _filled(parts: list[Tensor], dim: int, size: int) -> Tensor:
+def _filled(parts: list[Tensor], dim: int, size: Any) -> Tensor:
     """The parts in one tensor, with zeros behind them up to `size`."""
-    rest = size - sum(part.shape[dim] for part in parts)
+    sizes: list[Any] = [part.shape[dim] for part in parts]
+    rest = size - sum(sizes)
     if rest > 0:
         shape = list(parts[0].shape)
         shape[dim] = rest

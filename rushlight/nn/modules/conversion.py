@@ -40,17 +40,6 @@ class Convertible:
                 self._buffers[name] = fn(buffer)
         return self
 
-    def share_memory(self) -> Any:
-        """Move the memory of every parameter, gradient and buffer where other processes can see it."""
-        for module in self.children():
-            module.share_memory()
-        for tensor in (*self._parameters.values(), *self._buffers.values()):
-            if tensor is not None:
-                tensor.share_memory_()  # type: ignore[attr-defined]
-                if tensor._grad is not None:
-                    tensor._grad.share_memory_()
-        return self
-
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point parameters and buffers to a dtype, and everything to a device.
 

@@ -20,6 +20,8 @@ __all__ = [
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
@@ -231,6 +233,63 @@ class LPPool3d(_LPPoolNd):
     """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, D, H, W), likewise out."""
 
     _function = "lp_pool3d"
+
+
+class _FractionalMaxPoolNd(Module):
+    _dims: int
+    _function: str
+    kernel_size: Any
+    output_size: Any
+    output_ratio: Any
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        name = type(self).__name__
+        self.kernel_size = expand(kernel_size, self._dims)
+        if self._dims == 3 and not all(k > 0 for k in self.kernel_size):
+            raise ValueError(f"kernel_size must be greater than 0, but got {kernel_size}")
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else expand(output_size, self._dims)
+        self.output_ratio = None if output_ratio is None else expand(output_ratio, self._dims)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, self._function)(
+            input,
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            _random_samples=self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """The largest of windows at random places (Graham, 2014), ``output_size`` of them, or ``output_ratio`` of the input's
+    extents. Shape: (N, C, H, W) -> (N, C, H', W')."""
+
+    _dims = 2
+    _function = "fractional_max_pool2d"
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """The largest of windows at random places (Graham, 2014). Shape: (N, C, D, H, W), likewise out."""
+
+    _dims = 3
+    _function = "fractional_max_pool3d"
 
 
 class _AdaptivePoolNd(Module):

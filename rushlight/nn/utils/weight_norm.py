@@ -45,6 +45,16 @@ def _norm_except(weight: Tensor, dim: int) -> Tensor:
     return squares.sum(others, keepdim=True).sqrt() if others else weight.abs()
 
 
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """`torch.norm_except_dim`: the norm over all dimensions but the first or the last, or over all (-1)."""
+    if dim == -1:
+        return v.norm(pow)
+    if dim not in (0, v.dim() - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    others = [d for d in range(v.dim()) if d != dim]
+    return v.norm(pow, others, keepdim=True) if others else v.abs()
+
+
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     """Replace a parameter by ``name_g``, its norms along ``dim`` (of the whole for None), and ``name_v``.
 

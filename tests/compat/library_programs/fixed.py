@@ -34,8 +34,8 @@ def fill(model):
     return model
 
 
-def steps(model, loss_of, optimizer=None, count=3):
-    """The losses of `count` training steps, and the norm of the first step's gradient."""
+def steps(model, loss_of, optimizer=None, count=3, longest=None):
+    """The losses of `count` training steps, and the norm of the first step's gradient; `longest` clips gradients."""
     optimizer = optimizer or torch.optim.AdamW(model.parameters(), lr=1e-3)
     losses, norm = [], 0.0
     for _ in range(count):
@@ -44,12 +44,14 @@ def steps(model, loss_of, optimizer=None, count=3):
         loss.backward()
         if not losses:
             norm = math.sqrt(sum(p.grad.double().pow(2).sum().item() for p in model.parameters() if p.grad is not None))
+        if longest:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), longest)
         optimizer.step()
         losses.append(loss.item())
     return [*losses, norm]
 
 
-def both(make, loss_of, optimizer=None):
+def both(make, loss_of, optimizer=None, longest=None):
     """`steps` with the formula's weights, in evaluation mode, and with seeded ones, in training mode (dropout draws)."""
     found = {}
     for case in ("formula", "seeded"):
@@ -58,7 +60,7 @@ def both(make, loss_of, optimizer=None):
         if case == "formula":
             fill(model)
         model.train(case == "seeded")
-        found[case] = steps(model, loss_of, optimizer and optimizer(model))
+        found[case] = steps(model, loss_of, optimizer and optimizer(model), longest=longest)
     return found
 
 

@@ -66,7 +66,9 @@ def trained(package):
         again = Classifier.load_from_checkpoint(best.best_model_path)
         tested = trainer.test(again, DataLoader(data, 8), verbose=False)
         predicted = torch.cat(trainer.predict(again, DataLoader(data, 8)))
-        resumed = pl.Trainer(max_epochs=4, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False)
+        resumed = pl.Trainer(
+            max_epochs=4, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+        )
         resumed.fit(Classifier(), DataLoader(data, 8), DataLoader(data, 8), ckpt_path=best.best_model_path)
         files = sorted(os.listdir(logger.log_dir))
     columns = ("train_loss_step", "train_loss_epoch", "val_loss", "lr-Adam")
@@ -107,7 +109,9 @@ def manual():
     lightning.seed_everything(3)
     data = DataLoader(TensorDataset(fixed.numbers(24, 6), fixed.whole_numbers(24, below=3)), 8)
     model = fixed.fill(Two())
-    lightning.Trainer(max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False).fit(model, data)
+    lightning.Trainer(
+        max_epochs=2, accelerator="cpu", logger=False, enable_checkpointing=False, enable_progress_bar=False
+    ).fit(model, data)
     return model.losses
 
 
@@ -119,7 +123,9 @@ def fabric():
     fabric.seed_everything(5)
     model = nn.Linear(6, 3)
     model, optimizer = fabric.setup(model, torch.optim.SGD(model.parameters(), 0.1))
-    data = fabric.setup_dataloaders(DataLoader(TensorDataset(fixed.numbers(24, 6), fixed.whole_numbers(24, below=3)), 8, shuffle=True))
+    data = fabric.setup_dataloaders(
+        DataLoader(TensorDataset(fixed.numbers(24, 6), fixed.whole_numbers(24, below=3)), 8, shuffle=True)
+    )
     losses = []
     for x, y in data:
         optimizer.zero_grad()

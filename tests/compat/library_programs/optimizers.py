@@ -14,7 +14,15 @@ ARGUMENTS = {
     "ranger21": {"num_iterations": 10},
     "bsam": {"num_data": 4},
 }
-WITHOUT = ("adammini", "alig", "distributedmuon", "demo", "spectralsphere")  # for several processes, or of other arguments
+WITHOUT = (
+    "adalomo",
+    "adammini",
+    "alig",
+    "distributedmuon",
+    "demo",
+    "lomo",
+    "spectralsphere",
+)  # for several processes, or of other arguments
 
 
 def network():
@@ -44,8 +52,6 @@ def losses_of(name):
 
 
 def _parameters(name, model):
-    if name in ("lomo", "adalomo"):
-        return model
     if name in ("adago", "muon", "adamuon", "muonclip", "normuon"):
         matrices = [p for p in model.parameters() if p.ndim > 1]
         others = [p for p in model.parameters() if p.ndim == 1]
@@ -59,7 +65,11 @@ def schedules():
     found = {}
     for name in ("CosineAnnealingWarmupRestarts", "CosineScheduler", "LinearScheduler", "PolyScheduler"):
         kind = getattr(pytorch_optimizer, name)
-        options = {"first_cycle_steps": 5, "warmup_steps": 2} if "Restarts" in name else {"t_max": 8, "max_lr": 0.1, "warmup_steps": 2}
+        options = (
+            {"first_cycle_steps": 5, "warmup_steps": 2}
+            if "Restarts" in name
+            else {"t_max": 8, "max_lr": 0.1, "warmup_steps": 2}
+        )
         schedule = kind(optimizer, **options)
         found[name] = []
         for _ in range(6):

@@ -5,7 +5,13 @@ import torch
 import transformers as hf
 
 VOCABULARY = 96
-SMALL = {"vocab_size": VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+SMALL = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
 ENCODER = {**SMALL, "max_position_embeddings": 40}
 DECODER = {**SMALL, "max_position_embeddings": 40, "num_key_value_heads": 2}
 ids = fixed.whole_numbers(2, 12, below=VOCABULARY - 4) + 4
@@ -70,7 +76,9 @@ def text(name):
 def vit():
     pixels, labels = fixed.numbers(2, 3, 32, 32), torch.tensor([1, 0])
     config = hf.ViTConfig(**IMAGE, patch_size=8, num_labels=3)
-    return fixed.both(lambda: hf.ViTForImageClassification(config), lambda model: model(pixel_values=pixels, labels=labels).loss)
+    return fixed.both(
+        lambda: hf.ViTForImageClassification(config), lambda model: model(pixel_values=pixels, labels=labels).loss
+    )
 
 
 def clip():
@@ -100,7 +108,9 @@ def generate():
         found[f"{name} greedy"] = model.generate(ids[:1], do_sample=False, **options).flatten().tolist()
         found[f"{name} beams"] = model.generate(ids[:1], num_beams=3, **options).flatten().tolist()
         torch.manual_seed(3)
-        found[f"{name} sampled"] = model.generate(ids[:1], do_sample=True, top_k=20, top_p=0.9, **options).flatten().tolist()
+        found[f"{name} sampled"] = (
+            model.generate(ids[:1], do_sample=True, top_k=20, top_p=0.9, **options).flatten().tolist()
+        )
     return found
 
 

@@ -1,0 +1,94 @@
+"""DLPack, by which libraries hand tensors to one another without copying; NumPy does the work."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import numpy as np
+
+from .tensor import Tensor, wrap
+
+__all__ = ["DLDeviceType", "taken_over"]
+
+
+class DLDeviceType(enum.IntEnum):
+    """The kinds of devices that DLPack knows."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+    kDLWebGPU = 15
+    kDLHexagon = 16
+    kDLMAIA = 17
+
+
+class _Capsule:
+    """What NumPy takes a capsule from."""
+
+    def __init__(self, capsule: Any):
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLDeviceType.kDLCPU.value, 0
+
+
+def taken_over(source: Any, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of an object that has `__dlpack__`, or of a capsule; on a copy if `copy`."""
+    if isinstance(source, Tensor):
+        _check(source)
+        return wrap(source._array.copy() if copy else source._array)
+    if type(source).__name__ == "PyCapsule":
+        source = _Capsule(source)
+    array = np.from_dlpack(source, copy=copy) if copy is not None else np.from_dlpack(source)
+    return wrap(array)
+
+
+def _check(self: Tensor) -> None:
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.is_sparse or self.is_sparse_csr:
+        raise BufferError("Can't export tensors with layout other than torch.strided")
+
+
+def __dlpack__(
+    self: Tensor,
+    *,
+    stream: Any = -1,
+    max_version: tuple[int, int] | None = None,
+    dl_device: tuple[Any, int] | None = None,
+    copy: bool | None = None,
+) -> Any:
+    """A DLPack capsule of the tensor's memory, for another library's `from_dlpack`.
+
+    BufferError for a tensor that requires grad or is sparse, and for types that NumPy has not (bfloat16).
+    """
+    _check(self)
+    if stream is not None and type(stream) is not int:
+        raise TypeError("stream must be ``int`` or ``none``")
+    if stream not in (None, -1):
+        raise AssertionError(f"stream must be None or -1 on the CPU, got {stream}")
+    place = None if dl_device is None else (int(dl_device[0]), dl_device[1])
+    array = self.numpy() if self._array.dtype.num < 256 else self._array
+    return array.__dlpack__(max_version=max_version, dl_device=place, copy=copy)
+
+
+def __dlpack_device__(self: Tensor) -> tuple[DLDeviceType, int]:
+    """Where the memory is: (DLDeviceType.kDLCPU, 0)."""
+    return DLDeviceType.kDLCPU, 0
+
+
+Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]
+Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]

@@ -1,0 +1,49 @@
+"""Functions of the top level whose work a tensor's method does in place: `torch.clamp_(x, 0, 1)` is `x.clamp_(0, 1)`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.record import OPS, publish
+from ..core.tensor import Tensor
+from .embedding import renormalise
+
+
+def _of_method(name: str) -> Any:
+    def f(input, *args, **kwargs):
+        return getattr(input, name)(*args, **kwargs)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"`Tensor.{name}`."
+    return f
+
+
+def _of_option(name: str) -> Any:
+    function = OPS[name[:-1]]
+
+    def f(input, p, train):
+        return function(input, p, train, True)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"`{name[:-1]}` in place."
+    return f
+
+
+for _name in (
+    "addmv_", "clamp_", "clamp_max_", "clamp_min_", "clip_", "conj_physical_", "detach_", "gcd_", "lcm_", "ldexp_",
+    "logit_", "nan_to_num_", "round_", "xlogy_",
+):  # fmt: skip
+    if _name not in OPS:
+        assert hasattr(Tensor, _name), _name
+        publish(_name, _of_method(_name), False, False, ())
+for _name in ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_"):
+    publish(_name, _of_option(_name), False, False, ())
+
+
+def embedding_renorm_(input, indices, max_norm, norm_type):
+    """Scale the rows at `indices` down to the norm `max_norm`, in place."""
+    renormalise(input, indices, max_norm, norm_type)
+    return input
+
+
+publish("embedding_renorm_", embedding_renorm_, False, False, ())
