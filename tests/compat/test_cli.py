@@ -75,13 +75,19 @@ def test_traceback_of_a_module(program):
 def test_interrupt(program):
     program.write("script.py", "print('ready', flush=True)\nimport threading\nthreading.Event().wait()\n")
     command = [sys.executable, "-m", "rushlight", "run", "script.py"]
+
+    def heed() -> None:
+        """A job in a shell's background ignores Ctrl-C, and its children with it: this one shall not."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
     process = subprocess.Popen(
-        command, cwd=program.folder, env=program.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+        command, cwd=program.folder, env=program.environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=heed,
+    )  # fmt: skip
     with process:
         assert process.stdout.readline() == "ready\n"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
+        _, errors = process.communicate(timeout=60)
     assert errors.endswith("KeyboardInterrupt\n")
     assert "rushlight" not in errors
     assert process.returncode == -signal.SIGINT
