@@ -17,7 +17,7 @@ from .reduction import shifted
 
 
 def _accumulate(ufunc, a, dim, dtype):
-    d = wrap_dim(dim, a.ndim)
+    d, a = wrap_dim(dim, a.ndim), np.asarray(a, order="C")
     if dtype is not None:
         a = a.astype(dtype.numpy, copy=False)
     elif a.dtype.kind in "biu":

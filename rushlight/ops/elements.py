@@ -111,6 +111,19 @@ def pieced(kernel):
     return run
 
 
+def in_memory_order(kernel):
+    """A kernel `f(x, ...)` of each element by itself whose result lies in memory as `x` does."""
+
+    def run(x, *rest):
+        if x.ndim < 2 or x.flags.c_contiguous:
+            return kernel(x, *rest)
+        order = sorted(range(x.ndim), key=lambda dim: -x.strides[dim])
+        return kernel(np.asarray(x.transpose(order), order="C"), *rest).transpose(np.argsort(order))
+
+    run.__name__, run.__doc__, run.__module__ = kernel.__name__, kernel.__doc__, kernel.__module__
+    return run
+
+
 def by_rows(kernel):
     """A kernel `f(*arrays, dim)` on arrays of one shape that treats each slice along `dim` by itself, in blocks of rows."""
 

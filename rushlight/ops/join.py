@@ -20,7 +20,7 @@ from .view import _expand, _view, flatten, reshape
 @primitive(name="cat", public=False, promote="same")
 def _cat(*tensors, dim):
     try:
-        return np.concatenate(tensors, dim)
+        return _contiguous_or_channels_last(np.concatenate(tensors, dim), tensors)
     except Exception:  # a mistake, or torch's special case: empty 1-D tensors are left out
         return _cat_slowly(tensors, dim)
 
@@ -41,7 +41,18 @@ def _cat_slowly(tensors, dim):
                 f"Sizes of tensors must match except in dimension {d}. Expected size {first.shape[k]} but got size "
                 f"{a.shape[k]} for tensor number {i} in the list."
             )
-    return np.concatenate(arrays, d)
+    return _contiguous_or_channels_last(np.concatenate(arrays, d), arrays)
+
+
+def _contiguous_or_channels_last(r, sources):
+    """`r` in the layout that torch joins tensors in: channels last if all are, else contiguous."""
+    if r.flags.c_contiguous or r.ndim in (4, 5) and all(map(_is_channels_last, sources)):
+        return r
+    return np.asarray(r, order="C")
+
+
+def _is_channels_last(a):
+    return np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
 @_cat.vjp
@@ -92,9 +103,10 @@ def _stack(*tensors, dim):
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
             )
     if dim == 0:
-        return np.concatenate(tensors).reshape(len(tensors), *first) if first else np.array(tensors)
+        joined = _contiguous_or_channels_last(np.concatenate(tensors), tensors) if first else np.array(tensors)
+        return joined.reshape(len(tensors), *first)
     place = (slice(None),) * wrap_dim(dim, len(first) + 1) + (None,)
-    return np.concatenate([a[place] for a in tensors], len(place) - 1)
+    return np.asarray(np.concatenate([a[place] for a in tensors], len(place) - 1), order="C")
 
 
 @_stack.vjp
@@ -229,7 +241,7 @@ def _repeat(input, /, repeats):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
     if any(r < 0 for r in repeats):
         raise RuntimeError(f"Trying to create tensor with negative dimension: {list(repeats)}")
-    return np.tile(input, repeats)
+    return np.asarray(np.tile(input, repeats), order="C")
 
 
 @_repeat.vjp
@@ -334,7 +346,7 @@ def flipud(input):
 
 @primitive(name="roll", public=False)
 def _roll(input, /, shifts, dims):
-    return np.roll(input, shifts, dims)
+    return _contiguous_or_channels_last(np.roll(input, shifts, dims), (input,))
 
 
 @_roll.vjp
@@ -390,7 +402,7 @@ def tril(input, /, diagonal=0):
     """The lower triangle of (a batch of) matrices, zeros elsewhere."""
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return np.tril(input, diagonal)
+    return np.asarray(np.tril(input, diagonal), order="C")
 
 
 @tril.vjp
@@ -403,7 +415,7 @@ def triu(input, /, diagonal=0):
     """The upper triangle of (a batch of) matrices, zeros elsewhere."""
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
-    return np.triu(input, diagonal)
+    return np.asarray(np.triu(input, diagonal), order="C")
 
 
 @triu.vjp

@@ -15,6 +15,7 @@ from ..core.record import composite, primitive
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
 from .elements import conjugate
+from .reduction import is_long, sum_of_rows
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 _dot = np.ndarray.dot  # 490 ns for small matrices; np.matmul takes 700
@@ -413,7 +414,10 @@ def inner(input, other):
 @primitive(name="column_sums", public=False, node="SumBackward1")
 def column_sums(x, /):
     """The sum over all dimensions but the last. Shape: (*, n) -> (n,)"""
-    return np.add.reduce(_rows(x), 0) if x.dtype.itemsize > 2 else np.add.reduce(_rows(x), 0, F32).astype(x.dtype)
+    x, d = _rows(x), x.dtype
+    if is_long(x, 0):
+        return sum_of_rows(x)
+    return np.add.reduce(x, 0) if d.itemsize > 2 else np.add.reduce(x, 0, F32).astype(d)
 
 
 @column_sums.vjp

@@ -133,7 +133,7 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
     if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
         d, mean, rstd = _rows_standardised(input, eps)
     else:
-        d, mean, var = _moments(_wide(input), axes)
+        d, mean, var = _moments(np.asarray(_wide(input), order="C"), axes)
         rstd = _inverse_root(var, eps)
         d *= rstd
     if weight is not None:

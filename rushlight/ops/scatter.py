@@ -492,7 +492,7 @@ def _check_mask(name: str, mask: np.ndarray) -> None:
 @primitive(name="masked_fill", public=False)
 def _masked_fill(input, mask, value, /):
     _check_mask("masked_fill_", mask)
-    return np.where(mask, value, input)
+    return np.asarray(np.where(mask, value, input), order="C")
 
 
 @_masked_fill.vjp("input")
@@ -509,7 +509,7 @@ def _(g, mask):
 def _masked_fill_number(input, mask, /, value):
     if mask.dtype != np.bool_:
         _check_mask("masked_fill_", mask)
-    return np.where(mask, value, input)
+    return np.asarray(np.where(mask, value, input), order="C")
 
 
 @_masked_fill_number.vjp("input")

@@ -35,6 +35,7 @@ def _softmax_of(x, dim):
 def _softmax(input, /, dim, dtype):
     if dtype is not None:
         input = input.astype(dtype.numpy, copy=False)
+    input = np.asarray(input, order="C")  # the result is contiguous whatever the input
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _softmax_of(input, dim)
@@ -84,6 +85,7 @@ def _log_softmax_of(x, dim):
 def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
         input = input.astype(dtype.numpy, copy=False)
+    input = np.asarray(input, order="C")  # the result is contiguous whatever the input
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _log_softmax_of(input, dim)

@@ -45,10 +45,12 @@ def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndar
     """The n numbers of logspace: `base` to the power of equally spaced exponents, without fused operations."""
     if kind.kind == "c":
         return np.power(kind.type(base), spaced(start, end, n, kind))
-    start, end = (int(start), int(end)) if kind.kind in "iu" else (kind.type(start), kind.type(end))
-    step = float(end - start) / max(n - 1, 1)
-    i = np.arange(n)
-    exponents = np.where(i < max(n // 2, n == 1), float(start) + step * i, float(end) - step * (n - 1 - i))
+    if n == 1:
+        exponents = np.array([float(start)])
+    else:
+        start, end = (int(start), int(end)) if kind.kind in "iu" else (kind.type(start), kind.type(end))
+        step, i = float(end - start) / max(n - 1, 1), np.arange(n)
+        exponents = np.where(i < n // 2, float(start) + step * i, float(end) - step * (n - 1 - i))
     numbers = _power(float(base), exponents)
     return (numbers.astype(_SINGLE) if kind.itemsize == 2 and kind.kind not in "iu" else numbers).astype(kind)
 

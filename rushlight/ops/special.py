@@ -20,7 +20,7 @@ from ..core.tensor import Tensor
 from . import special_tables as tables
 from .comparison import where
 from .elementary import exp2, expm1, log1p, round
-from .elements import F32, F64, ONE32, ONE64, conjugate, in_chunks, pieced, widened, zero_where
+from .elements import F32, F64, ONE32, ONE64, conjugate, in_chunks, in_memory_order, pieced, widened, zero_where
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -151,6 +151,7 @@ _ERF_SMALL = (
 )  # fmt: skip
 
 
+@in_memory_order
 def erf_of(x):
     """The error function of an array of floats."""
     if x.dtype is F32:

@@ -1,4 +1,4 @@
-"""Where the order of a tensor's memory decides: draws into other layouts, writes into memory that the same call reads.
+"""Where the order of a tensor's memory counts: layouts of results, draws into them, writes into memory that is read.
 
 The programs and torch's numbers are of tests/golden/make_memory_order.py.
 """
@@ -26,6 +26,12 @@ def test_draws_fill_memory_in_torchs_order(draw, layout):
     got = MAKER.drawn(rushlight, layout, draw)
     assert got["stride"] == expected["stride"]
     np.testing.assert_allclose(got["values"], expected["values"], rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("layout", MAKER.LAID_OUT)
+@pytest.mark.parametrize("result", MAKER.RESULTS)
+def test_results_lie_in_memory_as_torchs(result, layout):
+    assert MAKER.stride_of(rushlight, layout, result) == ANSWERS["strides"][f"{result} {layout}"]
 
 
 @pytest.mark.parametrize(("start", "write"), MAKER.WRITES, ids=[f"{i}-{w}" for i, (_, w) in enumerate(MAKER.WRITES)])

@@ -224,3 +224,17 @@ ERRORS = [
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("sums", [lambda x: x.sum(0), lambda x: x.mean(0) * len(x), lambda x: x.sum(0, keepdim=True)[0]])
+def test_sums_over_many_rows_keep_their_digits(sums):
+    x = rl.rand(70_001, 5, generator=rl.Generator().manual_seed(1))
+    exact = x.double().sum(0)
+    assert ((sums(x).double() - exact) / exact).abs().max() < 1e-6
+
+
+def test_a_bias_of_many_rows_keeps_its_digits():
+    bias = rl.zeros(3, requires_grad=True)
+    g = rl.rand(70_001, 3, generator=rl.Generator().manual_seed(2))
+    rl.nn.functional.linear(rl.zeros(70_001, 2), rl.zeros(3, 2), bias).backward(g)
+    assert ((bias.grad.double() - g.double().sum(0)) / g.double().sum(0)).abs().max() < 1e-6
