@@ -66,12 +66,16 @@ def _sum_type(input: Tensor, dtype: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- reductions
 
 
-def sum(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def sum(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The sum of what the mask keeps, over `dim`, an index or several; None is all."""
     return ops.sum(_kept(input, mask, 0), _dims(dim, input.dim()), keepdim, dtype=_sum_type(input, dtype))
 
 
-def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def prod(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The product."""
     result = _kept(input, mask, 1).to(dtype=_sum_type(input, dtype))
     for d in reversed(_dims(dim, input.dim())):
@@ -79,12 +83,16 @@ def prod(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     return result
 
 
-def amax(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def amax(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The largest element."""
     return ops.amax(_kept(input, mask, _lowest(input)), _dims(dim, input.dim()), keepdim).to(dtype or input.dtype)
 
 
-def amin(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def amin(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The smallest element."""
     return ops.amin(_kept(input, mask, _highest(input)), _dims(dim, input.dim()), keepdim).to(dtype or input.dtype)
 
@@ -116,7 +124,9 @@ def _count(input: Tensor, dim: Any, keepdim: bool, mask: Tensor | None) -> Tenso
     return ops.sum(kept, _dims(dim, input.dim()), keepdim)
 
 
-def mean(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def mean(
+    input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The mean. ValueError for a type that is neither floating point nor complex."""
     given = dtype or input.dtype
     if not (given.is_floating_point or given.is_complex):
@@ -128,7 +138,9 @@ def mean(input: Tensor, dim: Any = None, *, keepdim: bool = False, dtype: Any = 
     return sum(input, dim, keepdim=keepdim, dtype=given, mask=mask) / _count(input, dim, keepdim, mask)
 
 
-def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+def median(
+    input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+) -> Tensor:
     """The median (the lower one of two). ValueError for integers of which a slice has none left."""
     floats = input if input.is_floating_point() else input.float()
     output = ops.nanmedian(_kept(floats, mask, float("nan")), _dims(dim, input.dim())[0], keepdim).values
@@ -140,7 +152,13 @@ def median(input: Tensor, dim: int = -1, *, keepdim: bool = False, dtype: Any = 
 
 
 def norm(
-    input: Tensor, ord: float = 2.0, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Tensor | None = None
+    input: Tensor,
+    ord: float = 2.0,
+    dim: Any = None,
+    *,
+    keepdim: bool = False,
+    dtype: Any = None,
+    mask: Tensor | None = None,
 ) -> Tensor:
     """(sum |x|^ord)^(1 / ord)"""
     kept = _kept(input, mask, _INF if ord == -_INF else 0)

@@ -6,6 +6,7 @@ from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .threads import is_multithreading_enabled, is_view_replay_enabled, set_multithreading_enabled
 from .variable import Variable
 
 __all__ = [
@@ -26,7 +27,10 @@ __all__ = [
     "graph",
     "inference_mode",
     "is_grad_enabled",
+    "is_multithreading_enabled",
+    "is_view_replay_enabled",
     "no_grad",
     "set_detect_anomaly",
     "set_grad_enabled",
+    "set_multithreading_enabled",
 ]

@@ -20,11 +20,11 @@ def dim_order(self: Tensor, *, ambiguity_check: bool | list[Any] = False) -> tup
     where not exactly one of these does.
     """
     strides, formats = element_strides(self._array), ambiguity_check if isinstance(ambiguity_check, list) else []
-    if ambiguity_check is not False and (1 in self.shape or any(a == b for a, b in pairwise(strides))):
-        if sum(_is_dense(self, f) for f in formats) != 1:
-            raise RuntimeError(
-                "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
-            )
+    ambiguous = 1 in self.shape or any(a == b for a, b in pairwise(strides))
+    if ambiguity_check is not False and ambiguous and sum(_is_dense(self, f) for f in formats) != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
     rows, channels = _is_dense(self, contiguous_format), self.dim() == 4 and _is_dense(self, channels_last)
     if rows and not channels:
         return tuple(range(self.dim()))

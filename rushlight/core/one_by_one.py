@@ -29,9 +29,7 @@ def map2_(self: Tensor, x: Tensor, y: Tensor, function: Callable, /) -> Tensor:
 
 def _replace(name: str, self: Tensor, others: tuple[Tensor, ...], function: Callable) -> Tensor:
     if self.requires_grad or any(t.requires_grad for t in others):
-        raise RuntimeError(
-            f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
-        )
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
     for t in others:
         if t.dtype is not self.dtype:
             words = f"torch.{type_word(self.dtype)}Tensor", f"torch.{type_word(t.dtype)}Tensor"

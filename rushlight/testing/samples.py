@@ -438,6 +438,7 @@ WITHOUT_GRADIENT = {
         "arange",
         "as_tensor",
         "asarray",
+        "embedding_renorm_",
         "empty",
         "empty_like",
         "empty_permuted",

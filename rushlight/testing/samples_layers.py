@@ -102,6 +102,7 @@ _table(
             S(MAP3, F(1, 2, 2, 2, 3, low=-0.93, high=0.93), align_corners=False),
         ],
         "affine_grid": [S(F(2, 2, 3), (2, 1, 3, 2), False), S(F(1, 3, 4), (1, 1, 2, 2, 2), True)],
+        "affine_grid_generator": [S(F(2, 2, 3), (2, 1, 3, 2), False), S(F(1, 3, 4), (1, 1, 2, 2, 2), True)],
         "fold": [S(F(1, 8, 4), (3, 3), 2)],
         "unfold": [S(F(1, 2, 3, 3), 2)],
         "batch_norm": [
@@ -120,6 +121,7 @@ _table(
 for _name, _target in (("grid_sampler_2d", IMAGE), ("grid_sampler_3d", MAP3)):
     _grid = F(2, 3, 3, 2, low=-0.93, high=0.93) if _target is IMAGE else F(1, 2, 2, 2, 3, low=-0.93, high=0.93)
     SAMPLES[_name] = [S(_target, _grid, 0, 0, False), S(_target, _grid, 1, 1, True)]
+SAMPLES["grid_sampler"] = [*SAMPLES["grid_sampler_2d"][:1], *SAMPLES["grid_sampler_3d"][1:]]
 
 # ---------------------------------------------------------------------------------------------- losses
 

@@ -44,6 +44,7 @@ LOOSE = {
     **dict.fromkeys(("conda", "dash", "lorarite", "soap"), 5e-3),
     **dict.fromkeys(("adago", "adamuon", "muon", "muonclip", "normuon", "scion", "scionlight"), 1e-2),
     "lbfgs": 5e-2,
+    "efficientnet_b0": 1e-3,
 }
 CASES = [(program, case) for program, cases in GOLDEN["cases"].items() for case in cases]
 _found = {}

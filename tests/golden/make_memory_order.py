@@ -51,6 +51,25 @@ WRITES = [
     ("torch.arange(12.0)", "torch.add(x[:-1], x[:-1], out=x[1:])"),
 ]
 
+LAID_OUT = {
+    "permuted": "torch.ones(2, 3, 4, 5).permute(0, 2, 1, 3)",
+    "rotated": "torch.ones(3, 4, 5).permute(2, 0, 1)",
+    "transposed": "torch.ones(4, 3).t()",
+    "channels last": "torch.ones(2, 3, 4, 5).to(memory_format=torch.channels_last)",
+}
+RESULTS = [
+    "t.softmax(-1)", "t.softmax(0)", "t.log_softmax(-1)", "torch.nn.functional.gelu(t)",
+    "torch.nn.functional.gelu(t, approximate='tanh')", "t.erf()", "t.exp()", "t + 1", "torch.cat([t, t])",
+    "torch.cat([t, t], -1)", "torch.stack([t, t])", "torch.nn.functional.layer_norm(t, t.shape[-1:])", "t.cumsum(0)",
+    "t.cumprod(-1)", "t.masked_fill(t > 2, 0.0)", "t.roll(1, 0)", "t.tril()", "t.triu()", "t.repeat(*[1] * t.dim())",
+    "torch.nn.functional.dropout(t, 0.5)", "t.clone()", "torch.zeros_like(t)", "t.sort(-1)[0]", "t.clamp(0, 1)",
+]  # fmt: skip
+
+
+def stride_of(torch, layout, result):
+    """The strides of a result."""
+    return list(eval(result, {"torch": torch, "t": eval(LAID_OUT[layout], {"torch": torch})}).stride())
+
 
 def drawn(torch, layout, draw):
     """The strides and the numbers of a draw with a fixed seed."""
@@ -76,6 +95,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     answers = {
         "draws": {f"{draw} {layout}": drawn(torch, layout, draw) for layout in LAYOUTS for draw in DRAWS},
+        "strides": {f"{r} {layout}": stride_of(torch, layout, r) for layout in LAID_OUT for r in RESULTS},
         "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
     }
     lines = [f'"{k}": ' + "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in part.items()) + "\n}"

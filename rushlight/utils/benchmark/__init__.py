@@ -1,6 +1,14 @@
 """`torch.utils.benchmark`: timing statements with replicates, and tables of the results."""
 
-from .measurement import Measurement, TaskSpec, ordered_unique, select_unit, set_torch_threads, trim_sigfig, unit_to_english
+from .measurement import (
+    Measurement,
+    TaskSpec,
+    ordered_unique,
+    select_unit,
+    set_torch_threads,
+    trim_sigfig,
+    unit_to_english,
+)
 from .table import Colorize, Compare
 from .timer import Language, Timer, timer
 

@@ -95,9 +95,9 @@ class Measurement:
     def significant_figures(self) -> int:
         """How many digits of the median the spread of the middle half of the times supports: 1 to 4."""
         n = len(self.raw_times)
-        middle = np.float32(sorted(self.times)[n // 4 : int(np.ceil(3 * n / 4))])
+        middle = np.array(sorted(self.times)[n // 4 : math.ceil(3 * n / 4)], np.float32)
         interval = max(1.645 * float(np.std(middle)) / float(np.sqrt(np.float32(len(middle)))), _LEAST_INTERVAL_S)
-        return min(max(int(np.floor(log10(self.median / interval))), 1), _MOST_FIGURES)
+        return min(max(math.floor(log10(self.median / interval)), 1), _MOST_FIGURES)
 
     def meets_confidence(self, threshold: float = _SPREAD) -> bool:
         """Whether the interquartile range is below this share of the median."""
@@ -113,9 +113,7 @@ class Measurement:
         gross = not self.meets_confidence(_GROSS_SPREAD)
         meaning = "suggests significant environmental influence" if gross else "could indicate system fluctuation"
         share = self.iqr / self.median * 100
-        return (
-            f"  WARNING: Interquartile range is {share:.1f}% of the median measurement.\n           This {meaning}."
-        )
+        return f"  WARNING: Interquartile range is {share:.1f}% of the median measurement.\n           This {meaning}."
 
     @property
     def title(self) -> str:
@@ -169,12 +167,12 @@ def unit_to_english(u: str) -> str:
 def trim_sigfig(x: float, n: int) -> float:
     """x rounded to n significant figures.
 
-    >>> trim_sigfig(3.75, 2)
-    3.8
+    >>> trim_sigfig(1234.5, 3)
+    1230.0
     """
     if n != int(n):
         raise AssertionError("Number of significant figures must be an integer")
-    scale = 10.0 ** (int(np.ceil(log10(abs(x)))) - n)
+    scale = 10.0 ** (math.ceil(log10(abs(x))) - n)
     return float(np.rint(np.float32(x / scale)) * np.float32(scale))
 
 

@@ -114,7 +114,10 @@ class _Table:
             threads = self.row_keys[i][0]
             if i == 0 or self.row_keys[i - 1][0] != threads:
                 lines.append(f"{threads} threads: ".ljust(total, "-"))
-            cells = [self._coloured(text.center(w), i, j) for j, (text, w) in enumerate(zip(row[1:], widths[1:], strict=True))]
+            cells = [
+                self._coloured(text.center(w), i, j)
+                for j, (text, w) in enumerate(zip(row[1:], widths[1:], strict=True))
+            ]
             lines.append("  |  ".join([row[0].ljust(widths[0]), *cells]))
         title = f" {self.results[0].label or ''} ".center(total - 2, "-")
         legend = f"Times are in {unit_to_english(self.unit)}s ({self.unit})."
@@ -128,7 +131,9 @@ class _Table:
         if self.colorize is Colorize.ROWWISE:
             others = self.rows[i]
         else:
-            others = [row[j] for row, key in zip(self.rows, self.row_keys, strict=True) if key[0] == self.row_keys[i][0]]
+            others = [
+                row[j] for row, key in zip(self.rows, self.row_keys, strict=True) if key[0] == self.row_keys[i][0]
+            ]
         best = min(other.median for other in others if other is not None)
         if m.median <= best * 1.01 or m.median <= best + 100e-9:
             return _BEST + _BOLD + text + _END * 2

@@ -53,7 +53,9 @@ class Timer:
             raise ValueError("Currently only a `str` stmt is supported.")
         _check_language(language)
         if global_setup:
-            raise ValueError(f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`.")
+            raise ValueError(
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
+            )
         self._globals = {**_torch(), **(globals or {})}
         stmt, setup = _code(stmt), _code(setup)
         self._timer = self._timer_cls(stmt=stmt, setup=setup, timer=timer, globals=self._globals)
@@ -100,7 +102,12 @@ class Timer:
         return self._measured(number, self._repeated(number, enough, min_run_time, max_run_time, callback))
 
     def collect_callgrind(
-        self, number: int = 100, *, repeats: int | None = None, collect_baseline: bool = True, retain_out_file: bool = False
+        self,
+        number: int = 100,
+        *,
+        repeats: int | None = None,
+        collect_baseline: bool = True,
+        retain_out_file: bool = False,
     ) -> Any:
         """Raises NotImplementedError: Valgrind counts the instructions of torch's own library."""
         raise NotImplementedError("Timer.collect_callgrind is not implemented")
