@@ -53,4 +53,15 @@ def test_imports_point_downward(file):
 
 def test_every_folder_is_a_layer():
     folders = {p.name for p in ROOT.iterdir() if p.is_dir() and p.name != "__pycache__"}
-    assert folders <= {*LAYERS, "serialization", "cpu", "cuda", "backends", "multiprocessing", "_dynamo", "_higher_order_ops", "_inductor", "cli"}
+    assert folders <= {
+        *LAYERS,
+        "serialization",
+        "cpu",
+        "cuda",
+        "backends",
+        "multiprocessing",
+        "_dynamo",
+        "_higher_order_ops",
+        "_inductor",
+        "cli",
+    }

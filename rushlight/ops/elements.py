@@ -14,6 +14,13 @@ ONE32, ONE64 = np.ones((), F32), np.ones((), F64)  # arrays: a Python number cos
 _SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on bits
 
 
+def dense(r):
+    """A reduction's result in rows, as torch makes it; NumPy keeps the order of the operand's axes."""
+    if type(r) is np.ndarray and r.ndim > 1 and not r.flags.c_contiguous:
+        return np.ascontiguousarray(r)
+    return r
+
+
 def widened(kernel):
     """A kernel of several NumPy calls that works on 16-bit floats in float32, and rounds once at the end."""
 

@@ -16,6 +16,7 @@ from ..core.size import wrap_dim
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
 from .comparison import maximum, minimum
+from .elements import dense
 from .reduction import axes_of, axis_tuple, keep_dims
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
@@ -78,7 +79,7 @@ def _along(name, ufunc, arg):
             if input.dtype.kind == "c":
                 raise RuntimeError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
             return picked(input, arg(input.astype(np.float32), d, None, keepdims=True), d, keepdim)
-        return reduce(input, d, None, None, keepdim), arg(input, d, None, keepdims=keepdim)
+        return dense(reduce(input, d, None, None, keepdim)), arg(input, d, None, keepdims=keepdim)
 
     return kernel
 
@@ -125,7 +126,7 @@ def _extreme(ufunc, a, axis, keepdims, name):
         raise RuntimeError(f"\"{name}_all\" not implemented for 'ComplexFloat'")
     if not a.size and (axis is None or 0 in [a.shape[d] for d in axis_tuple(axis, a.ndim)]):
         _refuse_empty(name, a, axis)
-    return ufunc.reduce(a, axis, None, None, keepdims)
+    return dense(ufunc.reduce(a, axis, None, None, keepdims))
 
 
 def _refuse_empty(name, a, axis):

@@ -16,7 +16,7 @@ from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim, wrap_dims
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
-from .elements import F32, F64, conjugate, widened, zeros_of
+from .elements import F32, F64, conjugate, dense, widened, zeros_of
 
 I64 = np.dtype(np.int64)
 
@@ -113,12 +113,12 @@ def total(a, axis, keepdims, dtype=None):
         a = a.astype(dtype.numpy, copy=False)
         d = a.dtype
     if d is F32 or d is F64 or d is I64:
-        return sum_of_rows(a, keepdims) if is_long(a, axis) else np.add.reduce(a, axis, None, None, keepdims)
+        return sum_of_rows(a, keepdims) if is_long(a, axis) else dense(np.add.reduce(a, axis, None, None, keepdims))
     if d.kind in "biu":
-        return np.add.reduce(a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims)
+        return dense(np.add.reduce(a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims))
     if d.itemsize == 2:
-        return np.asarray(np.add.reduce(a, axis, F32, None, keepdims)).astype(d)
-    return np.add.reduce(a, axis, None, None, keepdims)
+        return dense(np.asarray(np.add.reduce(a, axis, F32, None, keepdims)).astype(d))
+    return dense(np.add.reduce(a, axis, None, None, keepdims))
 
 
 @primitive(public=False, name="sum")
@@ -190,12 +190,12 @@ def average(a, axis, keepdims, dtype, shape):
         )
     n = a.size if axis is None else count_of(shape, axis)
     if d.itemsize == 2:
-        return (np.add.reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d)
+        return dense((np.add.reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
     if d is a.dtype and is_long(a, axis):
         s = sum_of_rows(a, keepdims)
     else:
         s = np.add.reduce(a, axis, None if d is a.dtype else d, None, keepdims)
-    return s / n if n else s / d.type(0)
+    return dense(s / n if n else s / d.type(0))
 
 
 @primitive(public=False, name="mean")
@@ -263,10 +263,10 @@ def _product(a, axis, keepdims, dtype):
     d = a.dtype if dtype is None else dtype.numpy
     if d.kind in "biu":
         d = d if dtype is not None else I64
-        return np.multiply.reduce(a, axis, d, None, keepdims)
+        return dense(np.multiply.reduce(a, axis, d, None, keepdims))
     if d.itemsize == 2:
-        return np.asarray(np.multiply.reduce(a, axis, F32, None, keepdims)).astype(d)
-    return np.multiply.reduce(a, axis, d, None, keepdims)
+        return dense(np.asarray(np.multiply.reduce(a, axis, F32, None, keepdims)).astype(d))
+    return dense(np.multiply.reduce(a, axis, d, None, keepdims))
 
 
 @primitive(public=False, name="prod")
@@ -342,7 +342,7 @@ publish("prod", prod, True, False, ())
 def _logical(ufunc, input, dim, keepdim):
     axes = () if isinstance(dim, (list, tuple)) and not dim else axes_of(dim, input.ndim)  # no dims: none is reduced
     r = np.asarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
-    return r.astype(np.uint8) if input.dtype == np.uint8 else r
+    return dense(r.astype(np.uint8) if input.dtype == np.uint8 else r)
 
 
 @primitive(name="any", method=True, out=True, differentiable=False)
@@ -372,7 +372,7 @@ def count_nonzero(input, /, dim=None):
     >>> count_nonzero(tensor([0.0, 1.0, 2.0]))
     tensor(2)
     """
-    return np.add.reduce(input != 0, axes_of(dim, input.ndim), I64)
+    return dense(np.add.reduce(input != 0, axes_of(dim, input.ndim), I64))
 
 
 # ---------------------------------------------------------------------------------------------- variance
@@ -386,7 +386,7 @@ def _variance(a, axis, correction, keepdims):
     centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
     free = n - correction
-    return np.add.reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0))
+    return dense(np.add.reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0)))
 
 
 def _variance_rule(g, x, dim, correction, keepdim):
@@ -526,15 +526,15 @@ def _vector_norm(a, ord, axis, keepdims):
         return np.sqrt(a.dtype.type(math.fsum(float(np.dot(x, x)) for x in pieces)))
     if ord == 2:
         squares = a.real**2 + a.imag**2 if a.dtype.kind == "c" else np.multiply(a, a)
-        return np.sqrt(np.add.reduce(squares, axis, None, None, keepdims))
+        return dense(np.sqrt(np.add.reduce(squares, axis, None, None, keepdims)))
     size = np.abs(a)
     if ord == 1:
-        return np.add.reduce(size, axis, None, None, keepdims)
+        return dense(np.add.reduce(size, axis, None, None, keepdims))
     if ord in (math.inf, -math.inf):
-        return (np.maximum if ord > 0 else np.minimum).reduce(size, axis, None, None, keepdims)
+        return dense((np.maximum if ord > 0 else np.minimum).reduce(size, axis, None, None, keepdims))
     if ord == 0:
-        return np.add.reduce(size != 0, axis, size.dtype, None, keepdims)
-    return np.add.reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord)
+        return dense(np.add.reduce(size != 0, axis, size.dtype, None, keepdims))
+    return dense(np.add.reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord))
 
 
 @primitive(public=False, name="linalg_vector_norm")
@@ -609,12 +609,12 @@ def dist(input, other, p=2):
 def log_sum_exp(a, axis, keepdims):
     """log(sum(exp(a))) over `axis`, with the largest element taken out first."""
     if not a.size:
-        return np.log(np.add.reduce(np.exp(a), axis, None, None, keepdims))
+        return dense(np.log(np.add.reduce(np.exp(a), axis, None, None, keepdims)))
     top = np.maximum.reduce(a, axis, None, None, True)
     finite = np.where(np.isfinite(top), top, a.dtype.type(0))
     r = np.log(np.add.reduce(np.exp(a - finite), axis, None, None, True))
     r = np.add(r, finite)
-    return r if keepdims else r.reshape([n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)])
+    return dense(r if keepdims else r.reshape([n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)]))
 
 
 @primitive(method=True, out=True)

@@ -9,6 +9,18 @@ __all__ = ["from_torch", "storage_class_name", "storage_dtype_name", "to_torch"]
 
 _SAME_THING = {
     ("rushlight.nn.modules.attention", "MultiheadAttention"): ("torch.nn.modules.activation", "MultiheadAttention"),
+    ("rushlight.nn.modules.crossmap", "CrossMapLRN2d"): ("torch.nn.modules.normalization", "CrossMapLRN2d"),
+    **{
+        ("rushlight.nn.modules.lazy", f"Lazy{kind}{n}d"): (f"torch.nn.modules.{file}", f"Lazy{kind}{n}d")
+        for kind, file in (
+            ("Conv", "conv"),
+            ("ConvTranspose", "conv"),
+            ("BatchNorm", "batchnorm"),
+            ("InstanceNorm", "instancenorm"),
+        )
+        for n in (1, 2, 3)
+    },
+    ("rushlight.nn.modules.lazy", "LazyLinear"): ("torch.nn.modules.linear", "LazyLinear"),
     ("rushlight.core.rebuild", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
     ("rushlight.core.rebuild", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
     ("rushlight.core.rebuild", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),

@@ -226,7 +226,9 @@ def test_errors(call, error, words):
         call()
 
 
-@pytest.mark.parametrize("sums", [lambda x: x.sum(0), lambda x: x.mean(0) * len(x), lambda x: x.sum(0, keepdim=True)[0]])
+@pytest.mark.parametrize(
+    "sums", [lambda x: x.sum(0), lambda x: x.mean(0) * len(x), lambda x: x.sum(0, keepdim=True)[0]]
+)
 def test_sums_over_many_rows_keep_their_digits(sums):
     x = rl.rand(70_001, 5, generator=rl.Generator().manual_seed(1))
     exact = x.double().sum(0)
@@ -238,3 +240,32 @@ def test_a_bias_of_many_rows_keeps_its_digits():
     g = rl.rand(70_001, 3, generator=rl.Generator().manual_seed(2))
     rl.nn.functional.linear(rl.zeros(70_001, 2), rl.zeros(3, 2), bias).backward(g)
     assert ((bias.grad.double() - g.double().sum(0)) / g.double().sum(0)).abs().max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sum",
+        "mean",
+        "prod",
+        "var",
+        "std",
+        "amax",
+        "amin",
+        "max",
+        "min",
+        "median",
+        "any",
+        "all",
+        "logsumexp",
+        "nansum",
+        "norm",
+        "count_nonzero",
+        "argmax",
+    ],
+)
+def test_results_over_permuted_memory_lie_in_rows(name):
+    x = rl.rand(2, 3, 4, 5).permute(3, 1, 0, 2)
+    for dim in (0, 1, -1):
+        r = getattr(x > 0.5 if name in ("any", "all") else x, name)(dim=dim)
+        (r[0] if isinstance(r, tuple) else r).view(-1)

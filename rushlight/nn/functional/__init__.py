@@ -168,6 +168,7 @@ __all__ = [
     "grid_sample",
     "group_norm",
     "gumbel_softmax",
+    "grouped_mm",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
