@@ -22,7 +22,8 @@ def test_programs(first, monkeypatch):
             pytest.fail(report, pytrace=False)
 
 
-FAILED_ONCE = [706, 2918]  # a flat view writes what a convolution reads; a product of nan with a gradient of 0
+# a flat view writes what a convolution reads; a product of nan with a gradient of 0; a maximum without ties, then with
+FAILED_ONCE = [706, 2918, 9497]
 
 
 @pytest.mark.parametrize("seed", FAILED_ONCE)
