@@ -402,6 +402,8 @@ def call(input, other{out}):
                 return {slow}(record, (input, other), (), None)
             e1 = other._edge
         r = state.run(kernel, a, b)
+        if r.ndim > 2 and not a.flags.c_contiguous:
+            r = ordered(r, a)
         e0 = input._edge
     except Exception as error:
         return {slow}(record, (input, other), (), error)
@@ -586,7 +588,7 @@ def build(record: Any) -> Any:
         record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
-        slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, given=given, watch_view=slow.watch_view,
+        slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, unrecorded=slow.unrecorded,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
