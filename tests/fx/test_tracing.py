@@ -1,12 +1,15 @@
 """Graphs of modules and functions: what tracing sees, the code, changing and running it. Expected texts are torch's."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
 # tracing makes every operator of its process ask for `__torch_function__`: programs in processes of their own
+ROOT = Path(__file__).parents[2]
 HEAD = "import rushlight as torch\nimport rushlight.fx as fx\nfrom rushlight import nn\nfrom rushlight.nn import functional as F\n"
 NETWORK = """
 class Network(nn.Module):
@@ -209,5 +212,6 @@ def test_program(name, tmp_path):
     text = HEAD + f"CODE = {CODE!r}\n" + textwrap.dedent(PROGRAMS[name])
     file = tmp_path / "program.py"
     file.write_text(text)
-    done = subprocess.run([sys.executable, "-W", "error", str(file)], capture_output=True, text=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    done = subprocess.run([sys.executable, "-W", "error", str(file)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
