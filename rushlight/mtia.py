@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NoReturn
+
+from .absent_device import (  # noqa: F401  (public names)
+    get_rng_state_all,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 
 
 def is_available() -> bool:
@@ -41,36 +50,6 @@ max_memory_allocated = memory_allocated
 
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Start the maxima anew; there are none."""
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the selected device's generator; without a device there is none."""
-    int(seed)
-
-
-manual_seed_all = manual_seed
-
-
-def seed() -> None:
-    """Seed a device's generator at random; without a device there is none."""
-
-
-seed_all = seed
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of all devices' generators: none."""
-    return []
-
-
-def set_rng_state(new_state: Any, device: Any = "mtia") -> None:
-    """Restore a device's generator; without a device there is none."""
-
-
-def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Restore the generators of all devices; there are none."""
-    for state in new_states:
-        set_rng_state(state)
 
 
 def _needs_device(name: str, doc: str, error: type[Exception] = RuntimeError) -> Any:

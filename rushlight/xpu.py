@@ -3,8 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
 from typing import Any, NoReturn
+
+from .absent_device import (  # noqa: F401  (public names)
+    get_rng_state_all,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
 
 
 def is_available() -> bool:
@@ -40,36 +49,6 @@ def get_arch_list() -> list[str]:
 def get_gencode_flags() -> str:
     """The compiler's flags for these architectures: none."""
     return ""
-
-
-def manual_seed(seed: int) -> None:
-    """Seed the selected device's generator; without a device there is none."""
-    int(seed)
-
-
-manual_seed_all = manual_seed
-
-
-def seed() -> None:
-    """Seed a device's generator at random; without a device there is none."""
-
-
-seed_all = seed
-
-
-def get_rng_state_all() -> list[Any]:
-    """The states of all devices' generators: none."""
-    return []
-
-
-def set_rng_state(new_state: Any, device: Any = "xpu") -> None:
-    """Restore a device's generator; without a device there is none."""
-
-
-def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Restore the generators of all devices; there are none."""
-    for state in new_states:
-        set_rng_state(state)
 
 
 def empty_cache() -> None:

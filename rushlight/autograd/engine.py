@@ -232,7 +232,7 @@ class _Pass:
             edge in self.summed
             and not (self.create_graph or self.watched)
             and waiting._array.shape == g._array.shape
-            and waiting.layout is g.layout is strided
+            and type(waiting._array) is type(g._array) is np.ndarray  # neither is sparse
         ):
             np.add(waiting._array, g._array, out=waiting._array)
         else:
