@@ -1,121 +1,197 @@
-"""`python -m acceptance`: list the programs, run them, write the report."""
+"""`python -m acceptance`: list the programs, run them, look into one, write the report."""
 
 import argparse
 import json
 import shutil
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 
-from acceptance import compare, manifest, report, runner
+from acceptance import compare, manifest, report, runner, steps
 
 _RESULTS = Path(__file__).parent / "results.json"
 
 
 def main(argv=None):
+    args = _arguments().parse_args(argv)
+    try:
+        return {"run": run_programs, "steps": show_steps, "report": write_report, "list": list_programs}[args.command](
+            args
+        )
+    except KeyError as error:
+        if not (error.args and isinstance(error.args[0], str) and " " in error.args[0]):
+            raise
+        print(error.args[0], file=sys.stderr)
+        return 2
+
+
+def _arguments():
     parser = argparse.ArgumentParser(prog="python -m acceptance", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="run programs under Rushlight and, with --torch, under torch")
-    run.add_argument("ids", nargs="*", help="programs, or id/variant; all of them by default")
-    run.add_argument("--clones", required=True, help="folder of clones, each named owner+name")
-    run.add_argument("--torch", help="a Python interpreter with torch and torchvision, for the reference")
-    run.add_argument("--python", default=sys.executable, help="the interpreter that runs Rushlight (default: this one)")
+    run.add_argument("ids", nargs="*", help="programs, or program/variant; all of them by default")
     run.add_argument("--wave", action="append", default=[], choices=manifest.WAVES)
     run.add_argument("--results", default=str(_RESULTS), help="JSON file that takes in what was found")
-    run.add_argument("--work", help="folder for copies and outputs, kept (default: a temporary one)")
-    run.add_argument("--threads", type=int, default=1, help="threads of both (default 1)")
+    run.add_argument("--jobs", type=int, default=1, help="programs that run at a time (default 1)")
     run.add_argument(
-        "--again",
-        action="store_true",
-        help="where a number differs, run torch twice more with other rounding, as a yardstick",
+        "--again", action="store_true", help="where a number differs: torch twice more, rounding otherwise"
+    )
+    run.add_argument(
+        "--float64", action="store_true", help="where a number differs: both once more in double precision"
     )
     run.add_argument("--reuse", action="store_true", help="take torch's side from an earlier run kept in --work")
+    look = commands.add_parser("steps", help="where one program parts: digits of losses and gradients, step by step")
+    look.add_argument("ids", nargs="+", metavar="id")
+    for command in (run, look):
+        command.add_argument("--clones", required=True, help="folder of clones, each named owner+name")
+        command.add_argument(
+            "--torch", required=command is look, help="a Python interpreter with torch and torchvision, the reference"
+        )
+        command.add_argument("--python", default=sys.executable, help="the one that runs Rushlight (default: this one)")
+        command.add_argument("--work", help="folder for copies and outputs, kept (default: a temporary one)")
+        command.add_argument("--threads", type=int, default=1, help="threads of both (default 1)")
     show = commands.add_parser("report", help="write docs/programs.md from the results")
     show.add_argument("--results", default=str(_RESULTS))
     show.add_argument("--to", default=str(Path(__file__).parent.parent / "docs" / "programs.md"))
     listing = commands.add_parser("list", help="the programs of the manifest")
     listing.add_argument("--wave", action="append", default=[], choices=manifest.WAVES)
-    args = parser.parse_args(argv)
-    if args.command == "run":
-        return run_programs(args)
-    if args.command == "report":
-        results = json.loads(Path(args.results).read_text())
-        Path(args.to).write_text(report.page(manifest.load(), results))
-    else:
-        for program in manifest.select(manifest.load(), waves=args.wave):
+    return parser
+
+
+def list_programs(args):
+    for program in manifest.load().values():
+        if not args.wave or program.wave in args.wave:
             print(f"{program.wave:6} {program.id:20} {program.repository:40} {program.what}")
     return 0
 
 
-def run_programs(args):
-    programs = manifest.load()
-    try:
-        chosen = manifest.select(programs, args.ids, args.wave)
-    except KeyError as error:
-        print(error.args[0], file=sys.stderr)
-        return 2
-    work = Path(args.work) if args.work else Path(tempfile.mkdtemp(prefix="acceptance-"))
-    path = Path(args.results)
-    try:
-        for program in chosen:
-            for name, commands in program.runs():
-                if any("/" in wanted and wanted != name and wanted.startswith(program.id + "/") for wanted in args.ids):
-                    continue
-                found = run_one(program, name, commands, args, work)
-                results = json.loads(path.read_text()) if path.exists() else {}
-                results[name] = found
-                path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
-                print(f"{name:36} {report.verdict(found):8} {report.summary(found)}", flush=True)
-    finally:
-        if not args.work:
-            shutil.rmtree(work, ignore_errors=True)
+def write_report(args):
+    results = json.loads(Path(args.results).read_text())
+    Path(args.to).write_text(report.page(manifest.load(), results))
     return 0
 
 
-def run_one(program, name, commands, args, work):
-    """Both sides of one run, and their comparison, as it goes into the results."""
-    folder = work / name.replace("/", "__")
-    folder.mkdir(parents=True, exist_ok=True)
+def run_programs(args):
+    chosen = manifest.select(manifest.load(), args.ids, args.wave)
+    path, lock = Path(args.results), Lock()
 
-    def side(label, python, **options):
-        kept = folder / f"{label}.json"
-        if args.reuse and label != "rushlight" and kept.exists():
+    def carry_out(entry):
+        found = run_one(entry, Sides(entry, args, work))
+        with lock:
+            results = json.loads(path.read_text()) if path.exists() else {}
+            results[entry.name] = found
+            path.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n")
+            print(f"{entry.name:36} {report.verdict(found):8} {report.summary(found)}", flush=True)
+
+    with _workplace(args.work) as work, ThreadPoolExecutor(args.jobs) as pool:
+        list(pool.map(carry_out, chosen))
+    return 0
+
+
+def show_steps(args):
+    chosen = manifest.select(manifest.load(), args.ids)
+    with _workplace(args.work) as work:
+        for entry in chosen:
+            print("\n".join(steps.table(entry, Sides(entry, args, work))), flush=True)
+    return 0
+
+
+class _workplace:
+    """The folder given, or a temporary one that goes away."""
+
+    def __init__(self, given):
+        self.given = given
+
+    def __enter__(self):
+        self.folder = Path(self.given or tempfile.mkdtemp(prefix="acceptance-"))
+        return self.folder
+
+    def __exit__(self, *error):
+        if not self.given:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Sides:
+    """The runs of one program that are compared: under Rushlight, under torch, and either one varied."""
+
+    def __init__(self, entry, args, work):
+        self.entry, self.args = entry, args
+        self.folder = work / entry.name.replace("/", "__")
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def ours(self, label="rushlight", **options):
+        return self._run(label, "rushlight", self.args.python, options)
+
+    def theirs(self, label="torch", **options):
+        kept = self.folder / f"{label}.json"
+        if getattr(self.args, "reuse", False) and kept.exists():
             return json.loads(kept.read_text())
-        backend = "rushlight" if label == "rushlight" else "torch"
-        place = folder / "run"  # the same for all, so that printed paths agree
-        result = runner.run(
-            program, commands, backend, python, args.clones, place, **{"threads": args.threads, **options}
-        )
+        return self._run(label, "torch", self.args.torch, options)
+
+    def _run(self, label, backend, python, options):
+        place = self.folder / "run"  # the same for all, so that printed paths agree
+        options = {"threads": self.args.threads, **options}
+        result = runner.run(self.entry, backend, python, self.args.clones, place, **options)
         shutil.rmtree(place, ignore_errors=True)
-        kept.write_text(json.dumps(result))
+        if "kept" not in result:
+            (self.folder / f"{label}.json").write_text(json.dumps(result))
         return result
 
-    ours = side("rushlight", args.python)
-    found = {"rushlight": _facts(ours), "threads": args.threads, "deterministic": program.deterministic}
-    if args.torch:
-        theirs = side("torch", args.torch)
-        found["torch"] = _facts(theirs)
-        if theirs["status"] == ours["status"] == "ok":
-            found["compared"] = compare.compare(theirs, ours, program.ignore)
-            if args.again and program.deterministic and not found["compared"]["equal"]:
-                others = [
-                    side("plain", args.torch, threads=2 * args.threads, variation="without_onednn"),
-                    side("nudged", args.torch, variation="nudge"),
-                ]
-                found["yardsticks"] = [compare.compare(theirs, other, program.ignore) for other in others]
-                found["rounding"] = compare.is_rounding(found["compared"], found["yardsticks"])
+    def yardsticks(self, **options):
+        """torch with other kernels on more threads, and torch from parameters one unit in the last place away."""
+        plain = {"threads": 2 * self.args.threads, "variation": "without_onednn"}
+        return [
+            self.theirs("plain", **{**plain, **options}),
+            self.theirs("nudged", **{"variation": "nudge", **options}),
+        ]
+
+    def in_float64(self, **options):
+        """(torch's, Rushlight's) run in double precision."""
+        return (
+            self.theirs("torch64", variation="float64", **options),
+            self.ours("rushlight64", variation="float64", **options),
+        )
+
+
+def run_one(entry, sides):
+    """Both sides of one run, and their comparison, as it goes into the results."""
+    args, ignore = sides.args, entry.program.ignore
+    ours = sides.ours()
+    found = {"rushlight": _facts(ours), "threads": args.threads, "deterministic": entry.deterministic}
+    if not args.torch:
+        return found
+    theirs = sides.theirs()
+    found["torch"] = _facts(theirs)
+    if not theirs["status"] == ours["status"] == "ok":
+        return found
+    found["compared"] = compare.compare(theirs, ours, ignore)
+    if found["compared"]["equal"] or not entry.deterministic:
+        return found
+    if args.again:
+        found["yardsticks"] = [compare.compare(theirs, other, ignore) for other in sides.yardsticks()]
+        found["rounding"] = compare.is_rounding(found["compared"], found["yardsticks"])
+    if args.float64:
+        found["float64"] = _compared_in_float64(*sides.in_float64(), ignore)
     return found
+
+
+def _compared_in_float64(theirs, ours, ignore):
+    sides = {"torch": theirs["error"], "rushlight": ours["error"]}
+    errors = {name: _last_line(error) for name, error in sides.items() if error}
+    return {"errors": errors} if errors else compare.compare(theirs, ours, ignore)
 
 
 def _facts(run):
     facts = {key: _short(run[key]) for key in ("status", "steps", "seconds", "cpu_s", "peak_mb")}
-    facts["error"] = (run["error"].splitlines() or [""])[-1]  # not the traceback, which names this machine's folders
-    facts["first_loss"] = _first_loss(run)
+    facts["error"] = _last_line(run["error"])  # not the traceback, which names this machine's folders
+    facts["first_loss"] = next((record["losses"][0] for record in run["records"] if record["losses"]), None)
     return facts
 
 
-def _first_loss(run):
-    return next((record["losses"][0] for record in run["records"] if record["losses"]), None)
+def _last_line(error):
+    return (error.splitlines() or [""])[-1]
 
 
 def _short(value):

@@ -1,7 +1,7 @@
 """What runs in the program's process: seeds, patches the environment, records every step, stops after the last one.
 
 `python inside.py JOB.json`, where the job gives: backend ("rushlight" or "torch"), command (list), seed, steps, backwards,
-patches, record (the file that gets one JSON object a line).
+patches, record (the file that gets one JSON object a line), keep (how many steps' gradients go into files beside it).
 
 The program's own printing goes where it goes; `out` in a record is how many bytes it had printed by then.
 """
@@ -22,8 +22,10 @@ def carry_out(job):
         install()
     import torch
 
+    from acceptance import patches
+
     record = Record(job)
-    apply_patches(job["patches"], torch)
+    patches.apply(job["patches"], torch)
     record.watch(torch)
     seed_everything(job["seed"], torch)
     record.write(start=round(time.time() - job["started"], 3))
@@ -52,7 +54,8 @@ class Record:
 
     def __init__(self, job):
         self.steps_wanted, self.backwards_wanted = job["steps"], job["backwards"]
-        self.file = open(job["record"], "a")  # noqa: SIM115
+        self.keep, self.path = job["keep"], job["record"]
+        self.file = open(self.path, "a")  # noqa: SIM115
         self.owner = os.getpid()
         self.steps = self.backwards = self.depth = 0
         self.inside_backward = False
@@ -108,7 +111,10 @@ class Record:
         if optimizer is not None:
             parameters = [p for group in optimizer.param_groups for p in group["params"]]
             values["params"] = sum(_magnitude(p) for p in parameters)
-            values["grads"] = sum(_magnitude(p.grad) for p in parameters if p.grad is not None)
+            gradients = [p.grad for p in parameters if p.grad is not None]
+            values["grads"] = sum(_magnitude(gradient) for gradient in gradients)
+            if self.steps <= self.keep:
+                _save(f"{self.path}.{self.steps}.npz", gradients)
         self.write(step=self.steps or self.backwards, losses=self.losses, out=self.printed(), **values)
         self.losses = []
         self.overhead_s += time.perf_counter() - begun
@@ -150,104 +156,20 @@ def _magnitude(tensor):
     """The sum of absolute values in float64."""
     import numpy
 
+    return float(numpy.abs(_array(tensor)).sum())
+
+
+def _array(tensor):
     tensor = tensor.detach()
     if tensor.is_sparse:
         tensor = tensor.to_dense()
-    array = tensor.cpu().double().numpy()
-    return float(numpy.abs(array).sum())
+    return tensor.cpu().double().numpy()
 
 
-# the environment
-
-
-def apply_patches(names, torch):
-    for name in names:
-        if patch := PATCHES.get(name):
-            patch(torch)
-
-
-def accept_any_cifar(torch):
-    """torchvision's CIFAR compares checksums of the original files, which ours do not have."""
-    import torchvision
-
-    torchvision.datasets.CIFAR10._check_integrity = lambda self: True
-    modules = [module for name, module in list(sys.modules.items()) if ".datasets" in name]
-    for module in modules:
-        if hasattr(module, "check_integrity"):
-            module.check_integrity = lambda path, md5=None: os.path.isfile(path)
-
-
-def load_whole_objects(torch):
-    """Programs from before torch 2.6 expect torch.load to unpickle anything."""
-    load = torch.load
-    torch.load = lambda *args, **kwargs: load(*args, **{"weights_only": False, **kwargs})
-
-
-def old_numpy(torch):
-    """Names and habits that NumPy dropped in 1.24 and 2.0, for programs from before."""
+def _save(path, tensors):
     import numpy
 
-    for name, value in (("float", float), ("int", int), ("bool", bool), ("object", object), ("Inf", numpy.inf)):
-        if name not in vars(numpy):
-            setattr(numpy, name, value)
-    array = numpy.array
-    numpy.array = lambda *args, copy=True, **kwargs: array(*args, copy=copy or None, **kwargs)
-
-
-def old_schedulers(torch):
-    """Schedulers took `verbose` until torch 2.7; it only made them print."""
-    for kind in vars(torch.optim.lr_scheduler).values():
-        if isinstance(kind, type) and issubclass(kind, torch.optim.lr_scheduler.LRScheduler):
-            kind.__init__ = without_verbose(kind.__init__)
-
-
-def without_verbose(initialise):
-    return lambda self, *args, verbose=None, **kwargs: initialise(self, *args, **kwargs)
-
-
-def seed_environments(torch):
-    """gymnasium's environments draw from the operating system's entropy where a program does not seed them."""
-    import itertools
-
-    from gymnasium.utils import seeding
-
-    counter, seeded = itertools.count(), seeding.np_random
-    seeding.np_random = lambda seed=None: seeded(next(counter) if seed is None else seed)
-
-
-# not for a program's sake: torch with another rounding, to see how soon that alone parts two runs
-
-
-def without_onednn(torch):
-    torch.backends.mkldnn.set_flags(False)
-
-
-def nudge(torch):
-    """Move each parameter by one unit in its last place, up or down, when its module is first called."""
-    import numpy
-
-    draw, seen = numpy.random.default_rng(0), set()
-
-    def before_forward(module, args):
-        for parameter in module.parameters():
-            if id(parameter) not in seen and parameter.dtype in (torch.float32, torch.float64):
-                seen.add(id(parameter))
-                up = torch.from_numpy(draw.random(tuple(parameter.shape)) < 0.5)
-                ends = torch.tensor([-numpy.inf, numpy.inf], dtype=parameter.dtype)
-                parameter.data.copy_(torch.nextafter(parameter.data, ends[up.long()]))
-
-    torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
-
-
-PATCHES = {
-    "cifar_integrity": accept_any_cifar,
-    "load_whole_objects": load_whole_objects,
-    "old_numpy": old_numpy,
-    "old_schedulers": old_schedulers,
-    "seed_environments": seed_environments,
-    "without_onednn": without_onednn,
-    "nudge": nudge,
-}
+    numpy.savez(path, *map(_array, tensors))
 
 
 # the program
@@ -304,5 +226,6 @@ def fresh_main(path):
 
 
 if __name__ == "__main__":
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the program's folder takes its place
     with open(sys.argv[1]) as job_file:
         carry_out(json.load(job_file))

@@ -10,7 +10,6 @@ from typing import Any
 
 FOLDER = Path(__file__).parent / "programs"
 WAVES = ("1", "2", "spare")
-PATCHES = ("cifar_integrity", "load_whole_objects", "old_numpy", "old_schedulers", "seed_environments", "terminal")
 SHIMS = ("gym", "requests", "sentencepiece", "tensorflow", "tiktoken", "wandb")
 
 
@@ -23,9 +22,7 @@ class Program:
     repository: str  # owner/name
     commit: str
     what: str  # what it does, one line
-    commands: tuple[
-        str, ...
-    ]  # run one after another in `cwd`; `script.py arguments`, `-m module arguments` or `-c code`
+    commands: tuple[str, ...]  # one after another in `cwd`: `script.py arguments`, `-m module arguments` or `-c code`
     copy: tuple[str, ...] = ()  # parts of the repository that the program needs; all of it if empty
     cwd: str = "."
     variants: tuple[str, ...] = ()
@@ -38,25 +35,41 @@ class Program:
     patches: tuple[str, ...] = ()  # of the environment, in both runs
     shims: tuple[str, ...] = ()  # stand-ins for libraries, in both runs
     edits: tuple[dict[str, str], ...] = ()  # sizes lowered in the copy: {file, old, new}
-    deterministic: bool = True
+    settings: tuple[dict[str, str], ...] = ()  # options that change its numbers: {option, default}, as in the commands
+    undetermined: tuple[str, ...] = ()  # variants whose numbers differ from run to run with one seed
     ignore: tuple[str, ...] = ()  # regular expressions of printed text that may differ (times, paths)
     timeout_s: int = 180
     why: str = ""  # the known cause where it fails, differs or is not deterministic
 
     def runs(self):
-        """(name of the run, its commands) for every variant."""
+        """A `Run` for every variant."""
         if not self.variants:
-            return [(self.id, self.commands)]
+            return [Run(self, self.id, self.commands, deterministic=True)]
         return [
-            (
+            Run(
+                self,
                 f"{self.id}/{variant or 'default'}",
                 tuple(command.replace("{variant}", variant) for command in self.commands),
+                variant not in self.undetermined,
             )
             for variant in self.variants
         ]
 
 
-_TUPLES = ("commands", "copy", "variants", "data", "paths", "patches", "shims", "edits", "ignore")
+@dataclass(frozen=True)
+class Run:
+    """One variant of a program: what is run, compared and listed under its own name."""
+
+    program: Program
+    name: str
+    commands: tuple[str, ...]
+    deterministic: bool  # whether one seed always gives the same numbers
+
+
+_TUPLES = (
+    *("commands", "copy", "variants", "data", "paths", "patches", "shims", "edits", "settings", "undetermined"),
+    "ignore",
+)
 
 
 def load(folder=FOLDER):
@@ -89,6 +102,7 @@ def _program(name, wave, entry, where):
 def problems(program):
     """What is wrong with an entry, as sentences."""
     from acceptance.data import MAKERS
+    from acceptance.patches import ENVIRONMENT
 
     if program.repository.count("/") != 1:
         yield f"repository {program.repository!r} is not owner/name"
@@ -109,22 +123,41 @@ def problems(program):
             yield f"no data maker {item.get('maker')!r}; there are {', '.join(sorted(MAKERS))}"
         if "to" not in item:
             yield f"data of maker {item.get('maker')!r} without a place (`to`)"
-    yield from (f"unknown patch {name!r}" for name in program.patches if name not in PATCHES)
+    yield from (f"unknown patch {name!r}" for name in program.patches if name not in ENVIRONMENT)
     yield from (f"unknown shim {name!r}" for name in program.shims if name not in SHIMS)
     for edit in program.edits:
         if set(edit) != {"file", "old", "new"}:
             yield "an edit has exactly file, old and new"
-    if not program.deterministic and not program.why:
+    for setting in program.settings:
+        if set(setting) != {"option", "default"}:
+            yield "a setting has exactly option and default"
+        elif not any(setting["option"] in command for command in program.commands):
+            yield f"setting {setting['option']!r} is in no command"
+    yield from (f"undetermined {name!r} is no variant" for name in program.undetermined if name not in program.variants)
+    if program.undetermined and not program.why:
         yield "not deterministic, without a reason (`why`)"
 
 
 def select(programs, names=(), waves=()):
-    """The programs named by id (all where none is named) in the given waves (all where none is given).
+    """The runs named by program or by program/variant (all where none is named) in the given waves (all where none is given).
 
-    Raises KeyError naming an id that is not in the list.
+    Raises KeyError for a name that is neither.
     """
+    runs = [run for program in programs.values() if not waves or program.wave in waves for run in program.runs()]
+    known = {name for program in programs.values() for name in (program.id, *(run.name for run in program.runs()))}
     for name in names:
-        if name.partition("/")[0] not in programs:
-            raise KeyError(f"no program {name!r} in the manifest")
-    wanted = {name.partition("/")[0] for name in names}
-    return [p for p in programs.values() if (not wanted or p.id in wanted) and (not waves or p.wave in waves)]
+        if name not in known:
+            raise KeyError(_unknown(programs, name))
+    chosen = [run for run in runs if not names or run.program.id in names or run.name in names]
+    if not chosen:
+        raise KeyError(f"none of {', '.join(names) or 'the programs'} is in wave {', '.join(waves)}")
+    return chosen
+
+
+def _unknown(programs, name):
+    program = programs.get(name.partition("/")[0])
+    if program is None:
+        return f"no program {name!r} in the manifest"
+    if not program.variants:
+        return f"no program {name!r} in the manifest: {program.id} has no variants"
+    return f"no program {name!r} in the manifest; there are {', '.join(run.name for run in program.runs())}"

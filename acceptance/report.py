@@ -34,7 +34,7 @@ def page(programs, results):
     """The whole page as Markdown."""
     rows, totals, seconds = [], dict.fromkeys(_VERDICTS, 0), [0.0, 0.0]
     for program in programs.values():
-        runs = [(name, results.get(name)) for name, _ in program.runs()]
+        runs = [(entry.name, results.get(entry.name)) for entry in program.runs()]
         worst = max((verdict(found) for _, found in runs), key=_VERDICTS.index)
         if program.wave != "spare":
             totals[worst] += 1
@@ -48,21 +48,23 @@ def page(programs, results):
         seconds=f"{seconds[0]:.0f} s under torch, {seconds[1]:.0f} s under Rushlight",
         causes="\n".join(_causes(programs, results)) or "None.",
         edits="\n".join(_edits(programs)) or "None.",
+        settings="\n".join(_settings(programs)) or "None.",
         **{key.replace(" ", "_"): value for key, value in totals.items()},
     )
 
 
 def _row(program, name, found):
     link = f"[{program.repository}](https://github.com/{program.repository}/tree/{program.commit})"
-    cells = [name, link, program.what, verdict(found), "", "", "", ""]
+    cells = [name, link, program.what, verdict(found), *[""] * 6]
     if found:
         compared = found.get("compared") or {}
-        cells[4] = _number(found.get("torch", {}).get("first_loss"))
-        cells[5] = _number(found["rushlight"].get("first_loss"))
-        digits = compared.get("loss_digits")
-        cells[6] = "" if digits is None else f"{digits:.1f}"
+        cells[4] = str(compared.get("steps_compared", "") or "")
+        cells[5] = _number(found.get("torch", {}).get("first_loss"))
+        cells[6] = _number(found["rushlight"].get("first_loss"))
+        cells[7] = _digits(compared)
+        cells[8] = _digits(found.get("float64") or {})
         if found.get("torch", {}).get("status") == "ok" and verdict(found) != "fails":
-            cells[7] = f"{found['rushlight']['seconds'] / max(found['torch']['seconds'], 1e-9):.2f}"
+            cells[9] = f"{found['rushlight']['seconds'] / max(found['torch']['seconds'], 1e-9):.2f}"
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
@@ -70,10 +72,15 @@ def _number(value):
     return "" if value is None else f"{value:.6g}"
 
 
+def _digits(compared):
+    digits = compared.get("loss_digits")
+    return "" if digits is None else f"{digits:.1f}"
+
+
 def _causes(programs, results):
     for program in programs.values():
-        for name, _ in program.runs():
-            found = results.get(name)
+        for entry in program.runs():
+            name, found = entry.name, results.get(entry.name)
             result = verdict(found)
             if result in ("equal", "not run") or (result == "runs" and not program.why):
                 continue
@@ -83,7 +90,31 @@ def _causes(programs, results):
                 else found["rushlight"]["error"].strip()
             )
             facts = " ".join(facts.splitlines()[-1].split()) if facts else ""
-            yield f"- **{name}** {result}. {program.why} {f'`{facts}`' if facts else ''}".rstrip()
+            parts = [f"**{name}** {result}.", program.why, f"`{facts}`" if facts else "", _beside(found)]
+            yield "- " + " ".join(part for part in parts if part)
+
+
+def _beside(found):
+    """What the other runs of a program that parts say: torch against itself, and both in double precision."""
+    sentences = []
+    if yardsticks := found.get("yardsticks"):
+        steps = [yardstick["apart_at"] for yardstick in yardsticks]
+        at = " and ".join("never" if step is None else f"at step {step}" for step in steps)
+        sentences.append(f"torch parts from itself {at}.")
+    if double := found.get("float64"):
+        if double.get("errors"):
+            causes = "; ".join(f"{side}: {error}" for side, error in double["errors"].items())
+            sentences.append(f"It does not run in double precision (`{causes}`).")
+        elif double["loss_digits"] is not None:
+            sentences.append(f"In double precision every loss agrees to {double['loss_digits']:.1f} digits.")
+    return " ".join(sentences)
+
+
+def _settings(programs):
+    for program in programs.values():
+        if program.settings:
+            each = ", ".join(f"`{setting['option']}` ({setting['default']})" for setting in program.settings)
+            yield f"- **{program.id}** {each}"
 
 
 def _edits(programs):
@@ -94,26 +125,40 @@ def _edits(programs):
 
 _TEXT = """# Public programs under Rushlight
 
-Written by `python -m acceptance report`; what it says was measured by `python -m acceptance run`.
+Written by `python -m acceptance report`; what it says was measured by `python -m acceptance run` ([Acceptance](acceptance.md)
+says how, and how to repeat it).
 
 Each program comes from a public repository at the commit that its link names, and runs unmodified, on small synthetic
 data in the formats that it reads, for up to 50 optimizer steps, once under torch and once under Rushlight, on one thread
-and from the same seed. **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does
-every number that the program printed (one unit of the last printed place apart counts as agreement; times and dates are
-left out). **rounding**: a number parts, but no sooner than torch parts from itself when it runs on twice the threads without
-oneDNN, or starts from parameters that are one unit in the last place away. **differs**: it runs to the end, and at least one number does not agree. **runs**: it runs to the end, and there
-is nothing to compare it with. Digits: the fewest of any step's loss. Time: Rushlight's over torch's, whole process.
+and from the same seed.
+
+- **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does every number that the
+  program printed (one unit of the last printed place apart counts as agreement; times and dates are left out).
+- **rounding**: a number parts, but no sooner than torch parts from itself when it runs on twice the threads without
+  oneDNN, or starts from parameters that are one unit in the last place away.
+- **differs**: it runs to the end, and at least one number does not agree.
+- **runs**: it runs to the end, and there is nothing to compare it with.
+
+Steps: how many were compared. Digits: the fewest of any step's loss. In float64: the same where both compute the whole
+program in double precision, which a program that parts is asked to do: rounding errors are then a billion times smaller,
+and what remains would be a difference in the mathematics. Time: Rushlight's over torch's, whole process.
 
 Of the {total} programs of waves 1 and 2: {equal} equal, {rounding} part by rounding, {runs} run, {differs} differ, {fails} fail, {not_run} not run.
 Time in all, of what runs under both: {seconds}.
 
-| Program | Repository | What it does | Result | First loss, torch | First loss, Rushlight | Digits | Time |
-|---|---|---|---|---|---|---|---|
+| Program | Repository | What it does | Result | Steps | First loss, torch | First loss, Rushlight | Digits | In float64 | Time |
+|---|---|---|---|---|---|---|---|---|---|
 {rows}
 
 ## Causes
 
 {causes}
+
+## Options that change the numbers
+
+As given, with the program's own default in parentheses:
+
+{settings}
 
 ## Sizes lowered
 

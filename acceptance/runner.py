@@ -15,27 +15,41 @@ from acceptance.stage import stage
 
 _HERE = Path(__file__).parent
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_VARIED_TAKES = 4  # times as long: these runs go without oneDNN's kernels
 
 
-def run(program, commands, backend, python, clones, work, threads=1, variation=None):
-    """Run the commands one after another in a fresh copy of the program under `work`.
+def run(entry, backend, python, clones, work, threads=1, variation=None, keep=0):
+    """Carry out a `manifest.Run`: its commands one after another in a fresh copy of the program under `work`.
+
+    `variation`: one of patches.VARIATIONS. `keep`: of how many steps to keep the gradients.
 
     Returns a dict: status ("ok", "fails", "timeout"), steps, seconds and cpu_s (recording taken off), records (one list of steps
-    for all commands), out and err (the printed text), error (the last lines of a traceback).
+    for all commands), out and err (the printed text), error (the last lines of a traceback); with `keep`, kept (for each
+    of these steps of the first command the list of gradients, float64).
     """
-    work = Path(work)
+    work, program = Path(work), entry.program
     try:
         cwd = stage(program, clones, work / "program")
     except (OSError, ValueError) as error:
         return _outcome("fails", error=f"harness: {error}")
     result = _outcome("ok")
-    for number, command in enumerate(commands):
-        part = _run_command(program, shlex.split(command), backend, python, work, cwd, threads, number, variation)
+    for number, command in enumerate(entry.commands):
+        part = _run_command(program, shlex.split(command), backend, python, work, cwd, threads, number, variation, keep)
         _append(result, part)
         if part["status"] != "ok":
             result["command"] = command
             break
-    return result
+    return {**result, "kept": list(_kept(work, keep))} if keep else result
+
+
+def _kept(work, count):
+    import numpy
+
+    for number in range(1, count + 1):
+        path = work / f"record0.{number}.npz"
+        if path.exists():
+            with numpy.load(path) as arrays:
+                yield [arrays[name] for name in arrays.files]
 
 
 def _outcome(status, **values):
@@ -63,7 +77,7 @@ def _append(result, part):
     result["status"], result["error"] = part["status"], part["error"]
 
 
-def _run_command(program, command, backend, python, work, cwd, threads, number, variation):
+def _run_command(program, command, backend, python, work, cwd, threads, number, variation, keep):
     record, out, err = (work / f"{name}{number}" for name in ("record", "out", "err"))
     job = {
         "backend": backend,
@@ -73,6 +87,7 @@ def _run_command(program, command, backend, python, work, cwd, threads, number, 
         "backwards": program.backwards,
         "patches": (*program.patches, *filter(None, [variation])),
         "record": str(record),
+        "keep": keep,
         "started": time.time(),
     }
     (work / "job.json").write_text(json.dumps(job))
@@ -88,9 +103,10 @@ def _run_command(program, command, backend, python, work, cwd, threads, number, 
             stderr=err_file,
             start_new_session=True,
         )
-        code = _wait(process, program.timeout_s)
+        limit_s = program.timeout_s * (_VARIED_TAKES if variation else 1)
+        code = _wait(process, limit_s)
     seconds = time.perf_counter() - begun
-    return _read(record, out, err, code, seconds, program.timeout_s)
+    return _read(record, out, err, code, seconds, limit_s)
 
 
 def _environment(program, root, threads, backend):

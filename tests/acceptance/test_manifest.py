@@ -16,9 +16,9 @@ def test_waves_have_the_programs_that_were_chosen():
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda p: p.id)
 def test_an_entry_has_no_problems_and_its_runs_have_names_of_their_own(program):
     assert list(manifest.problems(program)) == []
-    names = [name for name, _ in program.runs()]
+    names = [entry.name for entry in program.runs()]
     assert len(set(names)) == len(names)
-    assert all("{" not in command for _, commands in program.runs() for command in commands)
+    assert all("{" not in command for entry in program.runs() for command in entry.commands)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,10 @@ def test_an_entry_has_no_problems_and_its_runs_have_names_of_their_own(program):
         ('patches = ["luck"]', "unknown patch"),
         ('shims = ["numpy"]', "unknown shim"),
         ('edits = [{ file = "a.py" }]', "exactly file, old and new"),
-        ("deterministic = false", "without a reason"),
+        ('commands = ["a.py {variant}"]\nvariants = ["x"]\nundetermined = ["x"]', "without a reason"),
+        ('undetermined = ["x"]', "'x' is no variant"),
+        ('settings = [{ option = "--lr 1" }]', "exactly option and default"),
+        ('settings = [{ option = "--lr 1", default = "2" }]', "in no command"),
         ("stepz = 3", "stepz"),
     ],
 )
@@ -48,9 +51,43 @@ def test_a_bad_entry_is_refused_by_name(entry, message, tmp_path):
         manifest.load(tmp_path)
 
 
-def test_select_by_id_variant_and_wave():
-    chosen = manifest.select(PROGRAMS, ["makemore/gru", "vqvae"])
-    assert [p.id for p in chosen] == ["makemore", "vqvae"]
-    assert {p.wave for p in manifest.select(PROGRAMS, waves=["2"])} == {"2"}
-    with pytest.raises(KeyError, match="no program 'nothing'"):
-        manifest.select(PROGRAMS, ["nothing"])
+@pytest.mark.parametrize(
+    ("names", "waves", "chosen"),
+    [
+        (["makemore/mlp"], (), ["makemore/mlp"]),
+        (["makemore/gru", "vqvae", "makemore/mlp"], (), ["makemore/mlp", "makemore/gru", "vqvae"]),
+        (["ode_demo/default"], (), ["ode_demo/default"]),
+        (["nlp_transformer"], (), ["nlp_transformer/Transformer.py", "nlp_transformer/Transformer(Greedy_decoder).py"]),
+        (["nlp_transformer", "vqvae"], ["2"], ["vqvae"]),
+    ],
+)
+def test_select_by_program_variant_and_wave(names, waves, chosen):
+    assert [entry.name for entry in manifest.select(PROGRAMS, names, waves)] == chosen
+
+
+def test_everything_is_selected_where_nothing_is_named():
+    assert {entry.program.id for entry in manifest.select(PROGRAMS)} == set(PROGRAMS)
+    assert {entry.program.wave for entry in manifest.select(PROGRAMS, waves=["2"])} == {"2"}
+
+
+@pytest.mark.parametrize(
+    ("names", "waves", "message"),
+    [
+        (["nothing"], (), "no program 'nothing' in the manifest"),
+        (["vqvae/gru"], (), "vqvae has no variants"),
+        (
+            ["vqvae", "ode_demo/x"],
+            (),
+            "no program 'ode_demo/x' in the manifest; there are ode_demo/default, ode_demo/--adj",
+        ),
+        (["vqvae"], ["1"], "none of vqvae is in wave 1"),
+    ],
+)
+def test_a_name_that_matches_nothing_is_an_error(names, waves, message):
+    with pytest.raises(KeyError, match=message):
+        manifest.select(PROGRAMS, names, waves)
+
+
+def test_only_the_variants_named_are_undetermined():
+    determined = {entry.name: entry.deterministic for entry in PROGRAMS["ex_mnist_hogwild"].runs()}
+    assert determined == {"ex_mnist_hogwild/1": True, "ex_mnist_hogwild/2": False}

@@ -3,7 +3,7 @@
 from acceptance import manifest, report
 
 SIDE = {"status": "ok", "steps": 50, "seconds": 2.0, "cpu_s": 2.0, "peak_mb": 100, "error": "", "first_loss": 2.302585}
-COMPARED = {"equal": True, "first_apart": "", "apart_at": None, "loss_digits": 6.9}
+COMPARED = {"equal": True, "first_apart": "", "apart_at": None, "loss_digits": 6.9, "steps_compared": 20}
 FAILED = {**SIDE, "status": "fails", "error": "Traceback\nAttributeError: no torch.thing", "first_loss": None}
 
 
@@ -38,7 +38,7 @@ def test_the_page_has_a_row_for_each_run_and_the_cause_of_each_failure():
     assert (
         "| one | [o/r](https://github.com/o/r/tree/"
         + "a" * 40
-        + ") | what one does | equal | 2.30259 | 2.30259 | 6.9 | 0.50 |"
+        + ") | what one does | equal | 20 | 2.30259 | 2.30259 | 6.9 |  | 0.50 |"
         in page
     )
     assert "- **two** fails. It needs a thing. `AttributeError: no torch.thing`" in page

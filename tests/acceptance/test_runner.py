@@ -38,8 +38,9 @@ def clones(tmp_path):
     return tmp_path / "clones"
 
 
-def carry_out(entry, clones, tmp_path):
-    return runner.run(entry, entry.commands, "rushlight", sys.executable, clones, tmp_path / "work")
+def carry_out(entry, clones, tmp_path, **options):
+    (only,) = entry.runs()
+    return runner.run(only, "rushlight", sys.executable, clones, tmp_path / "work", **options)
 
 
 def test_a_program_that_ends_by_itself(clones, tmp_path):
