@@ -35,7 +35,9 @@ class Program:
     patches: tuple[str, ...] = ()  # of the environment, in both runs
     shims: tuple[str, ...] = ()  # stand-ins for libraries, in both runs
     edits: tuple[dict[str, str], ...] = ()  # sizes lowered in the copy: {file, old, new}
-    settings: tuple[dict[str, str], ...] = ()  # options that change its numbers: {option, default}, as in the commands
+    settings: dict[str, str] = field(
+        default_factory=dict
+    )  # options of its commands that change its numbers: {option: the default}
     undetermined: tuple[str, ...] = ()  # variants whose numbers differ from run to run with one seed
     ignore: tuple[str, ...] = ()  # regular expressions of printed text that may differ (times, paths)
     timeout_s: int = 180
@@ -67,7 +69,7 @@ class Run:
 
 
 _TUPLES = (
-    *("commands", "copy", "variants", "data", "paths", "patches", "shims", "edits", "settings", "undetermined"),
+    *("commands", "copy", "variants", "data", "paths", "patches", "shims", "edits", "undetermined"),
     "ignore",
 )
 
@@ -128,11 +130,9 @@ def problems(program):
     for edit in program.edits:
         if set(edit) != {"file", "old", "new"}:
             yield "an edit has exactly file, old and new"
-    for setting in program.settings:
-        if set(setting) != {"option", "default"}:
-            yield "a setting has exactly option and default"
-        elif not any(setting["option"] in command for command in program.commands):
-            yield f"setting {setting['option']!r} is in no command"
+    for option in program.settings:
+        if not any(option in command for command in program.commands):
+            yield f"setting {option!r} is in no command"
     yield from (f"undetermined {name!r} is no variant" for name in program.undetermined if name not in program.variants)
     if program.undetermined and not program.why:
         yield "not deterministic, without a reason (`why`)"

@@ -113,7 +113,7 @@ def _beside(found):
 def _settings(programs):
     for program in programs.values():
         if program.settings:
-            each = ", ".join(f"`{setting['option']}` ({setting['default']})" for setting in program.settings)
+            each = ", ".join(f"`{option}` ({default})" for option, default in program.settings.items())
             yield f"- **{program.id}** {each}"
 
 

@@ -37,8 +37,7 @@ def test_an_entry_has_no_problems_and_its_runs_have_names_of_their_own(program):
         ('edits = [{ file = "a.py" }]', "exactly file, old and new"),
         ('commands = ["a.py {variant}"]\nvariants = ["x"]\nundetermined = ["x"]', "without a reason"),
         ('undetermined = ["x"]', "'x' is no variant"),
-        ('settings = [{ option = "--lr 1" }]', "exactly option and default"),
-        ('settings = [{ option = "--lr 1", default = "2" }]', "in no command"),
+        ('settings = { "--lr 1" = "2" }', "in no command"),
         ("stepz = 3", "stepz"),
     ],
 )
