@@ -103,26 +103,13 @@ def _present(t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -
 
 
 def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize) -> tuple:
-    """One backward for each entry of the leading dimension of the gradients, stacked."""
-    from ..core.record import OPS
+    """The gradients for each entry of the leading dimension of `grad_outputs`, in one backward of a batch."""
+    from .batched.gradients import for_each_row
 
-    batches = _sequence(grad_outputs)
-    n = batches[0].shape[0]
-    rows = [
-        grad(
-            outputs,
-            inputs,
-            [b[i] for b in batches],
-            keep or i < n - 1,
-            create_graph,
-            True,
-            allow_unused,
-            False,
-            materialize,
-        )
-        for i in range(n)
-    ]
-    return tuple(None if column[0] is None else OPS["stack"](column) for column in zip(*rows, strict=True))
+    def run(rows: list[Any]) -> tuple:
+        return grad(outputs, inputs, rows, keep, create_graph, True, allow_unused, False, materialize)
+
+    return tuple(for_each_row(run, _sequence(grad_outputs)))
 
 
 def _sequence(value: Any) -> Any:

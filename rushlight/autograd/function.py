@@ -241,9 +241,12 @@ class Function(metaclass=_FunctionMeta):
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments: '{next(iter(kwargs))}'")
-        node = object.__new__(cls._backward_cls)
         state = thread.state
         tensor_inputs = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        for i in tensor_inputs:
+            if hasattr(args[i], "_apply_function"):  # a batch
+                return args[i]._apply_function(cls, args)
+        node = object.__new__(cls._backward_cls)
         node.needs_input_grad = tuple(isinstance(a, Tensor) and a._edge is not None for a in args)
         node.saved, node.storage, node.hooks, node._tensor_inputs = (), None, None, tensor_inputs
         node.attributes = {}

@@ -43,6 +43,7 @@ class State:
         "writer",
         "hooks_saved",
         "autocast",
+        "batching",
     )
 
     module_type: Any = None  # set by nn: the class of modules
@@ -59,6 +60,7 @@ class State:
         self.writer: Any = None  # what is writing in place on the user's behalf, such as an optimizer's step
         self.hooks_saved: Any = None  # saved_tensors_hooks: a stack of (pack, unpack)
         self.autocast: Any = None  # amp's region, which brings inputs to other types
+        self.batching: Any = None  # within vmap: what makes tensors of random numbers that only their shape describes
         self.run = _silent_runner()
         self.level = 1
 

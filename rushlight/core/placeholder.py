@@ -1,4 +1,4 @@
-"""What stands in a tensor's `_array` when its values lie in another form: sparse tensors.
+"""What stands in a tensor's `_array` when its values lie in another form: sparse tensors, and the batches of `vmap`.
 
 Entry points, views and the engine ask an array for its shape and type, and get them here. Everything that would read or
 write elements raises `NoArray`; `slow.call` then offers the call to the tensor (`_call_operator`), which has its own way
@@ -73,7 +73,10 @@ class Placeholder:
         return self.dtype.itemsize
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
-        raise no_kernel(_operator_above())
+        raise self._error()
+
+    def _error(self) -> NoArray:
+        return no_kernel(_operator_above())
 
     __array__ = __array_ufunc__ = __array_function__ = _refuse
     __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __index__ = __int__ = __float__ = _refuse
@@ -89,7 +92,7 @@ class Placeholder:
 def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exception) -> Any:
     """The call of an operator that failed, by the first of its tensors that has no array; the error if all have one."""
     for t in tensors:
-        if type(getattr(t, "_array", None)) is Placeholder and hasattr(t, "_call_operator"):
+        if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_call_operator"):
             return t._call_operator(record, tensors, metadata)
     raise error
 
@@ -97,6 +100,6 @@ def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exce
 def write_without_array(record: Any, self: Any, others: tuple, metadata: tuple, error: Exception) -> Any:
     """The in-place call of an operator that failed, by the first tensor without an array."""
     for t in (self, *others):
-        if type(getattr(t, "_array", None)) is Placeholder and hasattr(t, "_write_operator"):
+        if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_write_operator"):
             return t._write_operator(record, self, others, metadata)
     raise error

@@ -13,23 +13,30 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.autograd.backward import grad as gradients
+from rushlight.autograd.batched.gradients import beneath, for_each_row
+from rushlight.autograd.batched.tensor import active, bare
 from rushlight.autograd.forward_ad import push_forward
 from rushlight.core.mode import enable_grad
 from rushlight.core.node import Leaf
+from rushlight.core.placeholder import NoArray
 from rushlight.core.tensor import Tensor
 from rushlight.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 
 
 class Points:
-    """The tensors to differentiate at, in place of those of `tree`: connected to the caller's graph if there is one."""
+    """The tensors to differentiate at, in place of those of `tree`: connected to the caller's graph if there is one.
+
+    Within `vmap` each example has points of its own, also for a tensor that all examples share.
+    """
 
     def __init__(self, tree: Any):
         leaves, self.structure = tree_flatten(tree)
         for t in leaves:
             if not isinstance(t, Tensor):
                 raise ValueError(f"Thing passed to transform API must be Tensor, got {type(t)}")
-        self.tensors = tuple(_point(t) for t in leaves)
-        self._own = {t._edge for t in self.tensors if type(t._edge) is Leaf}
+        self.levels = tuple(active())
+        self.tensors = tuple(beneath(self.levels, lambda tensors: [_point(t) for t in tensors], leaves))
+        self._own = {e for e in (bare(t)._edge for t in self.tensors) if type(e) is Leaf}
 
     def tree(self) -> Any:
         return tree_unflatten(list(self.tensors), self.structure)
@@ -40,18 +47,26 @@ class Points:
         if not pairs:
             return [ops.zeros_like(t) for t in self.tensors]
         with enable_grad():
-            live, vectors = map(list, zip(*pairs, strict=True))
-            found = gradients(live, self.tensors, vectors, create_graph=True, allow_unused=True)
+            found = beneath(self.levels, _gradients, *zip(*pairs, strict=True), self.tensors)
         return [ops.zeros_like(t) if g is None else g for g, t in zip(found, self.tensors, strict=True)]
+
+    def pushed(self, outputs: list[Any], vectors: list[Any]) -> list[Any]:
+        """For each output the Jacobian by the points times the vectors, or None where it depends on no point."""
+        return beneath(self.levels, lambda p, o, v: push_forward(tuple(p), o, v), self.tensors, outputs, vectors)
 
     def released(self, tree: Any) -> Any:
         """The results without history, if they have none but that from the points."""
         return tree_map(self._released, tree)
 
     def _released(self, t: Any) -> Any:
-        if not isinstance(t, Tensor) or t._edge is None or _reaches_other(t._edge, self._own):
+        if not isinstance(t, Tensor):
             return t
-        return t.detach()
+        edge = bare(t)._edge
+        return t if edge is None or _reaches_other(edge, self._own) else t.detach()
+
+
+def _gradients(outputs: list[Any], weights: list[Any], points: list[Any]) -> tuple:
+    return gradients(outputs, points, weights, create_graph=True, allow_unused=True)
 
 
 def _point(t: Any) -> Any:
@@ -237,7 +252,7 @@ def _pushed(points: Points, outputs: list[Any], vectors: list[Any], strict: bool
     for x, v in zip(points.tensors, vectors, strict=True):
         if x.shape != v.shape:
             raise RuntimeError(f"jvp: expected tangents of the shapes of the primals, got {v.shape} for {x.shape}")
-    found = push_forward(points.tensors, outputs, vectors)
+    found = points.pushed(outputs, vectors)
     if strict and any(p is None for p in found):
         raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent of the input.")
     return [ops.zeros_like(o) if p is None else p for o, p in zip(outputs, found, strict=True)]
@@ -265,18 +280,17 @@ def jacrev(
     func: Callable, argnums: Any = 0, *, has_aux: bool = False, chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable:  # fmt: skip
-    """A function that gives the Jacobian of `func`, one backward for each element of the outputs.
+    """A function that gives the Jacobian of `func`: the gradients of all elements of the outputs, as one batch.
 
-    Shape: for each output and input (output shape, input shape). chunk_size bounds the memory of torch's batches; here
-    rows are computed one by one, so that it changes nothing.
+    Shape: for each output and input (output shape, input shape). chunk_size: how many elements make a batch; None: all.
     """
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
-    return _jacobian(func, argnums, has_aux, "jacrev", _by_rows)
+    return _jacobian(func, argnums, has_aux, "jacrev", lambda points, outputs: _by_rows(points, outputs, chunk_size))
 
 
 def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
-    """A function that gives the Jacobian of `func`, one product `jvp` for each element of the inputs.
+    """A function that gives the Jacobian of `func`: the products `jvp` with all unit vectors, as one batch.
 
     randomness: as in `vmap`; `func` runs once, so that its draws are the same for all columns.
     """
@@ -321,44 +335,56 @@ def _refuse_complex(name: str, tensors: Any, what: str) -> None:
             )
 
 
-def _by_rows(points: Points, outputs: list[Any]) -> list[list[Any]]:
+def _by_rows(points: Points, outputs: list[Any], chunk_size: int | None) -> list[list[Any]]:
     """For each output the blocks of its Jacobian, by the inputs."""
     blocks = []
     for o in outputs:
-        columns: list[list[Any]] = [[] for _ in points.tensors]
-        for k in range(o.numel()):
-            with enable_grad():
-                element = o.reshape(-1)[k]
-            for column, g in zip(columns, points.gradients([element], [ops.ones_like(element)]), strict=True):
-                column.append(g)
-        blocks.append([_stacked(c, o, x) for c, x in zip(columns, points.tensors, strict=True)])
+        n = o.numel()
+        chunks = [_rows(points, o, rows) for rows in ops.eye(n, dtype=o.dtype).split(chunk_size or max(n, 1))]
+        columns = [ops.cat(c) if len(c) > 1 else c[0] for c in zip(*chunks, strict=True)]
+        blocks.append([c.reshape(o.shape + x.shape) for c, x in zip(columns, points.tensors, strict=True)])
     return blocks
 
 
-def _stacked(rows: list[Any], o: Any, x: Any) -> Any:
-    if not rows:
-        return ops.zeros((*o.shape, *x.shape), dtype=x.dtype)
-    with enable_grad():
-        return ops.stack(rows).reshape(o.shape + x.shape)
+def _rows(points: Points, o: Any, rows: Any) -> list[Any]:
+    """The gradients at the points of products of the output with unit vectors. Shape: rows (n, elements) -> (n, *)"""
+    if not len(rows):
+        return [x.new_zeros((0, *x.shape)) for x in points.tensors]
+    rows = rows.reshape(-1, *o.shape)
+    return _in_a_batch(lambda vectors: points.gradients([o], vectors), [rows])
+
+
+def _in_a_batch(run: Callable, rows: list[Any]) -> list[Any]:
+    """`run(rows)` for each of the rows, as one batch, or one by one where that does not do."""
+    try:
+        with enable_grad():
+            return for_each_row(run, rows)
+    except NoArray:
+        columns = zip(*[run([r[k] for r in rows]) for k in range(len(rows[0]))], strict=True)
+        with enable_grad():
+            return [ops.stack(list(c)) for c in columns]
 
 
 def _by_columns(points: Points, outputs: list[Any]) -> list[list[Any]]:
-    """For each output the blocks of its Jacobian, by the inputs, one input element at a time."""
+    """For each output the blocks of its Jacobian, by the inputs."""
     blocks: list[list[Any]] = [[] for _ in outputs]
     for j, x in enumerate(points.tensors):
-        columns: list[list[Any]] = [[] for _ in outputs]
-        for k in range(x.numel()):
-            vectors = [ops.zeros_like(t) for t in points.tensors]
-            vectors[j].reshape(-1)[k] = 1
-            for column, p in zip(columns, _pushed(points, outputs, vectors), strict=True):
-                column.append(p)
-        for row, column, o in zip(blocks, columns, outputs, strict=True):
-            row.append(_last(column, o, x))
+        columns = _columns(points, outputs, j)
+        for row, c, o in zip(blocks, columns, outputs, strict=True):
+            row.append(c.movedim(0, -1).reshape(o.shape + x.shape))
     return blocks
 
 
-def _last(columns: list[Any], o: Any, x: Any) -> Any:
-    if not columns:
-        return ops.zeros((*o.shape, *x.shape), dtype=o.dtype)
-    with enable_grad():
-        return ops.stack(columns, -1).reshape(o.shape + x.shape)
+def _columns(points: Points, outputs: list[Any], j: int) -> list[Any]:
+    """The derivatives of the outputs along each element of point `j`. Shape: (elements, *)"""
+    x = points.tensors[j]
+    n = x.numel()
+    if not n:
+        return [o.new_zeros((0, *o.shape)) for o in outputs]
+    others = [ops.zeros_like(t) for t in points.tensors]
+    unit = ops.eye(n, dtype=x.dtype).reshape(n, *x.shape)
+
+    def push(vectors: list[Any]) -> list[Any]:
+        return _pushed(points, outputs, [*others[:j], *vectors, *others[j + 1 :]])
+
+    return _in_a_batch(push, [unit])

@@ -1,19 +1,19 @@
 """`vmap`: a function of one example as a function of a batch.
 
-The function runs once for each example, and the results are stacked. That is right for every function, also where it
-draws random numbers, branches by values or writes in place; it is as fast as a loop. (torch runs the function once, on
-batches; its functions may not branch by values.)
+The function runs once, on tensors that hide the batch's dimension (`autograd.batched`). What looks at memory below the
+operators, or draws random numbers that no batched tensor shapes, runs once for each example instead, and the results are
+stacked. As in torch, a function may not branch by the values of its tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
 from rushlight import ops
+from rushlight.autograd.batched.tensor import Batched, Level, drew_in_error_mode, entered, hide, reveal
+from rushlight.core.placeholder import NoArray
 from rushlight.core.random import default_generator
 from rushlight.core.tensor import Tensor
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
@@ -26,7 +26,7 @@ def vmap(
 
     in_dims, out_dims: an int, None (not mapped; of a result: the same for all examples), or a tuple of them nested as the
     arguments or results are. randomness: "error" (a draw raises RuntimeError), "different" or "same" draws for the
-    examples. chunk_size: how many examples torch computes at a time; changes nothing here.
+    examples. chunk_size: how many examples are computed at a time; None: all.
 
     >>> vmap(lambda a, b: (a * b).sum())(ones(3, 2), ones(3, 2))
     tensor([2., 2., 2.])
@@ -38,20 +38,29 @@ def vmap(
 
     @wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
-        where = f"vmap({getattr(func, '__name__', repr(func))}, in_dims={in_dims}, ...)(<inputs>)"
+        name = getattr(func, "__name__", repr(func))
+        where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
         leaves, structure, dims = _mapped(args, in_dims, where)
-        names = tree_flatten(kwargs)
-        kw_dims = [0 if isinstance(t, Tensor) else None for t in names[0]]
-        size = _batch_size([*leaves, *names[0]], [*dims, *kw_dims])
-        results = []
-        for i, guard in enumerate(_draws(size, randomness)):
-            with guard:
-                own = tree_unflatten(_slices(leaves, dims, i), structure)
-                options = tree_unflatten(_slices(names[0], kw_dims, i), names[1])
-                results.append(func(*own, **options))
-        return _stacked(results, out_dims, func)
+        size = _batch_size(leaves, dims)
+
+        def run(own: list[Any]) -> Any:
+            return func(*tree_unflatten(own, structure), **kwargs)
+
+        chunks = _chunks(leaves, dims, size, chunk_size)
+        parts = [_at_once(run, chunk, dims, randomness, out_dims, name) for chunk in chunks]
+        return parts[0].tree() if len(parts) == 1 else _joined(parts)
 
     return call
+
+
+def _chunks(leaves: list[Any], dims: list[Any], size: int, at_a_time: int | None) -> Iterator[list[Any]]:
+    """The arguments, or those of so many examples at a time."""
+    if at_a_time is None or at_a_time >= size:
+        yield leaves
+        return
+    for start in range(0, size, at_a_time):
+        n = min(at_a_time, size - start)
+        yield [t if d is None else t.narrow(d, start, n) for t, d in zip(leaves, dims, strict=True)]
 
 
 def _mapped(args: tuple, in_dims: Any, where: str) -> tuple[list[Any], Any, list[Any]]:
@@ -118,20 +127,84 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
             "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
             f"{sizes} for the mapped dimension"
         )
-    if not sizes[0]:
-        raise NotImplementedError("vmap over an empty batch: the shapes of the results are not known")
     return sizes[0]
 
 
-def _slices(leaves: list[Any], dims: list[Any], i: int) -> list[Any]:
-    return [leaf if d is None else leaf.select(d, i) for leaf, d in zip(leaves, dims, strict=True)]
+# ---------------------------------------------------------------------------------------------- all examples at once
 
 
-# ---------------------------------------------------------------------------------------------- random numbers
+class _Results:
+    """What the function returned for a batch: tensors with the batch along `dims` (None: without it), and their tree."""
+
+    def __init__(self, tensors: list[Any], dims: list[Any], structure: Any):
+        self.tensors, self.dims, self.structure = tensors, dims, structure
+
+    def tree(self) -> Any:
+        return tree_unflatten(self.tensors, self.structure)
+
+
+def _joined(parts: list[_Results]) -> Any:
+    """The results of all chunks as one."""
+    first = parts[0]
+    columns = zip(*[p.tensors for p in parts], strict=True)
+    tensors = [c[0] if d is None else ops.cat(c, d) for c, d in zip(columns, first.dims, strict=True)]
+    return tree_unflatten(tensors, first.structure)
+
+
+def _at_once(run: Callable, leaves: list[Any], dims: list[Any], randomness: str, out_dims: Any, name: str) -> _Results:
+    """The results of one run on batched tensors; of a run for each example where that does not do."""
+    size = next(t.size(d) for t, d in zip(leaves, dims, strict=True) if d is not None)
+    start = None if randomness == "error" else default_generator.state_bytes()
+    with entered(size, randomness) as level:
+        own = [t if d is None else hide(t.movedim(d, 0), level) for t, d in zip(leaves, dims, strict=True)]
+        try:
+            result = run(own)
+        except NoArray:
+            if level.wrote or not size:
+                raise
+            result, level = None, None
+    if level is None or (randomness != "same" and level.drew_elsewhere()):
+        _check_can_repeat(level, randomness)
+        if start is not None:
+            default_generator.set_state_bytes(start)
+        results = _one_by_one(run, leaves, dims, [_Draws(randomness, start) for _ in range(size)])
+        return _placed(results, out_dims, name, ops.stack)
+    return _placed([result], out_dims, name, lambda values, dim: _whole(values[0], level, dim))
+
+
+def _check_can_repeat(level: Level | None, randomness: str) -> None:
+    """Whether the function may run again, for each example, because it drew random numbers that nothing batched shaped."""
+    if level is None:
+        return
+    if randomness == "error":
+        raise drew_in_error_mode()
+    if level.wrote:
+        raise NotImplementedError(
+            "vmap(randomness='different') of a function that draws random numbers and also writes to its arguments in place "
+            "is not implemented"
+        )
+
+
+def _whole(t: Any, level: Level, dim: int) -> Any:
+    """The result with the batch along `dim`: repeated where it does not depend on the example."""
+    whole = reveal(t, level)
+    return whole.movedim(0, dim) if dim else whole
+
+
+# ---------------------------------------------------------------------------------------------- one example at a time
+
+
+def _one_by_one(run: Callable, leaves: list[Any], dims: list[Any], guards: list[_Draws]) -> list[Any]:
+    """What the function returns for each example."""
+    results = []
+    for i, guard in enumerate(guards):
+        with guard:
+            results.append(run([t if d is None else t.select(d, i) for t, d in zip(leaves, dims, strict=True)]))
+    return results
 
 
 class _Draws:
-    """Around the run for one example: what happens to the random stream."""
+    """Around the run for one example: what happens to the random stream. start: its state, for mode "same"."""
 
     def __init__(self, mode: str, start: Any):
         self.mode, self.start = mode, start
@@ -139,26 +212,18 @@ class _Draws:
     def __enter__(self) -> None:
         if self.mode == "same":
             default_generator.set_state_bytes(self.start)
+        self.position = default_generator.position()
 
     def __exit__(self, kind: Any, *rest: object) -> None:
-        if self.mode == "error" and kind is None and not np.array_equal(default_generator.state_bytes(), self.start):
-            default_generator.set_state_bytes(self.start)
-            raise RuntimeError(
-                "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
-                "'different' randomness flags on vmap or perform the randomness operation out of vmap"
-            )
-
-
-def _draws(n: int, mode: str) -> list[_Draws]:
-    start = None if mode == "different" else default_generator.state_bytes()
-    return [_Draws(mode, start) for _ in range(n)]
+        if self.mode == "error" and kind is None and default_generator.position() != self.position:
+            raise drew_in_error_mode()
 
 
 # ---------------------------------------------------------------------------------------------- results
 
 
-def _stacked(results: list[Any], out_dims: Any, func: Any) -> Any:
-    name = getattr(func, "__name__", repr(func))
+def _placed(results: list[Any], out_dims: Any, name: str, join: Callable) -> _Results:
+    """The results of one run or of several, put together along `out_dims` by `join(values, dim)`."""
     columns, structure = [tree_flatten(r)[0] for r in results], tree_flatten(results[0])[1]
     if isinstance(results[0], Tensor) and isinstance(out_dims, (tuple, list)) and len(out_dims) == 1:
         out_dims = out_dims[0]
@@ -168,13 +233,14 @@ def _stacked(results: list[Any], out_dims: Any, func: Any) -> Any:
             f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the structure of `outputs`. "
             f"outputs: {structure}."
         )
-    return tree_unflatten(
-        [_one(list(c), d, name) for c, d in zip(zip(*columns, strict=True), dims, strict=True)], structure
-    )
+    values = zip(zip(*columns, strict=True), dims, strict=True)
+    return _Results([_one(list(c), d, name, join) for c, d in values], dims, structure)
 
 
-def _one(values: list[Any], dim: Any, name: str) -> Any:
+def _one(values: list[Any], dim: Any, name: str, join: Callable) -> Any:
     if dim is None:
+        if isinstance(values[0], Batched):
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when out_dim is None")
         return values[0]
     if not isinstance(dim, int):
         raise ValueError(
@@ -187,4 +253,4 @@ def _one(values: list[Any], dim: Any, name: str) -> Any:
                 f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(v)}. Did you mean to set out_dims= "
                 "to None for output?"
             )
-    return ops.stack(values, dim)
+    return join(values, dim)

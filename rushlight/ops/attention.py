@@ -228,4 +228,4 @@ def _fits_blocks(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None)
         return True
     m, scores = mask._array.shape, (*q[:-1], k[-2])
     fits = len(m) <= len(scores) and all(a in (1, b) for a, b in zip(reversed(m), reversed(scores), strict=False))
-    return fits and mask._edge is None
+    return fits and not mask.requires_grad

@@ -169,7 +169,8 @@ def is_pinned(self, device=None):
 
 
 @primitive(name="copy", public=False, node="CopyBackwards")
-def _copy(input, src, /):
+def copied_over(input, src, /):
+    """The values of `src` in the shape and type of `input`."""
     return (
         src
         if src.shape == input.shape and src.dtype is input.dtype
@@ -177,12 +178,12 @@ def _copy(input, src, /):
     )
 
 
-@_copy.vjp("input")
+@copied_over.vjp("input")
 def _(g):
     return g.new_zeros(g.shape)
 
 
-@_copy.vjp("src")
+@copied_over.vjp("src")
 def _(g):
     return g
 
@@ -222,7 +223,7 @@ def copy_(self, src, non_blocking=False):
         a = _float_to_int(a, self._array.dtype)
     if a.dtype.kind == "c" and self._array.dtype.kind in "fiu":
         a = a.real
-    return write_values(self, a, (src,), lambda: history_node(_copy, (self._edge, src._edge)))
+    return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)))
 
 
 def _cannot_expand(a: tuple, b: tuple) -> str:
@@ -244,16 +245,17 @@ def history_node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
 
 
 @primitive(name="fill", public=False)
-def _fill(input, value, /):
+def filled(input, value, /):
+    """One value in the shape and type of `input`."""
     return np.full_like(input, value)
 
 
-@_fill.vjp("input")
+@filled.vjp("input")
 def _(g):
     return g.new_zeros(g.shape)
 
 
-@_fill.vjp("value")
+@filled.vjp("value")
 def _(g):
     return g.sum()
 
@@ -277,7 +279,7 @@ def fill_(self, value):
     elif not isinstance(value, (bool, int, float, complex, np.generic)):
         raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type(value).__name__}")
     edge = source[0]._edge if source else None
-    return write_values(self, value, source, lambda: history_node(_fill, (self._edge, edge)))
+    return write_values(self, value, source, lambda: history_node(filled, (self._edge, edge)))
 
 
 @composite(method=True)

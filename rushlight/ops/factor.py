@@ -336,7 +336,7 @@ def wants_gradient(t: Tensor) -> bool:
     """Whether what is computed from `t` now is recorded."""
     from ..core.mode import is_grad_enabled
 
-    return t._edge is not None and is_grad_enabled()
+    return t.requires_grad and is_grad_enabled()
 
 
 @composite(name="linalg_svdvals", function=False, out=True)

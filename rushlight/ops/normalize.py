@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.mode import no_grad, thread
+from ..core.placeholder import Placeholder
 from ..core.record import composite, primitive
 from ..core.storage import storage_of
 from ..core.tensor import Tensor
@@ -298,6 +299,12 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
         with no_grad():
             running.mul_(1 - momentum).add_(new.reshape(a.shape), alpha=momentum)
         return
+    if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+            "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+            "False; replace_all_batch_norm_modules_ does so."
+        )
     kind = a.dtype.type
     a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
     storage_of(running).wrote("batch_norm(training=True)")

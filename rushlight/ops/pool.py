@@ -353,7 +353,7 @@ def _max_pool(name, n, input, kernel_size, stride, padding, dilation, ceil_mode,
     shape = input._array.shape
     key = ("max", n, shape, kernel_size, stride, padding, dilation, ceil_mode)
     steps = remembered(key, _check_max, name, n, *key[2:])
-    if not return_indices and (input._edge is None or not thread.state.grad):
+    if not return_indices and (not input.requires_grad or not thread.state.grad):
         return max_pool_values(input, *steps)
     y, place = (max_pool_3d if n == 3 else max_pool_2d)(input, *steps)
     if not return_indices:
@@ -421,7 +421,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     if input._array.dtype.kind in "iub":
         raise NotImplementedError(f"\"max_pool1d_impl\" not implemented for '{input.type().split('.')[-1][:-6]}'")
     x = input.unsqueeze(-2)
-    if not return_indices and (input._edge is None or not thread.state.grad):
+    if not return_indices and (not input.requires_grad or not thread.state.grad):
         return max_pool_values(x, *steps).squeeze(-2)
     y, place = max_pool_2d(x, *steps)
     if not return_indices:

@@ -31,6 +31,14 @@ def drawn(name: str, draw: Any, *arguments: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- by shape
 
 
+def _of_shape(name: str, draw: Any, generator: Any, shape: tuple, kind: Any, *rest: Any, requires_grad: bool) -> Tensor:
+    """A new tensor of `draw(generator, shape, kind, *rest)`."""
+    batching = thread.state.batching
+    if batching is None:
+        return fresh(drawn(name, draw, generator, shape, kind, *rest), requires_grad)
+    return batching(lambda lead: fresh(drawn(name, draw, generator, (*lead, *shape), kind, *rest), requires_grad))
+
+
 def _creator(name: str, draw: Any, doc: str) -> Any:
     def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False):  # fmt: skip
@@ -41,7 +49,7 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
         shape = new_shape_from(args) if size is None else new_shape_from((size,))
         default = dtypes.get_default_dtype() if out is None else out.dtype
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
-        t = fresh(drawn(name, draw, generator, shape, kind), requires_grad)
+        t = _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad)
         return t if out is None else write_out(name, (), t, out)
 
     f.__name__ = f.__qualname__ = name
@@ -85,7 +93,8 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
     elif high is None:
         low, high = 0, low
     shape, kind = new_shape_from((size,)), numpy_type(dtype, dtypes.int64)
-    t = fresh(drawn("randint", streams.randint, generator, shape, kind, int(low), int(high)), requires_grad)
+    limits = int(low), int(high)
+    t = _of_shape("randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad)
     return t if out is None else write_out("randint", (), t, out)
 
 
@@ -118,6 +127,8 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
         devices.check(device)
         check_options(layout, pin_memory)
         kind = numpy_type(dtype, input.dtype)
+        if hasattr(input, "_drawn_like"):  # a batch
+            return input._drawn_like(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
         out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
         if out.flags.c_contiguous:
             return fresh(drawn(name, draw, generator, out.shape, kind), requires_grad)
@@ -146,6 +157,8 @@ def randint_like(
     if high is None:
         low, high = 0, low
     kind = numpy_type(dtype, input.dtype)
+    if hasattr(input, "_drawn_like"):  # a batch
+        return input._drawn_like(lambda t: randint_like(t, low, high, dtype=dtype, requires_grad=requires_grad))
     out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
     draw = partial(streams.randint, low=int(low), high=int(high))
     return fresh(drawn("randint_like", _draw_like, draw, None, out), requires_grad)
@@ -216,7 +229,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     if size is not None:
         kind = numpy_type(dtype, dtypes.get_default_dtype())
         shape = new_shape_from((size,))
-        t = fresh(drawn("normal", streams.normal, generator, shape, kind, float(mean), float(std)), requires_grad)
+        moments = float(mean), float(std)
+        t = _of_shape("normal", streams.normal, generator, shape, kind, *moments, requires_grad=requires_grad)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):
         t = _normal_both(mean, std, generator)
     elif isinstance(mean, Tensor):

@@ -16,10 +16,13 @@ from ..core.mode import no_grad
 from ..core.node import Leaf, Node, Output
 from ..core.record import OPS, Record
 from ..core.tensor import Tensor
+from ..func import vmap
 from .descriptions import Sample
 from .samples import SAMPLES, WITHOUT_GRADIENT, covered, function_of, samples_of
 
 __all__ = [
+    "check_batched",
+    "check_batched_gradient",
     "check_gradient",
     "check_inplace",
     "check_inputs_untouched",
@@ -142,6 +145,77 @@ def check_second_gradient(name: str, sample: Sample) -> bool:
     if not any(g is not None and g.requires_grad for g in first):
         return False
     return autograd.gradgradcheck(call, leaves, check_undefined_grad=False, fast_mode=True, atol=1e-4)
+
+
+def check_batched(name: str, sample: Sample) -> bool:
+    """`vmap` gives what a loop over the examples gives, also as gradients. False where no tensor can be batched."""
+    if name.startswith("as_strided") or name in ("is_nonzero", "masked_select"):
+        return False  # reads the memory as it lies; branches by values, has results of unequal shapes: raises
+    examples = [sample.make(grad=True, seed=seed) for seed in (20, 21, 22)]
+    columns = list(zip(*[tensors_in(e) for e in examples], strict=True))
+    places = [i for i, c in enumerate(columns) if c[0].requires_grad]
+    some = {tuple(places), tuple(places[:1]), tuple(places[1:])} - {()}
+    for mapped in sorted(some):
+        _check_mapped(name, examples[0], columns, mapped)
+    return bool(some)
+
+
+def _check_mapped(name: str, example: tuple, columns: list[tuple], mapped: tuple[int, ...]) -> None:
+    """As `check_batched`, where the tensors at the places `mapped` are batched and the others are those of `example`."""
+    batches = [OPS["stack"](columns[i]).detach().requires_grad_() for i in mapped]
+
+    def call(*own: Tensor) -> tuple:
+        it = iter(own)
+        given = [next(it) if i in mapped else c[0] for i, c in enumerate(columns)]
+        args, kwargs = _replaced(example, iter(given))
+        return tuple(results_of(name, args, kwargs))
+
+    rows = [call(*[b.select(0, i) for b in batches]) for i in range(3)]  # type: ignore[attr-defined]
+    expected = [OPS["stack"](c) for c in zip(*rows, strict=True)]
+    got = vmap(call)(*batches)
+    for a, b in zip(got, expected, strict=True):
+        _equal(a, b, f"{name} of a batch (tensors {mapped})", 1e-10)
+    for a, b in zip(_gradients(got, batches), _gradients(expected, batches), strict=True):
+        _equal(a, b, f"the gradient of {name} of a batch (tensors {mapped})", 1e-9)
+
+
+def _gradients(outputs: Any, leaves: list[Tensor]) -> tuple:
+    """The gradients of the outputs that have any, each weighted by other numbers; zeros for what they do not depend on."""
+    live = [o for o in outputs if o.requires_grad]
+    if not live:
+        return ()
+    weights = [OPS["arange"](1, o.numel() + 1, dtype=o.dtype).reshape(o.shape).sin() for o in live]
+    return autograd.grad(live, leaves, weights, materialize_grads=True)
+
+
+def _replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
+    """Arguments with their tensors replaced in order."""
+    if isinstance(value, Tensor):
+        return next(tensors)
+    if isinstance(value, (tuple, list)):
+        return type(value)([_replaced(v, tensors) for v in value])
+    if isinstance(value, dict):
+        return {k: _replaced(v, tensors) for k, v in value.items()}
+    return value
+
+
+def check_batched_gradient(name: str, sample: Sample) -> bool:
+    """The gradients for several incoming ones at once are those of one after the other."""
+    found = _as_function(name, sample)
+    if found is None:
+        return False
+    call, leaves = found
+    outputs = call(*leaves)
+    rows = [[o.detach() * 0 + k for o in outputs] for k in (0.5, -1.0, 2.0)]
+    many = {"allow_unused": True, "retain_graph": True}
+    one = [autograd.grad(outputs, leaves, r, **many) for r in rows]
+    stacked = [OPS["stack"](c) for c in zip(*rows, strict=True)]
+    got = autograd.grad(outputs, leaves, stacked, is_grads_batched=True, **many)
+    for g, column in zip(got, zip(*one, strict=True), strict=True):
+        assert (g is None) == (column[0] is None), f"{name}: a gradient is missing"
+        if g is not None:
+            _equal(g, OPS["stack"](column), f"{name}: the gradient of a batch", 1e-9)
+    return True
 
 
 def check_inputs_untouched(name: str, sample: Sample) -> None:

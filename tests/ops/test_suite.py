@@ -13,6 +13,8 @@ CHECKS = [
     suite.check_memory,
     suite.check_inplace,
     suite.check_out,
+    suite.check_batched,
+    suite.check_batched_gradient,
 ]
 NAMES = [name for name in SAMPLES if function_of(name) is not None]
 

@@ -1,0 +1,75 @@
+"""Transforms over batches give torch's results (`recorded.json`, made by `cases.py`), and raise where torch does."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import rushlight as torch
+from rushlight.func import grad, vmap
+from tests.func.cases import CASES, data, described
+
+RECORDED = json.loads((Path(__file__).parent / "recorded.json").read_text())
+X = data(torch, 3, 2)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda f: f.__name__)
+def test_results_are_torchs(case):
+    got = described(torch, case(torch, torch.func))
+    for mine, theirs in zip(got, RECORDED[case.__name__], strict=True):
+        assert mine[:2] == theirs[:2]
+        for a, b in zip(mine[2:], theirs[2:], strict=True):
+            assert math.isclose(a, b, rel_tol=2e-4, abs_tol=2e-3), (mine, theirs)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda v: v.sum().item(), r"calling \.item\(\) on a Tensor"),
+        (lambda v: v * float(v.sum()), r"calling \.item\(\) on a Tensor"),
+        (lambda v: v if v.sum() > 0 else -v, "data-dependent control flow"),
+        (lambda v: v.nonzero(), "dynamic shape"),
+        (lambda v: v.tolist(), "Cannot access data pointer"),
+        (lambda v: torch.zeros(2).add_(v), "inplace arithmetic"),
+        (lambda v: v.detach().requires_grad_(), r"Tensor\.requires_grad_\(\)"),
+        (lambda v: v.sum().backward(), r"backward\(\) called inside a functorch transform"),
+        (lambda v: v + torch.rand(2), "randomness error mode"),
+        (lambda v: torch.nn.functional.dropout(v), "randomness error mode"),
+        (torch.nn.BatchNorm1d(2), "will be updated in place, were not batched"),
+        (lambda v: v[None].permute(0), "permute"),
+        (lambda v: v.sum(3), r"expected to be in range of \[-1, 0\]"),
+    ],
+)
+def test_what_a_batch_cannot_do(call, message):
+    x = torch.ones(3, 4, 2) if isinstance(call, torch.nn.Module) else X
+    with pytest.raises((RuntimeError, IndexError), match=message):
+        vmap(call)(x)
+
+
+def test_the_function_runs_once():
+    runs = []
+    vmap(lambda v: runs.append(0) or (v * 2).sum())(X)
+    vmap(grad(lambda v: runs.append(0) or (v * 2).sum()))(X)
+    assert len(runs) == 2
+
+
+def test_a_result_that_does_not_depend_on_the_example():
+    assert vmap(lambda v: torch.ones(2))(X).shape == (3, 2)
+    assert vmap(lambda v: torch.ones(2), out_dims=None)(X).shape == (2,)
+    with pytest.raises(ValueError, match="can not return a BatchedTensor when out_dim is None"):
+        vmap(lambda v: v, out_dims=None)(X)
+
+
+def test_what_a_batch_says_of_itself():
+    seen = []
+    vmap(lambda v: seen.append((v.shape, v.dim(), v.dtype, v.requires_grad, len(v), repr(v))) or v)(X)
+    shape, ndim, dtype, wants, n, text = seen[0]
+    assert (shape, ndim, dtype, wants, n) == ((2,), 1, torch.float32, False, 2)
+    assert text.startswith("BatchedTensor(lvl=1, bdim=0, value=\n    tensor([[")
+
+
+def test_code_that_looks_at_memory_runs_for_each_example():
+    values = []
+    vmap(lambda v: values.append(v.shape) or torch.nn.functional.alpha_dropout(v, 0.5, True), randomness="same")(X)
+    assert len(values) == 4  # once as a batch, which came to an end at the draw
