@@ -434,7 +434,22 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
             f"result type {type_word(input.dtype)} can't be cast to the desired output type {type_word(target.dtype)}: "
             "binary_cross_entropy_with_logits needs a floating-point target, such as target.float()"
         )
+    if input.dtype is not target.dtype and input.dtype.is_floating_point:
+        return _bce_logits_of_two_types(input, target, weight, pos_weight, reduction)
     return _bce_logits(input, target, weight, pos_weight, reduction)
+
+
+def _bce_logits_of_two_types(input, target, weight, pos_weight, reduction):
+    """As torch computes it, in place in (1 - target): the result has the target's dtype, and is rounded to it twice."""
+    from .smooth import logsigmoid
+
+    tail = logsigmoid(input)
+    if pos_weight is not None:
+        tail = tail * ((pos_weight - 1) * target + 1)
+    loss = ((1 - target) * input).to(target.dtype)
+    loss = (loss - tail).to(target.dtype)
+    loss = loss if weight is None else (loss * weight).to(target.dtype)
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
 
 
 @primitive(promote="same")

@@ -197,7 +197,6 @@ def test_feature_extraction():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: models.detection.fasterrcnn_resnet50_fpn(),
         lambda: models.quantization.resnet18(),
         lambda: models.video.r3d_18(),
         lambda: models.optical_flow.raft_small(),

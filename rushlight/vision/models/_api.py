@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
-from rushlight.vision.models._meta import categories
+from rushlight.vision.models._meta import categories, keypoint_names
 from rushlight.vision.transforms import InterpolationMode, _presets
 
 __all__ = ["Weights", "WeightsEnum", "get_model", "get_model_builder", "get_model_weights", "get_weight", "list_models"]
@@ -106,14 +106,16 @@ def weights_enum(name, module):
 
 def _weights(row):
     meta = dict(row["meta"])
-    if meta["categories"] is not None:
+    if meta.get("categories") is not None:
         meta["categories"] = categories(meta["categories"])
+    if "keypoint_names" in meta:
+        meta["keypoint_names"] = keypoint_names(meta["keypoint_names"])
     meta["min_size"] = tuple(meta["min_size"])
     kind, options = row["transforms"]
     if "interpolation" in options:
         options["interpolation"] = InterpolationMode(options["interpolation"])
-    for key in ("mean", "std"):
-        if key in options:
+    for key in ("mean", "std", "crop_size", "resize_size"):
+        if isinstance(options.get(key), list):
             options[key] = tuple(options[key])
     preset = getattr(_presets, kind)
     return Weights(_SITE + row["file"], partial(preset, **options), meta)
@@ -153,7 +155,7 @@ def builder(enum, pretrained="IMAGENET1K_V1", prepare=None, finish=None):
             if weights is not None:
                 if prepare is not None:
                     prepare(weights, options)
-                if weights.meta["categories"] is not None:  # None: weights of the features alone
+                if weights.meta.get("categories") is not None:  # None: weights of the features alone, or no classes
                     set_option(options, "num_classes", len(weights.meta["categories"]))
             made = build(**options)
             if weights is not None:
@@ -192,8 +194,22 @@ def _positional(args, names):
     return found
 
 
+def positional_too(function):
+    """Lets arguments that are keyword-only be given by position, with torchvision's warning."""
+    names = [name for name, p in inspect.signature(function).parameters.items() if p.kind is p.KEYWORD_ONLY]
+
+    @functools.wraps(function)
+    def call(*args, **options):
+        return function(**(_positional(args, names) if args else {}), **options)
+
+    return call
+
+
 def choose_weights(model, options, enum, legacy, name="weights", older="pretrained"):
-    """Take `weights` out of the options, or what the older `pretrained=` stands for; warns about the latter."""
+    """Take `weights` out of the options, or what the older `pretrained=` stands for; warns about the latter.
+
+    legacy: the member that True stands for; a function of the older argument may choose it.
+    """
     given = options.pop(name, None)
     if older in options:
         warnings.warn(
@@ -201,7 +217,8 @@ def choose_weights(model, options, enum, legacy, name="weights", older="pretrain
             "instead.",
             stacklevel=4,
         )
-        given = bool(options.pop(older))
+        given = options.pop(older)
+        legacy = legacy(given) if callable(legacy) else legacy
     elif given is None or isinstance(given, WeightsEnum) or isinstance(given, str) and given != "legacy":
         return given
     chosen = None

@@ -6,10 +6,15 @@ from pathlib import Path
 
 @cache
 def categories(which):
-    """The list of class names of 'imagenet' (1000), 'voc' (21), 'coco' (91) or 'coco_person' (2)."""
-    if which == "imagenet":
-        return (Path(__file__).parent / "imagenet_classes.txt").read_text().splitlines()
+    """The list of class names of 'imagenet' (1000), 'kinetics' (400), 'voc' (21), 'coco' (91) or 'coco_person' (2)."""
+    if which in ("imagenet", "kinetics"):
+        return (Path(__file__).parent / f"{which}_classes.txt").read_text().splitlines()
     return {"voc": _VOC_CATEGORIES, "coco": _COCO_CATEGORIES, "coco_person": _COCO_PERSON_CATEGORIES}[which]
+
+
+def keypoint_names(which):
+    """The list of the joints of 'coco_person' (17)."""
+    return {"coco_person": _COCO_PERSON_KEYPOINT_NAMES}[which]
 
 
 _VOC_CATEGORIES = [
@@ -38,6 +43,8 @@ _VOC_CATEGORIES = [
     ],
 ]
 _COCO_PERSON_CATEGORIES = ["no person", "person"]
+_PAIRED = ("eye", "ear", "shoulder", "elbow", "wrist", "hip", "knee", "ankle")
+_COCO_PERSON_KEYPOINT_NAMES = ["nose", *(f"{side}_{part}" for part in _PAIRED for side in ("left", "right"))]
 # by COCO's numbers, of which 11 were never given to a class
 _COCO_CATEGORIES = [
     "__background__",
@@ -135,6 +142,6 @@ _COCO_CATEGORIES = [
 
 
 def __getattr__(name):
-    if name == "_IMAGENET_CATEGORIES":
-        return categories("imagenet")
+    if name in ("_IMAGENET_CATEGORIES", "_KINETICS400_CATEGORIES"):
+        return categories("imagenet" if name == "_IMAGENET_CATEGORIES" else "kinetics")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
