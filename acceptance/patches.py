@@ -120,7 +120,13 @@ def float64(torch):
     Random numbers are drawn in double precision as well, so that the run is another one than the program's own, equally
     under both.
     """
+    import io
+
     single, double = torch.float32, torch.float64
+    file = io.BytesIO()  # torch finds the names of its storages in files by dtype, once: before float32 is another
+    torch.save(torch.zeros(1), file)
+    file.seek(0)
+    torch.load(file)
     torch.set_default_dtype(double)
     torch.float32 = torch.float = double
     torch.FloatTensor = torch.DoubleTensor

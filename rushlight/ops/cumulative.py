@@ -10,10 +10,13 @@ from ..core.mode import may_look
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor
-from .elements import F32, conjugate, widened
+from .elements import F32, F64, conjugate, widened
 from .reduction import shifted
 
 # ---------------------------------------------------------------------------------------------- sums and products
+
+
+_ACCUMULATED_IN = {F32: F64, np.dtype(np.complex64): np.dtype(np.complex128)}  # 16-bit floats: in float32
 
 
 def _accumulate(ufunc, a, dim, dtype):
@@ -24,9 +27,8 @@ def _accumulate(ufunc, a, dim, dtype):
         a = a.astype(np.int64, copy=False)
     if not a.ndim:
         return a.copy()
-    if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
-        return ufunc.accumulate(a.astype(F32), d).astype(a.dtype)
-    return ufunc.accumulate(a, d, a.dtype)
+    wide = _ACCUMULATED_IN.get(a.dtype, F32 if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype)
+    return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
 
 
 @primitive(method=True, out=True)

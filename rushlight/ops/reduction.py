@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -88,22 +89,33 @@ def keep_dims(t, dim, ndim):
 # ---------------------------------------------------------------------------------------------- sums
 
 
-_LONG = 2048  # rows from which NumPy's sum over the first axis, one row after another, loses digits: 1e-5 in 70,000
-_BLOCK = 64
+# NumPy sums over the first axis one row after another: 4e-7 of relative error for 640 rows, 1e-5 for 70,000. A product
+# with ones keeps 1e-7 and takes a third of the time, 5.4 us for 16 of 640 x 100.
+_LONG, _BLOCK = 32, 512
 
 
 def is_long(a, axis):
-    """Whether the sum over `axis` is one over so many rows."""
-    return axis == 0 and a.shape[0] >= _LONG and a.ndim > 1 and a.flags.c_contiguous and a.dtype.kind == "f"
+    """Whether `sum_of_rows` is for the sum over `axis`."""
+    return axis == 0 and a.ndim > 1 and len(a) >= _LONG and a.dtype in (F32, F64) and a.flags.c_contiguous
 
 
 def sum_of_rows(a, keepdims=False):
-    """The sum over the first axis of contiguous memory, block by block: its rounding grows with the blocks' number."""
-    while len(a) >= _LONG:
-        whole = len(a) // _BLOCK * _BLOCK
-        blocks = np.add.reduce(a[:whole].reshape(-1, _BLOCK, *a.shape[1:]), 1)
-        a = blocks if whole == len(a) else np.concatenate([blocks, a[whole:]])
-    return np.add.reduce(a, 0, None, None, keepdims)
+    """The sum over the first axis of contiguous float32 or float64, block by block."""
+    rows = a.reshape(len(a), -1)
+    sums = [ones(len(block), a.dtype).dot(block) for block in map(rows.__getitem__, _blocks(len(a)))]
+    r = sums[0] if len(sums) == 1 else np.add.reduce(sums, 0)
+    return r.reshape((1, *a.shape[1:]) if keepdims else a.shape[1:])
+
+
+@functools.lru_cache(64)
+def ones(n, dtype):
+    """n ones, to be read only."""
+    return np.ones(n, dtype)
+
+
+@functools.lru_cache(64)
+def _blocks(n):
+    return [slice(start, start + _BLOCK) for start in range(0, n, _BLOCK)]
 
 
 def total(a, axis, keepdims, dtype=None):

@@ -156,8 +156,21 @@ def test_rows_far_from_zero_are_left_to_the_reference():
     assert normalization.layer_norm(x, None, None, (5000,), 1e-5) is NotImplemented
     assert normalization.batch_norm(x, None, None, None, None, True, 1e-5) is NotImplemented
     assert normalization.group_norm(x, None, None, 2, 1e-5) is NotImplemented
-    one = np.full((1, 4, 1), 1000, np.float32)
-    assert normalization.batch_norm_backward(x, x, one, one, None, True) is NotImplemented
+
+
+@needs_onednn
+@pytest.mark.parametrize("backward", ["batch", "group"])
+def test_gradients_of_channels_far_from_zero_keep_their_digits(backward):
+    x, g = random(16, 64, 8, 8) + np.float32(9), random(16, 64, 8, 8, seed=1)
+    if backward == "batch":
+        record, rest = norms._batch_norm_backward.record, (None, True)
+        _, mean, rstd, _ = norms._batch_norm.record.reference(x, None, None, None, None, True, 1e-5)
+    else:
+        record, rest = norms._group_norm_backward.record, (None, 4)
+        _, mean, rstd = norms._group_norm.record.reference(x, None, None, 4, 1e-5)
+    exact = record.reference(*[_double(a) for a in (g, x, mean, rstd)], *rest)
+    for ours, expected in zip(record.kernel(g, x, mean, rstd, *rest), exact, strict=True):
+        assert np.linalg.norm(ours - expected) < 4e-7 * np.linalg.norm(expected)
 
 
 WRONG = {
@@ -212,7 +225,7 @@ def test_softmax(shape, form):
 def test_softmax_of_infinities():
     x = random(64, 300)
     x[0, :50], x[1, 3], x[2] = -np.inf, np.nan, -np.inf
-    assert softmax.softmax(x, -1, False) is NotImplemented  # oneDNN gives 0 for nan
+    assert softmax.softmax(x, -1) is NotImplemented  # oneDNN gives 0 for nan
     masked = np.where(random(64, 300, seed=2) > 0, x[0:1], -np.inf).astype(np.float32)
     infinite = random(64, 300)
     infinite[5, 7] = np.inf
@@ -227,6 +240,13 @@ def test_softmax_of_infinities():
             np.testing.assert_allclose(ours, expected, rtol=1e-5)
             slope, answer = backward.record.kernel(g, expected, -1), backward.record.reference(g, expected, -1)
             np.testing.assert_allclose(slope, answer, rtol=1e-4, atol=1e-5)
+
+
+def test_log_softmax_of_sure_rows_keeps_its_digits():
+    x = random(512, 10)
+    x[:, 3] += 12
+    exact = scores._log_softmax.record.reference(_double(x), -1, None)
+    assert np.abs(scores._log_softmax.record.kernel(x, -1, None) - exact)[:, 3].max() < 3e-7  # of 1e-4
 
 
 # -- functions of single elements --------------------------------------------------------------------------------------

@@ -233,6 +233,15 @@ def test_sums_over_many_rows_keep_their_digits(sums):
     x = rl.rand(70_001, 5, generator=rl.Generator().manual_seed(1))
     exact = x.double().sum(0)
     assert ((sums(x).double() - exact) / exact).abs().max() < 1e-6
+    few, exact = x[:640], x[:640].double().sum(0)
+    assert ((sums(few).double() - exact) / exact).abs().max() < 2e-7  # row after row: 4e-7
+
+
+@pytest.mark.parametrize(("dtype", "total"), [(rl.float32, 10000.0), (rl.float64, 10000.0), (rl.bfloat16, 9984.0)])
+def test_running_sums_keep_their_digits(dtype, total):
+    """torch adds float32 up in float64, 16-bit floats in float32; row after row in float32 gives 9998.56."""
+    assert rl.full((100_000,), 0.1, dtype=dtype).cumsum(0)[-1].item() == pytest.approx(total, rel=1e-7)
+    assert rl.full((500,), 1.01, dtype=rl.float32).cumprod(0)[-1].item() == 144.7720947265625
 
 
 def test_a_bias_of_many_rows_keeps_its_digits():

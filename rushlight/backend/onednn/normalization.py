@@ -47,7 +47,7 @@ _WORTHWHILE_ELEMENTS_OF_IMAGES = 16384
 _WORTHWHILE_LENGTH = 8  # elements of a channel that lie together
 # Of a mean to its standard deviation: beyond, the rounding of sums in single precision counts.
 _LARGEST_RATIO = 32
-_LARGEST_RATIO_BACKWARD = 4  # the sum of g (x - mean) is taken as the difference of two
+_LARGEST_RATIO_BACKWARD = 1  # the sum of g (x - mean) is taken as the difference of two
 _PIECE = 65536  # elements of bfloat16 whose copies in float32 stay in the cache
 _add = np.add.reduce
 
@@ -101,12 +101,18 @@ def batch_norm(x, weight, bias, running_mean, running_var, training, eps):
     if training and not _exact(mean, rstd):
         return NotImplemented
     scale = rstd if weight is None else rstd * weight
-    shift = -mean * scale if bias is None else bias - mean * scale
-    out = channelwise(images, (MULTIPLY, scale), (ADD, shift))
+    out = channelwise(images, (ADD, -mean), (MULTIPLY, scale), *([] if bias is None else [(ADD, bias)]))
     if out is NotImplemented:
         return out
     kept = (1, -1, *(1,) * (x.ndim - 2))
     return out.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept), var.reshape(kept)
+
+
+def _centred(x, mean, rstd):
+    """(x - mean, 0) for channels far from 0, else x and mean as they are. Shape: x (N, C, L), mean and rstd (C,)"""
+    if _exact(mean, rstd, _LARGEST_RATIO_BACKWARD):
+        return x, mean
+    return channelwise(x, (ADD, -mean)), np.zeros_like(mean)
 
 
 def _batch_moments(x):
@@ -137,8 +143,7 @@ def batch_norm_backward(g, x, mean, rstd, weight, training):
     if images is None:
         return NotImplemented
     mean, rstd, slopes = mean.reshape(-1), rstd.reshape(-1), _images(g)
-    if not _exact(mean, rstd, _LARGEST_RATIO_BACKWARD):
-        return NotImplemented
+    images, mean = _centred(images, mean, rstd)
     n, c, length = images.shape
     sums, products = _sums(slopes.reshape(n * c, length), images.reshape(n * c, length))
     for_bias = column_sums(sums.reshape(n, c))
@@ -187,9 +192,10 @@ def group_norm(x, weight, bias, groups, eps):
     if not _exact(mean, rstd):
         return NotImplemented
     scale = rstd if weight is None else rstd * weight.reshape(groups, -1)
-    shift = -mean * scale if bias is None else bias.reshape(groups, -1) - mean * scale
-    steps = ((step, _of_each_channel(a, c, groups)) for step, a in ((MULTIPLY, scale), (ADD, shift)))
-    out = channelwise(x.reshape(1, n * c, -1), *steps)
+    steps = [(ADD, -mean), (MULTIPLY, scale)]
+    if bias is not None:
+        steps.append((ADD, np.broadcast_to(bias.reshape(groups, -1), (n, groups, c // groups))))
+    out = channelwise(x.reshape(1, n * c, -1), *[(step, _of_each_channel(a, c, groups)) for step, a in steps])
     return out if out is NotImplemented else (out.reshape(x.shape), mean, rstd)
 
 
@@ -197,11 +203,12 @@ def group_norm_backward(g, x, mean, rstd, weight, groups):
     """The gradients for the gradient g of `out`, with mean and rstd as `group_norm` gives them."""
     if not _served(x, g, mean, rstd, weight) or g.shape != x.shape or _images(x) is None:
         return NotImplemented
-    if not _exact(mean, rstd, _LARGEST_RATIO_BACKWARD):
-        return NotImplemented
     n, c = x.shape[:2]
     size = x.size // (n * groups)
-    images, slopes = x.reshape(n * c, -1), g.reshape(n * c, -1)
+    rows = x.reshape(1, n * c, -1)
+    centred, _ = _centred(rows, *(_of_each_channel(a, c, groups) for a in (mean, rstd)))
+    mean = mean if centred is rows else np.zeros_like(mean)
+    images, slopes = centred[0], g.reshape(n * c, -1)
     sums = row_sums(slopes).reshape(n, groups, -1)
     products = (row_products(slopes, images).reshape(n, groups, -1) - mean * sums) * rstd
     for_weight, for_bias = (column_sums(a.reshape(n, c)) for a in (products, sums))

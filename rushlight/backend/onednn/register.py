@@ -135,7 +135,7 @@ def _install_normalization() -> None:
         _layer_norm,
         _layer_norm_backward,
     )
-    from ...ops.softmax import _log_softmax, _log_softmax_backward, _softmax, _softmax_backward
+    from ...ops.softmax import _log_softmax_backward, _softmax, _softmax_backward
 
     _prefer_also_in_bfloat16(_batch_norm, normalization.batch_norm)
     _prefer_also_in_bfloat16(_batch_norm_backward, normalization.batch_norm_backward, rounded=False)
@@ -143,14 +143,13 @@ def _install_normalization() -> None:
     _prefer_also_in_bfloat16(_group_norm_backward, normalization.group_norm_backward, rounded=False)
     _prefer_also_in_bfloat16(_layer_norm, normalization.layer_norm, least=normalization.WORTHWHILE_ELEMENTS)
     _prefer_also_in_bfloat16(_layer_norm_backward, normalization.layer_norm_backward, rounded=False)
-    _prefer_also_in_bfloat16(_softmax, lambda x, dim, dtype: _scores(x, dim, dtype, False), least=SCORES)
-    _prefer_also_in_bfloat16(_log_softmax, lambda x, dim, dtype: _scores(x, dim, dtype, True), least=SCORES)
+    _prefer_also_in_bfloat16(_softmax, _scores, least=SCORES)
     _prefer_also_in_bfloat16(_softmax_backward, lambda g, out, dim: softmax_backward(g, out, dim, False))
     _prefer_also_in_bfloat16(_log_softmax_backward, lambda g, out, dim: softmax_backward(g, out, dim, True))
 
 
-def _scores(x, dim, dtype, log):
-    return softmax(x, dim, log) if dtype is None else NotImplemented
+def _scores(x, dim, dtype):
+    return softmax(x, dim) if dtype is None else NotImplemented
 
 
 def _install_functions() -> None:
