@@ -63,9 +63,9 @@ def _worst(base, others):
     rows = []
     for at, first in enumerate(base["kept"][0]):
         digits = [_norm_digits([first], [other["kept"][0][at]]) for other in others.values()]
-        rows.append((digits[0] - min(digits[1:]), at, first.shape, digits))
+        rows.append((round(digits[0] - min(digits[1:]), 1), at, first.shape, digits))
     yield "  first step, gradients with fewest digits beside the yardsticks:"
-    for _, at, shape, digits in sorted(rows, key=lambda row: row[0])[:5]:
+    for _, at, shape, digits in sorted(rows, key=lambda row: row[:2])[:5]:
         yield f"  {at:4} {shape!s:22}" + " ".join(f"{name} {number:.1f}" for name, number in zip(others, digits))
 
 

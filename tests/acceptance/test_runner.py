@@ -54,6 +54,29 @@ def test_a_program_that_ends_by_itself(clones, tmp_path):
     assert [found["out"][: record["out"]].count("step") for record in found["records"]] == [0, 1, 2, 3]
 
 
+DOUBLE = """
+import numpy, torch
+from torch.nn import Linear
+layer = Linear(3, 1)
+x = torch.from_numpy(numpy.ones((2, 3), numpy.float32))
+kinds = [x, torch.tensor([1], dtype=torch.float32), torch.ones(1).float(), torch.FloatTensor([1]), torch.tensor(1.0),
+         torch.as_tensor(numpy.ones(1, numpy.float32)), torch.rand(1), layer.float().weight, torch.ones(1).to(torch.float32)]
+print({str(t.dtype) for t in kinds}, torch.tensor([1]).dtype, torch.ones(1).half().dtype)
+optimizer = torch.optim.Adam(layer.parameters())
+layer(x).sum().backward()
+optimizer.step()
+"""
+
+
+def test_the_whole_program_in_double_precision(clones, tmp_path):
+    (clones / "o+tiny" / "a" / "run.py").write_text(DOUBLE)
+    found = carry_out(program(edits=(), steps=0), clones, tmp_path, variation="float64", keep=2)
+    assert (found["status"], found["out"]) == ("ok", "{'torch.float64'} torch.int64 torch.float16\n")
+    assert [[gradient.tolist() for gradient in gradients] for gradients in found["kept"]] == [
+        [[[2.0, 2.0, 2.0]], [2.0]]
+    ]
+
+
 @pytest.mark.parametrize("limit", [{"steps": 2}, {"backwards": 2}])
 def test_the_limit_ends_the_run(limit, clones, tmp_path):
     found = carry_out(program(**limit), clones, tmp_path)
