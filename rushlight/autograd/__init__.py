@@ -6,12 +6,14 @@ from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad
 from .function import Function
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
+from .saved_values import SavedTensor
 from .threads import is_multithreading_enabled, is_view_replay_enabled, set_multithreading_enabled
 from .variable import Variable
 
 __all__ = [
     "Function",
     "GradcheckError",
+    "SavedTensor",
     "Variable",
     "anomaly",
     "backward",

@@ -53,6 +53,9 @@ class Node:
     op: Any = None
     tensor_slots: tuple[int, ...] = ()
     saved_names: tuple[str, ...] = ()
+    read_saved: Any = None  # set by autograd: the value of an attribute `_saved_...`
+    list_saved: Any = None  # likewise: the names of these attributes
+    shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
 
     seq: int
     edges: tuple
@@ -73,10 +76,29 @@ class Node:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(("_saved_", "_raw_saved_")):
+            return self.read_saved(name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.list_saved()]
+
     @property
     def next_functions(self) -> tuple:
-        """For each input, (the node that made it, which of its results it is); (None, 0) without history."""
-        return tuple(_function_of(e) for e in self.edges)
+        """For each input that has a gradient, (the node that made it, which of its results it is); (None, 0) without."""
+        if self.shown is not None:
+            return self.shown(self)
+        return tuple(function_of(e) for e in self._differentiable())
+
+    def _differentiable(self) -> tuple:
+        """The edges of those inputs for which the operator has a rule."""
+        op = self.op
+        if op is None or op.signature.variadic or not op.rules:
+            return self.edges
+        joint = None in op.rules
+        named = zip(op.signature.arrays, self.edges)
+        return tuple(e for name, e in named if (name not in _NEVER if joint else name in op.rules))
 
     @property
     def metadata(self) -> dict:
@@ -96,7 +118,11 @@ class Node:
         return hooks_of(self).add("pre", hook)
 
 
-def _function_of(edge: Any) -> tuple:
+_NEVER = {"condition", "index", "mask", "pivots", "running_mean", "running_var", "samples"}  # inputs of joint rules
+
+
+def function_of(edge: Any) -> tuple:
+    """An edge as `next_functions` shows it."""
     if edge is None:
         return None, 0
     return (edge.edges[0], edge.index) if type(edge) is Output else (edge, 0)
@@ -146,6 +172,31 @@ class Leaf:
     metadata = Node.metadata
     register_hook = Node.register_hook
     register_prehook = Node.register_prehook
+
+
+Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # what programs that draw graphs print
+
+
+class Inner(Node):
+    """A node that torch has and Rushlight has not, since the operator behind it is part of a larger one here.
+
+    `next_functions` shows it; gradients never pass through it.
+    """
+
+    __slots__ = ()
+
+    def register_hook(self, hook):
+        """Not implemented: no gradient passes here."""
+        raise NotImplementedError(f"{type(self).__name__}.register_hook: its gradient is not computed apart here")
+
+    register_prehook = register_hook
+
+
+def inner(name: str, *edges: Any) -> Inner:
+    """An `Inner` of torch's name that leads to these edges."""
+    node = object.__new__(type(name, (Inner,), {"__slots__": ()}))
+    node.seq, node.edges, node.saved, node.hooks = 0, edges, (), None
+    return node
 
 
 class Hooks:

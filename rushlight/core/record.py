@@ -274,6 +274,7 @@ def binary(
 
 
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
+_COMMUTATIVE = {"add", "mul"}  # 2 * x is x * 2, as in torch, also in the graph that it leaves
 
 
 def publish_operator(record: Record, operator: str) -> None:
@@ -282,7 +283,7 @@ def publish_operator(record: Record, operator: str) -> None:
     setattr(Tensor, f"__{operator}__", plain)
     if operator in _COMPARISONS:
         return
-    setattr(Tensor, f"__r{operator}__", reflected)
+    setattr(Tensor, f"__r{operator}__", plain if operator in _COMMUTATIVE else reflected)
     if record.inplace:
         from .inplace import make_inplace_operator
 

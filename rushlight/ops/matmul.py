@@ -14,6 +14,7 @@ from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
+from .affine_graph import affine_graph
 from .elements import conjugate
 from .reduction import is_long, sum_of_rows
 
@@ -486,9 +487,10 @@ def refuse_expansion(shape, a):
             )
 
 
-def _affine_operator(name: str, node: str):
-    """One of the affine map's records, which differ in the name of the node only."""
+def _affine_operator(name: str, node: str, *graph: str):
+    """One of the affine map's records, which differ in the name of the node and the graph it shows."""
     operator = primitive(name=name, public=False, node=node)(_affine)
+    operator.record.node_class.shown = staticmethod(affine_graph(*graph))
 
     @operator.vjp("input")
     def _(g, weight):
@@ -505,11 +507,11 @@ def _affine_operator(name: str, node: str):
     return operator
 
 
-_linear = _affine_operator("linear", "AddmmBackward0")
-linear_plain = _affine_operator("linear.plain", "MmBackward0")
-_linear_vector = _affine_operator("linear.vector", "SqueezeBackward4")
-_linear_nd = _affine_operator("linear.nd", "ViewBackward0")
-_linear_nd_plain = _affine_operator("linear.nd_plain", "UnsafeViewBackward0")
+_linear = _affine_operator("linear", "AddmmBackward0", "", "", "bias")
+linear_plain = _affine_operator("linear.plain", "MmBackward0", "", "", "")
+_linear_vector = _affine_operator("linear.vector", "SqueezeBackward4", "UnsqueezeBackward0", "MmBackward0", "")
+_linear_nd = _affine_operator("linear.nd", "ViewBackward0", "ViewBackward0", "AddmmBackward0", "bias")
+_linear_nd_plain = _affine_operator("linear.nd_plain", "UnsafeViewBackward0", "ViewBackward0", "MmBackward0", "")
 
 
 @composite(functional=True)

@@ -1,0 +1,97 @@
+"""The graph as programs that draw it see it: names and `next_functions`, as torch 2.13 has them."""
+
+import pytest
+
+import rushlight as torch
+
+nn, F = torch.nn, torch.nn.functional
+LEAF = "AccumulateGrad"
+
+
+def tree(node):
+    """(name, what follows), nested; a leaf is its name, no history None."""
+    if node is None:
+        return None
+    following = [tree(n) for n, _ in node.next_functions]
+    return (type(node).__name__, *following) if following else type(node).__name__
+
+
+SIN = ("SinBackward0", LEAF)
+T = ("TBackward0", LEAF)
+H = torch.randn(4, 3, requires_grad=True)
+FIRST = nn.Linear(3, 2)
+PLAIN = nn.Linear(3, 2, bias=False)
+ADDMM = ("AddmmBackward0", LEAF, SIN, T)
+ROWS = ("ViewBackward0", ("UnsqueezeBackward0", SIN))
+CASES = {
+    "2 * x": (lambda h: 2 * h, ("MulBackward0", SIN, None)),
+    "2 + x": (lambda h: 2 + h, ("AddBackward0", SIN, None)),
+    "x * 2": (lambda h: h * 2, ("MulBackward0", SIN, None)),
+    "linear": (FIRST, ADDMM),
+    "linear without bias": (PLAIN, ("MmBackward0", SIN, T)),
+    "linear, three dimensions": (
+        lambda h: FIRST(h[None]),
+        ("ViewBackward0", ("AddmmBackward0", LEAF, ROWS, T)),
+    ),
+    "linear without bias, three": (lambda h: PLAIN(h[None]), ("UnsafeViewBackward0", ("MmBackward0", ROWS, T))),
+    "linear of data": (lambda h: FIRST(h.detach()), ("AddmmBackward0", LEAF, None, T)),
+    "where": (lambda h: torch.where(h > 0, h, 2 * h), ("WhereBackward0", SIN, ("MulBackward0", SIN, None))),
+    "cross entropy": (
+        lambda h: F.cross_entropy(FIRST(h), torch.tensor([0, 1, 0, 1])),
+        ("NllLossBackward0", ("LogSoftmaxBackward0", ADDMM)),
+    ),
+    "mse": (lambda h: F.mse_loss(FIRST(h), torch.zeros(4, 2)), ("MseLossBackward0", ADDMM, None)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_graph(name):
+    function, wanted = CASES[name]
+    assert tree(function(H.sin()).grad_fn) == wanted
+
+
+def test_what_is_inside_an_operator_is_one_object_and_takes_no_hooks():
+    node = FIRST(H).grad_fn
+    transpose = node.next_functions[2][0]
+    assert transpose is node.next_functions[2][0] and transpose.next_functions[0][0].variable is FIRST.weight
+    assert transpose.name() == "TBackward0"
+    with pytest.raises(NotImplementedError, match="TBackward0"):
+        transpose.register_hook(lambda *grads: None)
+
+
+A, B = (torch.rand(3, 3, requires_grad=True) for _ in range(2))
+SAVED = {
+    "product": (lambda: A * B, {"self": A, "other": B}),
+    "product with a number": (lambda: A * 2, {"self": None, "other": torch.tensor(2)}),
+    "power": (lambda: A**2, {"self": A}),
+    "result": (lambda: A.exp(), {"result": A.exp()}),
+    "softmax": (lambda: A.softmax(0), {"result": A.softmax(0)}),
+    "sum": (lambda: A.sum(), {"self_sym_sizes": (3, 3)}),
+    "linear": (lambda: FIRST(A), {"mat1": A, "mat2": FIRST.weight.t()}),
+    "embedding": (lambda: F.embedding(torch.tensor([1]), A), {"indices": torch.tensor([1])}),
+    "layer norm": (lambda: F.layer_norm(A, (3,)), {"input": A, "result1": A.mean(1, keepdim=True), "weight": None}),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_saved_values_by_torch_s_names(name):
+    function, wanted = SAVED[name]
+    node = function().grad_fn
+    for key, value in wanted.items():
+        found = getattr(node, "_saved_" + key)
+        if isinstance(value, torch.Tensor):
+            torch.testing.assert_close(found, value, check_dtype=False)
+        else:
+            assert found == value
+        assert "_saved_" + key in dir(node)
+
+
+def test_a_saved_value_is_the_tensor_and_takes_hooks():
+    y = A * B
+    assert y.grad_fn._saved_self is A
+    (y := A.exp()).grad_fn._raw_saved_result.register_hooks(lambda t: t.tolist(), lambda kept: torch.tensor(kept) * 2)
+    assert torch.autograd.grad(y.sum(), A)[0].allclose(2 * A.exp())
+    with pytest.raises(RuntimeError, match="second time"):
+        y.grad_fn._saved_result  # noqa: B018
+    with pytest.raises(AttributeError, match="_saved_other"):
+        A.exp().grad_fn._saved_other  # noqa: B018
