@@ -111,3 +111,25 @@ def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list
     for i, product in zip(live, found, strict=True):
         products[i] = product
     return products
+
+
+def transposed(cls: Any, ctx: Any, args: tuple, needed: tuple[bool, ...]) -> Any:
+    """What takes gradients of a Function's outputs to those of its inputs, worked out from its `jvp`; None outside a level.
+
+    `jvp` is called here once, as torch calls it, on tangents that are variables; the rest is its derivative by them.
+    """
+    if not _levels:
+        return None
+    with enable_grad():
+        tangents = [ops.zeros_like(a).requires_grad_() if need else None for a, need in zip(args, needed, strict=True)]
+        products = cls.jvp(ctx, *tangents)
+    products = products if isinstance(products, tuple) else (products,)
+    variables = [t for t in tangents if t is not None]
+
+    def backward(grads: list[Any]) -> tuple:
+        pairs = [(p, g) for p, g in zip(products, grads, strict=True) if isinstance(p, Tensor) and p.requires_grad]
+        outputs, weights = map(list, zip(*pairs, strict=True))
+        found = iter(gradients(outputs, variables, weights, create_graph=True, retain_graph=True, allow_unused=True))
+        return tuple(next(found) if t is not None else None for t, a in zip(tangents, args) if isinstance(a, Tensor))
+
+    return backward

@@ -18,6 +18,7 @@ from ..core.node import Freed, Node
 from ..core.slow import _output_edge
 from ..core.storage import storage_of, tick
 from ..core.tensor import Tensor, alias, constant
+from .forward_ad import transposed
 from .graph import Packed
 
 
@@ -87,6 +88,7 @@ class BackwardCFunction(Node):
     _dirty: tuple = ()
     _non_differentiable: tuple = ()
     _to_save: tuple = ()
+    _linear: Any = None  # of a call in forward mode: gradients of the inputs from those of the outputs
     needs_input_grad: tuple[bool, ...] = ()
 
     @property
@@ -110,6 +112,8 @@ class BackwardCFunction(Node):
         grads = g if isinstance(g, list) else [g]
         if self._materialize:
             grads = [_zeros(m) if x is None else x for x, m in zip(grads, self._outputs, strict=True)]
+        if self._linear is not None:
+            return self._linear(grads)
         cls = self.forward_cls
         rule = cls.backward if cls.backward is not Function.backward else cls.vjp
         if rule is Function.vjp:
@@ -234,6 +238,13 @@ class Function(metaclass=_FunctionMeta):
             "You must implement either the backward or vjp method for your custom autograd.Function."
         )
 
+    @staticmethod
+    def jvp(ctx, *grad_inputs):
+        """The outputs' tangents, given one (or None) for each argument of forward: the rule of forward mode."""
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
+
     @classmethod
     def apply(cls, *args, **kwargs):
         """Call the operator."""
@@ -258,7 +269,13 @@ class Function(metaclass=_FunctionMeta):
                 cls.setup_context(FunctionCtx(node), args, result)
             else:
                 result = cls.forward(FunctionCtx(node), *args)
+        if recording and cls.jvp is not Function.jvp and not _has_backward(cls):
+            node._linear = transposed(cls, FunctionCtx(node), args, node.needs_input_grad)
         return _connect(node, args, result, recording)
+
+
+def _has_backward(cls: type[Function]) -> bool:
+    return cls.backward is not Function.backward or cls.vjp is not Function.vjp
 
 
 def _bound(forward: Callable, args: tuple, kwargs: dict) -> tuple:

@@ -18,6 +18,7 @@ import numpy as np
 from .. import ops
 from ..core import random
 from ..core.tensor import Tensor, wrap
+from . import forward_ad
 from .backward import grad
 from .function import Function
 
@@ -59,7 +60,7 @@ def gradcheck(
     themselves. The comparison is |analytical - numerical| <= atol + rtol |numerical|.
     raise_exception: raise GradcheckError rather than return False. nondet_tol: how much two backward passes may differ.
     check_undefined_grad: outputs without a gradient must count as zero. fast_mode: compare one random projection.
-    check_forward_ad raises NotImplementedError. masked concerns sparse tensors, which do not exist here.
+    check_forward_ad: compare the Jacobians of forward mode as well (check_backward_ad=False: these alone). masked concerns sparse tensors, which do not exist here.
     >>> gradcheck(lambda x: x * x, rand(3, dtype=float64, requires_grad=True))
     True
     """
@@ -69,11 +70,12 @@ def gradcheck(
         raise AssertionError("Setting check_batched_grad=True requires check_backward_ad to be True")
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
-    if check_forward_ad:
-        raise NotImplementedError("gradcheck: check_forward_ad=True: forward-mode differentiation is not implemented")
     tolerance = _Tolerance(eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
-        _check(func, _tuple(inputs), tolerance, fast_mode, check_batched_grad, check_undefined_grad)
+        if check_backward_ad:
+            _check(func, _tuple(inputs), tolerance, fast_mode, check_batched_grad, check_undefined_grad)
+        if check_forward_ad:
+            _check_forward(func, _tuple(inputs), tolerance)
     except GradcheckError:
         if raise_exception:
             raise
@@ -222,6 +224,32 @@ def _compare_jacobians(func: Callable, inputs: tuple, results: tuple, tol: _Tole
             n = numerical[j][i]
             if not np.allclose(a, n, tol.rtol, tol.atol):
                 raise GradcheckError(_mismatch(i, j, wrap(n), wrap(a), part))
+
+
+def _check_forward(func: Callable, inputs: tuple, tol: _Tolerance) -> None:
+    """Compare the columns of the Jacobians, which dual numbers give, with finite differences."""
+    _check_inputs(inputs)
+    results = _tuple(func(*inputs))
+    if any(t.is_complex() for t in (*results, *_leaves(inputs))):
+        raise NotImplementedError("gradcheck: check_forward_ad=True with complex tensors is not implemented")
+    chosen = _chosen(results)
+    for j, x in enumerate(_leaves(inputs)):
+        numerical = _numerical_jacobians(func, inputs, x, results, tol.eps)
+        columns = [_tangents(func, inputs, x, v, chosen) for v in _unit_vectors(x)]
+        for i, n in enumerate(numerical):
+            a = np.array([c[i] for c in columns], n.dtype).reshape(n.shape)
+            if not np.allclose(a, n, tol.rtol, tol.atol):
+                raise GradcheckError(_mismatch(i, j, wrap(n), wrap(a), None))
+
+
+def _tangents(func: Callable, inputs: tuple, x: Tensor, v: np.ndarray, chosen: list[int]) -> list[np.ndarray]:
+    """The tangents of the chosen outputs where `x` moves along `v`."""
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x.detach(), wrap(v))
+        results = _tuple(func(*[dual if i is x else i for i in inputs]))
+        tangents = [forward_ad.unpack_dual(results[k]).tangent for k in chosen]
+    zeros = [np.zeros(tuple(results[k].shape)) for k in chosen]
+    return [(z if t is None else t._array).reshape(-1) for t, z in zip(tangents, zeros, strict=True)]
 
 
 def _mismatch(i: int, j: int, numerical: Any, analytical: Any, part: str | None) -> str:

@@ -1,4 +1,4 @@
-"""One import finder that serves `torch`, `torch.*`, `torchvision` and `torchvision.*` from Rushlight.
+"""One import finder that serves `torch`, `torch.*`, `torchvision`, `torchvision.*` and `functorch` from Rushlight.
 
 `torch` itself is a module of its own that shows Rushlight's names beside torch's version. Below it, where both packages
 have a module of a name, it is the Rushlight module, the same object under two names: `torch.nn` is `rushlight.nn`. Where
@@ -17,7 +17,7 @@ from pathlib import Path
 from . import lookup, torch_names, touched
 
 ABSENT_PACKAGES = ("torchaudio",)
-_ROOTS = ("torch", "torchvision")
+_ROOTS = ("torch", "torchvision", "functorch")
 _PATH_FOLDER = Path(__file__).parent / "path"
 
 

@@ -21,6 +21,7 @@ _SOURCES = {
     "torch.nn.modules.utils": "rushlight.compat.sizes",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
     "torchvision": "rushlight.vision",
+    "functorch": "rushlight.compat.functorch",
     "torchvision.version": "rushlight.compat.vision_version",
     "torchvision.transforms.transforms": "rushlight.vision.transforms",
 }

@@ -291,3 +291,44 @@ def test_attributes_of_any_name_reach_backward():
     y.sum().backward()
     assert seen == [[name.upper() for name in names]]
     assert x.grad.tolist() == [3.0, 3.0]
+
+
+class OnlyForward(Function):
+    """x e^y with a rule for forward mode alone."""
+
+    @staticmethod
+    def forward(ctx, x, y):
+        ctx.x, ctx.e = x, y.exp()
+        return x * ctx.e
+
+    @staticmethod
+    def jvp(ctx, dx, dy):
+        ahead = dx * ctx.e + dy * ctx.x * ctx.e
+        del ctx.x, ctx.e  # called once
+        return ahead
+
+
+def test_a_rule_for_forward_mode():
+    forward_ad = rl.autograd.forward_ad
+    x, y, dx, dy = (rl.randn(3, dtype=rl.float64) for _ in range(4))
+    with forward_ad.dual_level():
+        out = OnlyForward.apply(forward_ad.make_dual(x, dx), forward_ad.make_dual(y, dy))
+        rl.testing.assert_close(forward_ad.unpack_dual(out).tangent, (dx + x * dy) * y.exp())
+    leaves = (x.requires_grad_(), y.requires_grad_())
+    forward_only = {"check_forward_ad": True, "check_backward_ad": False, "check_undefined_grad": False}
+    assert rl.autograd.gradcheck(OnlyForward.apply, leaves, **forward_only)
+    with pytest.raises(NotImplementedError, match="backward mode AD"):
+        OnlyForward.apply(*leaves).sum().backward()
+
+
+def test_gradcheck_finds_a_wrong_rule_for_forward_mode():
+    class Wrong(OnlyForward):
+        @staticmethod
+        def jvp(ctx, dx, dy):
+            return dx * ctx.e
+
+    leaves = tuple(rl.randn(3, dtype=rl.float64, requires_grad=True) for _ in range(2))
+    with pytest.raises(RuntimeError, match="Jacobian mismatch for output 0 with respect to input 1"):
+        rl.autograd.gradcheck(Wrong.apply, leaves, check_forward_ad=True, check_backward_ad=False)
+    x = rl.rand(3, dtype=rl.float64, requires_grad=True)
+    assert rl.autograd.gradcheck(lambda x: (x.log(), (x * x).sum()), x, check_forward_ad=True)

@@ -1,0 +1,15 @@
+"""Stands in for `functorch` until the alias is installed, which then takes this module's place."""
+
+import importlib
+import sys
+from pathlib import Path
+
+try:
+    from rushlight.compat import install
+except ModuleNotFoundError:  # a child of a process that ran from a source folder
+    sys.path.append(str(Path(__file__).parents[3]))
+    from rushlight.compat import install
+
+del sys.modules["functorch"]
+install()
+importlib.import_module("functorch")
