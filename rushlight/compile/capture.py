@@ -20,6 +20,7 @@ from ..core.tensor import Tensor, element_strides
 from .graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from .memory import Existing, Memory, Region, add_source, value_of
 from .numbers import Read, is_read, marked
+from .ordered import Ordered, is_ordered
 from .sources import Argument, CaptureError, Option
 
 
@@ -99,7 +100,10 @@ class Recorder:
         promoting = record.kind != "general" or record.promote is not None
         cast = common_type(record, tensors) if promoting else None
         if len(tensors) and result is tensors[0]:
-            self._call_in_place(record, tensors[0], operands, metadata, cast, r, line)
+            if is_ordered(tensors[0], tensors[1:]):
+                self._write_in_order(record.name, record.kernel, tensors[0], operands, cast, line)
+            else:
+                self._call_in_place(record, tensors[0], operands, metadata, cast, r, line)
             return
         arrays = _arrays(record, result, r)
         if record.name == "clone" and record.promote is None and self._alias_copy(operands[0], arrays[0], line):
@@ -132,6 +136,13 @@ class Recorder:
         source = value.ref() if r is a else _shown(value, r)
         self.graph.nodes.append(Call(record, operands, metadata, cast, (source,), line))
         self._write(operands[0], self._region(target, line), source, line)
+
+    def _write_in_order(self, name: str, function: Callable, target: Tensor, sources: tuple, cast, line) -> None:
+        region = self._region(target, line)
+        self._check_write(region, line)
+        record = Ordered(name, function, region.ref(target._array), sources, cast)
+        result = region.renew().ref()
+        self.graph.nodes.append(Call(record, record.operands, record.metadata, None, (result,), line))
 
     def _result(self, a: np.ndarray | None, line: Any) -> Ref | None:
         if a is None or not a.size:
@@ -200,6 +211,9 @@ class Recorder:
         if not target._array.size:
             return
         onto = self.ref(target, line, "a write")
+        if len(sources) == 1 and is_ordered(target, sources):
+            self._write_in_order("copy", np.asarray, target, (self.ref(sources[0], line),), None, line)
+            return
         if isinstance(a, np.ndarray):
             region = self.memory.find(a) if a.size else None
             if region is not None:
@@ -215,11 +229,14 @@ class Recorder:
                 source = self.constant(np.asarray(a).astype(target._array.dtype))
         self._write(onto, self._region(target, line), source, line)
 
-    def _write(self, target: Ref, region: Region, source: Ref, line: Any) -> None:
+    def _check_write(self, region: Region, line: Any) -> None:
         try:
             self.memory.check_write(region)
         except CaptureError as error:
             raise CaptureError(f"{describe(line)}: {error}") from None
+
+    def _write(self, target: Ref, region: Region, source: Ref, line: Any) -> None:
+        self._check_write(region, line)
         if _is_same_window(target, source):
             region.value = source.value
             region.writes += 1

@@ -113,6 +113,7 @@ class Grammar:
             (self.view, 6),
             (self.write, 4),
             (self.write_view, 3),
+            (self.write_overlapping, 0.8),
             (self.convert, 2),
             (self.compare, 2),
             (self.integer, 1.5),
@@ -560,6 +561,22 @@ class Grammar:
             y = self.partner_of(part)
             return f"!{text} {self.pick(['=', '+=', '*='])} {y}"
         return "!" + text + statement.removeprefix("_")
+
+    def write_overlapping(self) -> str | None:
+        """A write from another view of the same memory: element after element, unless both are without gaps."""
+        x = self.where(lambda t: t.is_floating_point() and t.ndim > 0 and t.numel() > 1)
+        if x is None or x in self.fixed:
+            return None
+        shape, name, a = self.env[x].shape, self.pick(["copy_", "copy_", "add_", "mul_", "sub_"]), self.axis(x)
+        n, equal = shape[a], [b for b in range(len(shape)) if shape[b] == shape[a] and b != a % len(shape)]
+        texts = [f"{x}.{name}({x}.narrow({a}, {n - 1}, 1))"]
+        if n > 1:
+            here, there = ("1", "0") if self.chance(0.6) else ("0", "1")
+            texts.append(f"{x}.narrow({a}, {here}, {n - 1}).{name}({x}.narrow({a}, {there}, {n - 1}))")
+        if equal:
+            texts.append(f"{x}.{name}({x}.transpose({a}, {equal[0]}))")
+            texts.append(f"{x}[..., :-1].{name}({x}.transpose({a}, {equal[0]})[..., :-1])")
+        return "!" + self.pick(texts)
 
     def partner_of(self, part: Any) -> str:
         self.env["_"] = part

@@ -440,6 +440,23 @@ def examine(seed: int, shrink: bool = True) -> str | None:
     return f"seed {seed}: {failure}\n\n{program.script()}"
 
 
+def program_of(
+    seed: int,
+    leaves: dict[str, str],
+    body: str,
+    losses: str,
+    results: str,
+    optimizer: str = OPTIMIZERS[1],
+    plant: bool = False,
+) -> Program:
+    """A program that is written out: `body` has a statement in each line, `losses` and `results` are names."""
+    statements = []
+    for line in filter(None, map(str.strip, body.splitlines())):
+        target, _, text = line.partition(" = ")
+        statements.append(Statement(target, text) if target.isalnum() else Statement("", line))
+    return Program(seed, leaves, statements, losses.split(), results.split(), optimizer, plant)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=10_000)
