@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.mode import tell, thread
-from .capture import Forgiving, Recorder
+from .capture import Listener
 from .step import CompiledStep
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -28,7 +28,7 @@ def compile(
     """A function or module that runs as one program.
 
     model: a function such as a whole training step, or a Module; without it, a decorator.
-    fullgraph: a module that cannot be captured raises instead of running eagerly with a warning.
+    fullgraph: what cannot be captured raises, with the user's line, instead of running eagerly with one warning.
     backend: "rushlight"; torch's "inductor" and "eager" are taken for it and for no compiling.
     dynamic, mode: accepted; shapes are always compiled one by one. options: torch's settings of its own compiler, which
     have no meaning here: a warning names them. disable: return `model` as it is.
@@ -45,7 +45,7 @@ def compile(
         return model
     if hasattr(model, "_compiled_wrapper"):
         return model._compiled_wrapper(arguments)
-    return track(CompiledStep(model))
+    return track(CompiledStep(model, fullgraph))
 
 
 def check_options(
@@ -70,8 +70,8 @@ def check_options(
 
 
 def compile_forward(forward: Callable, fullgraph: bool) -> CompiledStep:
-    """A module's call as programs; unless `fullgraph`, a forward that cannot be captured runs eagerly with a warning."""
-    return track(CompiledStep(forward, fallback=not fullgraph))
+    """A module's call as programs."""
+    return track(CompiledStep(forward, fullgraph))
 
 
 def track(step: CompiledStep) -> CompiledStep:
@@ -91,11 +91,11 @@ def reset() -> None:
 
 def is_compiling() -> bool:
     """Whether a function is being captured in this thread."""
-    return isinstance(thread.state.listener, (Recorder, Forgiving))
+    return isinstance(thread.state.listener, Listener)
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """torch's way to keep a function out of compiling. Here a captured step is captured whole: raises if it meets it."""
+    """torch's way to keep a function out of compiling. A step is captured whole: one that meets it runs eagerly."""
     if fn is None:
         return lambda f: disable(f, recursive, reason=reason)
     from functools import wraps
@@ -103,7 +103,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     @wraps(fn)
     def outside(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            tell("left", fn.__qualname__)
+            tell("left", f"{fn.__qualname__} is kept out of compiling (disable)")
         return fn(*args, **kwargs)
 
     return outside

@@ -8,6 +8,7 @@ below the operators tell it of what they do. What a tensor is, it knows from the
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..core.storage import describe, user_line
 from ..core.tensor import Tensor, element_strides
 from .graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from .memory import Existing, Memory, Region, add_source, value_of
-from .numbers import Read, is_read, marked
+from .numbers import Read, is_read, marked, plain
 from .ordered import Ordered, is_ordered
 from .sources import Argument, CaptureError, Option
 
@@ -44,9 +45,7 @@ def _set_state(state: np.ndarray, generator: Any) -> None:
 class Recorder:
     """The listener of one capture. Its public methods are the events that `core.mode.tell` names."""
 
-    def __init__(self, leaves: list, varying: set, strict: bool = True):
-        """strict: a number that is read may be computed with; else it, too, is an error."""
-        self.strict = strict
+    def __init__(self, leaves: list, varying: set):
         self.graph = Graph()
         self.memory = Memory()
         self.leaves = leaves
@@ -66,7 +65,8 @@ class Recorder:
         self.group: Any = None
         self.options: dict[tuple, Ref] = {}
         self.schedules: list[tuple] = []
-        self.floats: dict[int, tuple[float, Read]] = {}
+        self.handed_out: list = []  # weak references to the tokens of the numbers that were read
+        self.floats: dict[int, tuple[float, Read, Any]] = {}
         self.closed: Any = None  # the line of a float(): nothing may be computed after it
 
     def _claim(self) -> None:
@@ -95,7 +95,8 @@ class Recorder:
         line = self._line()
         self._check_open(line, record.name)
         operands = tuple(self._operand(t, record.name, line) for t in tensors)
-        _check_metadata(record, metadata, line)
+        if any(isinstance(v, Tensor) or self._is_mine(v) for v in _flat(metadata)):
+            raise CaptureError(f"{describe(line)}: {record.name} gets a value that was read from a tensor as an option")
         _check_shape_is_fixed(record, operands, line)
         promoting = record.kind != "general" or record.promote is not None
         cast = common_type(record, tensors) if promoting else None
@@ -164,9 +165,13 @@ class Recorder:
     def _operand(self, t: Any, name: str, line: Any) -> Any:
         if isinstance(t, Tensor):
             return self.ref(t, line, name)
-        if is_read(t):
+        if self._is_mine(t):
             raise CaptureError(f"{describe(line)}: {name} gets a number that was read from a tensor; pass the tensor")
-        return t
+        return plain(t)
+
+    def _is_mine(self, number: Any) -> bool:
+        """Whether a number was read in this capture."""
+        return is_read(number) and number.recorder is self
 
     def ref(self, t: Tensor, line: Any, what: str = "the call") -> Ref:
         """The window that a tensor is."""
@@ -222,11 +227,11 @@ class Recorder:
                 source = self.ref(sources[0], line, "a write")
             else:
                 raise CaptureError(f"{describe(line)}: values from outside are written into a tensor")
-        elif is_read(a):
+        elif self._is_mine(a):
             raise CaptureError(f"{describe(line)}: a number that was read from a tensor is written; write the tensor")
         else:
             with np.errstate(all="ignore"):
-                source = self.constant(np.asarray(a).astype(target._array.dtype))
+                source = self.constant(np.asarray(plain(a)).astype(target._array.dtype))
         self._write(onto, self._region(target, line), source, line)
 
     def _check_write(self, region: Region, line: Any) -> None:
@@ -300,11 +305,11 @@ class Recorder:
         ref = self.ref(t, line, how)
         if ref.value in self.graph.constants:
             return None
-        if how == "item()" and self.strict and a.dtype.kind in "fiu":
-            return marked(a.item(), Read(ref, type(a.item())))
-        if how == "float()" and self.strict:
+        if how == "item()" and a.dtype.kind in "fiu":
+            return marked(a.item(), Read(ref, type(a.item())), self)
+        if how == "float()":
             number = float(a.item())
-            self.floats[id(number)] = number, Read(ref, float)
+            self.floats[id(number)] = number, Read(ref, float), line
             self.closed = line
             return number
         raise CaptureError(
@@ -312,6 +317,16 @@ class Recorder:
             "function is captured, so Python cannot decide by it: use torch.where or a mask instead, return the tensor "
             "and look at it outside, or .item() for a number that is only returned"
         )
+
+    def check_floats(self, leaves: list) -> None:
+        """Raise where the number of a float() is not returned: what else was done with it is not known."""
+        returned = set(map(id, leaves))
+        for number, _, line in self.floats.values():
+            if id(number) not in returned:
+                raise CaptureError(
+                    f"{describe(line)}: float() of a tensor is used for something else than the result, which a replay "
+                    "would not do. Return the number (or the tensor) and do this outside, or use .item()"
+                )
 
     def _check_open(self, line: Any, what: str) -> None:
         if self.closed is not None:
@@ -375,52 +390,76 @@ class Recorder:
             return known
         return value
 
-    def scheduled(self, step: Callable, scheduler: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A scheduler steps: its Python side runs now, and again in each replay."""
-        self.schedules.append((step, scheduler, args, kwargs))
-        state = thread.state
-        state.listener = None
-        state.refresh()
-        try:
-            return step(scheduler, *_plain(args), **kwargs)
-        finally:
-            state.listener = self
-            state.refresh()
+    def left(self, what: str) -> None:
+        """Something is called that is to stay out of compiling."""
+        raise CaptureError(f"{describe(self._line())}: {what}; do it outside the compiled function")
 
-    def left(self, name: str) -> None:
-        """A function that is to stay out of compiling is called."""
-        raise CaptureError(f"{describe(self._line())}: {name} is kept out of compiling (disable); call it outside")
+    def used(self, what: str) -> None:
+        """A number that was read from a tensor decides something in Python."""
+        raise CaptureError(
+            f"{describe(self._line())}: a number that was read from a tensor inside a compiled function is used for {what}: "
+            "it is known only when the program runs. Return the number (or the tensor) and do this outside."
+        )
 
     def _line(self) -> Any:
         return user_line(2)
 
 
-class Forgiving:
-    """A listener that passes events on until one cannot be captured; from there on the call runs as if nobody listened."""
+class Listener:
+    """Passes events on to a recorder until one cannot be captured; `error` is why.
 
-    def __init__(self, recorder: Recorder):
-        self.recorder = recorder
+    strict: the error is raised where the user's code is. Else the call goes on as if nobody listened.
+    """
+
+    def __init__(self, recorder: Recorder, strict: bool):
+        self._recorder, self.strict = recorder, strict
         self.error: CaptureError | None = None
 
+    @property
+    def recorder(self) -> Recorder | None:
+        """The recorder, None once it has given up."""
+        return self._recorder if self.error is None else None
+
     def __call__(self, *event: Any) -> None:
-        self._pass_on(self.recorder, event)
+        self._pass_on(self._recorder, event)
 
     def _pass_on(self, method: Callable, values: tuple) -> Any:
         if self.error is None:
             try:
                 return method(*values)
-            except CaptureError as error:
-                self.error = error
+            except Exception as error:
+                self.refuse(error)
+        elif self.strict:
+            raise self.error  # what the user's code has caught
         return None
 
+    def refuse(self, error: Exception) -> None:
+        """Give up: what cannot be captured, or a mistake in the recorder, ends no one's program."""
+        if not isinstance(error, CaptureError):
+            if self.strict or os.environ.get("RUSHLIGHT_CHECK") == "1":
+                raise error
+            error = CaptureError(f"{describe(user_line(1))}: {type(error).__name__}: {error}")
+        self.error = error
+        if self.strict:
+            raise error
+
     def __getattr__(self, name: str) -> Any:
-        method = getattr(self.recorder, name)
+        method = getattr(self._recorder, name)
         return lambda *values: self._pass_on(method, values)
 
     def scheduled(self, step: Callable, scheduler: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """A scheduler steps: what it does is no matter of a module's forward."""
-        self.error = self.error or CaptureError("a scheduler steps inside of a module")
-        return step(scheduler, *args, **kwargs)
+        """A scheduler steps: its Python side runs now, and again in each replay."""
+        if self.error is not None:
+            return step(scheduler, *args, **kwargs)
+        self._recorder.schedules.append((step, scheduler, args, kwargs))
+        state = thread.state
+        state.listener = None
+        state.refresh()
+        try:
+            return step(scheduler, *map(plain, args), **{k: plain(v) for k, v in kwargs.items()})
+        finally:
+            state.listener = self
+            state.refresh()
 
 
 # ---------------------------------------------------------------------------------------------- small pieces
@@ -440,12 +479,6 @@ def _is_same_window(a: Ref, b: Ref) -> bool:
     """Whether both show all of their values, of one geometry and type."""
     whole = a.is_whole() and b.is_whole() and a.shape == b.shape and a.dtype == b.dtype
     return whole and same_strides(a.shape, a.strides, b.strides)
-
-
-def _plain(values: tuple) -> tuple:
-    from .numbers import plain
-
-    return tuple(plain(v) for v in values)
 
 
 def _like(ref: Ref) -> Value:
@@ -495,8 +528,3 @@ def _check_shape_is_fixed(record: Any, operands: tuple, line: Any) -> None:
 
 _COUNTING = frozenset(("masked_select", "nonzero", "unique2", "unique_dim", "unique_consecutive", "bincount"))
 
-
-def _check_metadata(record: Any, metadata: tuple, line: Any) -> None:
-    for v in _flat(metadata):
-        if isinstance(v, Tensor) or is_read(v):
-            raise CaptureError(f"{describe(line)}: {record.name} gets a value that was read from a tensor as an option")

@@ -49,7 +49,7 @@ def explain(function: Callable) -> Callable[..., Explanation]:
     until it has one (three times, for a new function).
     """
     step: Any = getattr(function, "forward", function)
-    step = step if isinstance(step, CompiledStep) else CompiledStep(function)
+    step = step if isinstance(step, CompiledStep) else CompiledStep(function, fullgraph=True)
 
     def about(*args: Any, **kwargs: Any) -> Explanation:
         for _ in range(4):

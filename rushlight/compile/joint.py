@@ -17,7 +17,7 @@ from ..core.mode import thread
 from ..core.node import Leaf, Node, Output
 from ..core.storage import storage_of, tick
 from ..core.tensor import Tensor, wrap
-from .capture import Recorder
+from .capture import Listener, Recorder
 from .graph import Graph, Value
 from .outcome import Outcome
 from .sources import CaptureError, Fresh, Incoming, Kept
@@ -33,16 +33,20 @@ class Backward:
         self.wants, wanted = _ends(recorder, edges)
         self.refused: str | None = None  # the error of this backward, if the function itself made it impossible
         forward, self.graph = recorder.graph, Graph()
-        recorder.graph = self.graph
+        recorder.graph, listener = self.graph, Listener(recorder, strict=True)
         try:
             roots = [(e, self._incoming(recorder, i)) for i, e in enumerate(edges)]
-            grads = listen(recorder, lambda: engine.run(roots, True, False, wanted, accumulate=False), (), {})
+            grads = listen(listener, lambda: engine.run(roots, True, False, wanted, accumulate=False), (), {})
         except CaptureError:
             raise
         except RuntimeError as error:
             self.refused, self.graph, grads = str(error), Graph(), [None] * len(wanted)
+        except Exception as error:
+            raise CaptureError(f"the backward of a compiled function raises {type(error).__name__}: {error}") from error
         finally:
             recorder.graph = forward
+        if listener.error is not None:
+            raise listener.error
         self.results = [self._result(recorder, g) for g in grads]
         if any(r.writes for r in recorder.memory.all() if r.source is not None and r.first in self.graph.inputs):
             raise CaptureError("a hook writes into a tensor from outside during the backward of a compiled function")

@@ -2,28 +2,26 @@
 
 `loss.item()` inside a captured function gives a `ReadFloat` or `ReadInt`: a Python number of the value that the capture
 saw, which remembers how it came about, so that a replay can compute it again. What would let the number decide anything
-(a comparison, a text, an index) raises.
+(a comparison, a text, an index) is told to the recorder, which refuses it. Once the capture has ended, or was given up,
+such a number is like any other.
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..core.storage import describe, user_line
+from ..core.mode import thread
 from .graph import Ref
-from .sources import CaptureError
 
 
 class _Token:
     """Lives as long as its number, which cannot be referred to weakly."""
 
     __slots__ = ("__weakref__",)
-
-
-handed_out: list[weakref.ref] = []  # the tokens of the numbers of the capture that runs: see Outcome.check_kept
 
 
 class Read(NamedTuple):
@@ -40,23 +38,18 @@ class Computed(NamedTuple):
     arguments: tuple
 
 
-def origin(number: Any) -> Any:
-    """How a number came about: a `Read`, a `Computed`, or the number itself."""
-    return number.origin if isinstance(number, (ReadFloat, ReadInt)) else number
-
-
 def is_read(value: Any) -> bool:
-    """Whether a value is a number that was read from a tensor."""
+    """Whether a value is a number that was read from a tensor, in this capture or an earlier one."""
     return isinstance(value, (ReadFloat, ReadInt))
 
 
-def marked(value: Any, how: Any) -> Any:
-    """A number that remembers where it came from."""
+def marked(value: Any, how: Any, recorder: Any) -> Any:
+    """A number that remembers where it came from, and in which capture."""
     kind = ReadFloat if isinstance(value, float) else ReadInt
     number = kind(value)
-    number.origin = how
+    number.origin, number.recorder = how, recorder
     number.token = token = _Token()
-    handed_out.append(weakref.ref(token))
+    recorder.handed_out.append(weakref.ref(token))
     return number
 
 
@@ -67,23 +60,31 @@ def plain(value: Any) -> Any:
     return int.__int__(value) if isinstance(value, ReadInt) else value
 
 
+def _origin(number: Any) -> Any:
+    """How a number came about: a `Read`, a `Computed`, or the number itself."""
+    return number.origin if is_read(number) else number
+
+
 def _computing(function: Callable, reflected: bool = False) -> Callable:
     def method(self: Any, *others: Any) -> Any:
         if not all(isinstance(v, (int, float)) for v in others):
             return NotImplemented
         values = (*others, self) if reflected else (self, *others)
         result = function(*map(plain, values))
-        return marked(result, Computed(function, tuple(map(origin, values))))
+        recorder = getattr(thread.state.listener, "recorder", None)
+        if recorder is None or self.recorder is not recorder or not isinstance(result, (int, float)):
+            return result
+        return marked(result, Computed(function, tuple(map(_origin, values))), recorder)
 
     return method
 
 
-def _refusing(what: str) -> Callable:
+def _refusing(function: Callable, what: str) -> Callable:
     def method(self: Any, *others: Any) -> Any:
-        raise CaptureError(
-            f"{describe(user_line(2))}: a number that was read from a tensor inside a compiled function is used for {what}: it is known only when "
-            "the program runs. Return the number (or the tensor) and do this outside."
-        )
+        listener = thread.state.listener
+        if getattr(listener, "recorder", None) is self.recorder and self.recorder is not None:
+            listener.used(what)
+        return function(plain(self), *map(plain, others))
 
     return method
 
@@ -95,13 +96,22 @@ _OPERATORS = {
 _METHODS: dict[str, Callable] = {f"__{n}__": _computing(f) for n, f in _OPERATORS.items()}
 _METHODS |= {f"__r{n}__": _computing(f, reflected=True) for n, f in _OPERATORS.items()}
 _METHODS |= {"__neg__": _computing(operator.neg), "__abs__": _computing(abs), "__round__": _computing(round)}
-for _name in ("lt", "le", "gt", "ge", "eq", "ne", "bool"):
-    _METHODS[f"__{_name}__"] = _refusing("a decision")
-for _name in ("repr", "str", "format"):
-    _METHODS[f"__{_name}__"] = _refusing("a text")
-for _name in ("int", "index", "float", "complex", "divmod", "rdivmod", "trunc", "floor", "ceil"):
-    _METHODS[f"__{_name}__"] = _refusing("a conversion")
-_METHODS["__hash__"] = _refusing("a key")
+_DECISIONS = {n: getattr(operator, n) for n in ("lt", "le", "gt", "ge", "eq", "ne")} | {"bool": bool}
+_CONVERSIONS = {
+    "int": int, "float": float, "complex": complex, "index": operator.index, "divmod": divmod,
+    "rdivmod": lambda y, x: divmod(x, y), "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil,
+}  # fmt: skip
+for _uses, _what in (
+    (_DECISIONS, "a decision"),
+    ({"repr": repr, "str": str, "format": format}, "a text"),
+    (_CONVERSIONS, "a conversion"),
+    ({"hash": hash}, "a key"),
+):
+    _METHODS |= {f"__{n}__": _refusing(f, _what) for n, f in _uses.items()}
+_METHODS["__reduce__"] = lambda self: (float if isinstance(self, float) else int, (plain(self),))
+_METHODS["__reduce_ex__"] = lambda self, protocol: self.__reduce__()
+_METHODS["__deepcopy__"] = lambda self, memo: plain(self)
 
-ReadFloat: Any = type("ReadFloat", (float,), {**_METHODS, "origin": None, "token": None, "__module__": __name__})
-ReadInt: Any = type("ReadInt", (int,), {**_METHODS, "origin": None, "token": None, "__module__": __name__})
+_FIELDS: dict[str, Any] = {**_METHODS, "origin": None, "token": None, "recorder": None, "__module__": __name__}
+ReadFloat: Any = type("ReadFloat", (float,), _FIELDS)
+ReadInt: Any = type("ReadInt", (int,), _FIELDS)

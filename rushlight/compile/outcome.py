@@ -97,7 +97,8 @@ class Outcome:
         if isinstance(leaf, Tensor):
             return self._tensor(leaf)
         if numbers.is_read(leaf):
-            return Number(self._number(leaf.origin))
+            mine = leaf.recorder is self._recorder  # else a number that an earlier capture left behind
+            return Number(self._number(leaf.origin)) if mine else Constant(numbers.plain(leaf))
         read = self._recorder.floats.get(id(leaf))
         if read is not None and read[0] is leaf:
             return Number(self._number(read[1]))
@@ -212,7 +213,7 @@ class Outcome:
                 "somewhere else than in its result (an attribute, a list): a replay could not put it there. Return it"
             )
         returned = {id(leaf.token) for leaf in returned_numbers}
-        for number in (r() for r in numbers.handed_out):
+        for number in (r() for r in self._recorder.handed_out):
             if number is not None and id(number) not in returned:
                 raise CaptureError(
                     "a number that was read by .item() in a compiled function is kept somewhere else than in its "

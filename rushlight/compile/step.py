@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from _thread import allocate_lock
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 from ..core.mode import State, thread
 from ..core.tensor import Tensor
 from . import log, numbers
-from .capture import Forgiving, Recorder
+from .capture import Listener, Recorder
 from .compare import Comparison
 from .graph import Call, Graph, Node, Update
 from .guards import Guards, modes, plain_attributes, surroundings
@@ -69,17 +70,17 @@ class CompiledStep:
     shapes, modes or numbers capture anew, up to 8 programs; beyond them calls run eagerly, with one warning.
     """
 
-    def __init__(self, function: Callable, fallback: bool = False):
+    def __init__(self, function: Callable, fullgraph: bool = False):
         update_wrapper(self, function)
         self.function = function
-        self._fallback = fallback
+        self.fullgraph = fullgraph
         self.capturing = allocate_lock()  # held by a thread that captures; others run the function plainly meanwhile
         self.reset()
 
     @property
     def fallback(self) -> bool:
         """Whether a function that cannot be captured runs eagerly."""
-        return self._fallback or settings.suppress_errors
+        return not self.fullgraph or settings.suppress_errors
 
     def reset(self) -> None:
         """Forget everything that was captured."""
@@ -154,29 +155,37 @@ class CompiledStep:
     # ------------------------------------------------------------------------------------------ capturing
 
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
-        recorder = Recorder(leaves, self.varying, strict=not self.fallback)
-        listener: Any = Forgiving(recorder) if self.fallback else recorder
+        recorder = Recorder(leaves, self.varying)
+        listener = Listener(recorder, strict=not self.fallback)
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
         around, attributes = surroundings(self.function), plain_attributes(self.function, leaves)
         result = listen(listener, self.function, args, kwargs)
         try:
-            if self.fallback and listener.error is not None:
+            if listener.error is not None:
                 raise listener.error
             self._conclude(recorder, result, _Around(leaves, template, around, attributes, now), candidate)
-        except CaptureError as error:
-            if not self.fallback:
-                raise
-            self.given_up = True
-            warnings.warn(f"{_name(self.function)} runs eagerly: {error}", stacklevel=4)
+        except Exception as error:
+            self._refuse(error)
         return _unmarked(result)
+
+    def _refuse(self, error: Exception) -> None:
+        """Run eagerly from now on, with one warning; or raise the error, as `fullgraph` asks for."""
+        captured = isinstance(error, CaptureError)
+        if not self.fallback or (not captured and os.environ.get("RUSHLIGHT_CHECK") == "1"):
+            raise error
+        self.given_up, self.captured = True, []
+        text = str(error) if captured else f"{type(error).__name__}: {error}"
+        warnings.warn(f"{_name(self.function)} runs eagerly: {text}", stacklevel=5)
 
     def _conclude(self, recorder: Recorder, result: Any, around: _Around, candidate: _Captured | None) -> None:
         """Make a candidate of a finished call, or a program if it agrees with the candidate before it."""
+        leaves = _leaves((result, recorder.schedules))
+        recorder.check_floats(leaves)
         outcome = Outcome(recorder, result)
         backward = Backward(recorder, outcome, listen, prune) if outcome.live else None
-        if outcome.check_kept(list(filter(numbers.is_read, _leaves((result, recorder.schedules))))):
+        if outcome.check_kept(list(filter(numbers.is_read, leaves))):
             self._accept(_Captured(recorder, outcome, backward, Guards(recorder, outcome, *around)), candidate)
         outcome.release()
 
@@ -201,12 +210,11 @@ class CompiledStep:
         self.captured.insert(0, new)
 
 
-def listen(recorder: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function while the recorder listens."""
+def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call a function while somebody listens."""
     state = thread.state
-    numbers.handed_out.clear()
     watch = State.watch_modules
-    state.listener = recorder
+    state.listener = listener
     state.refresh()
     try:
         if watch is None:

@@ -1,6 +1,7 @@
 """What cannot be captured says so, with the user's line; what changes between calls captures anew."""
 
 import math
+import re
 from dataclasses import dataclass
 
 import pytest
@@ -21,6 +22,10 @@ def bit_for_bit(monkeypatch):
     monkeypatch.setattr(engine, "_on", False)
     monkeypatch.setattr(steps, "build", Interpreter)
     monkeypatch.setattr(optimizer_step, "_on", False)
+
+
+def strict(f):
+    return torch.compile(f, fullgraph=True)
 
 
 def call(f, times, *args):
@@ -105,18 +110,30 @@ REFUSED = {
 @pytest.mark.parametrize("f", REFUSED, ids=lambda f: f.__name__)
 def test_refused(f):
     with pytest.raises(CaptureError, match=REFUSED[f]):
-        call(torch.compile(f), 4, torch.tensor([1.0, 2.0, 3.0]))
+        call(strict(f), 4, torch.tensor([1.0, 2.0, 3.0]))
+
+
+@pytest.mark.parametrize("f", REFUSED, ids=lambda f: f.__name__)
+def test_refused_without_fullgraph_runs_eagerly_with_one_warning(f):
+    def results(f):
+        torch.manual_seed(3)
+        return repr(call(f, 5, torch.tensor([1.0, 2.0, 3.0])))
+
+    expected = results(f)
+    with pytest.warns(UserWarning, match=rf"{f.__name__} runs eagerly: .*test_capture_errors.py:\d+: ") as seen:
+        assert results(torch.compile(f)) == expected
+    assert len(seen) == 1 and seen[0].filename == __file__ and re.search(REFUSED[f], str(seen[0].message))
 
 
 def test_the_message_names_the_line():
     with pytest.raises(RuntimeError, match=r"test_capture_errors.py:\d+: bool\(\)"):
-        call(torch.compile(branch), 4, torch.ones(3))
+        call(strict(branch), 4, torch.ones(3))
 
 
 def test_a_number_that_changes_names_operator_and_line():
     count = [0]
 
-    @torch.compile
+    @strict
     def f(x):
         count[0] += 1
         return x * (1 / count[0])
@@ -128,7 +145,7 @@ def test_a_number_that_changes_names_operator_and_line():
 def test_a_constant_that_changes():
     count = [0]
 
-    @torch.compile
+    @strict
     def f(x):
         count[0] += 1
         return x + torch.tensor([count[0], 1])
@@ -138,7 +155,7 @@ def test_a_constant_that_changes():
 
 
 def test_an_unmarked_number_in_the_result():
-    step = torch.compile(lambda x: math.exp(x.sum().item()))
+    step = strict(lambda x: math.exp(x.sum().item()))
     with pytest.raises(CaptureError, match=r"by \.item\(\) and arithmetic"):
         for i in range(4):
             step(torch.ones(3) * i)
@@ -148,7 +165,7 @@ def test_an_unmarked_number_in_the_result():
 def test_what_is_kept_elsewhere(what):
     kept = []
 
-    @torch.compile
+    @strict
     def f(x):
         y = x * 2
         kept.append(y if what == "tensor" else y.sum().item())
@@ -499,7 +516,7 @@ def test_settings_of_dynamo(monkeypatch):
     import rushlight._dynamo as dynamo
 
     monkeypatch.setattr(dynamo.step.settings, "suppress_errors", True)
-    f = torch.compile(branch)
+    f = strict(branch)
     with pytest.warns(UserWarning, match="runs eagerly"):
         assert [y.tolist() for y in call(f, 4, -torch.ones(1))] == [[1.0]] * 4
     monkeypatch.setattr(dynamo.step.settings, "limit", 1)
@@ -516,7 +533,7 @@ def test_step_hooks_of_optimizers_are_refused():
     optimizer = optim.SGD([w], lr=0.1)
     optimizer.register_step_post_hook(lambda *_: None)
 
-    @torch.compile
+    @strict
     def step():
         (w * w).sum().backward()
         optimizer.step()
