@@ -13,6 +13,7 @@ from ..compile.hints import (
     mark_static_address,
     maybe_mark_dynamic,
 )
+from ..core.mode import tell
 
 __all__ = [
     "allow_in_graph",
@@ -20,6 +21,7 @@ __all__ = [
     "config",
     "disable",
     "explain",
+    "graph_break",
     "is_compiling",
     "mark_dynamic",
     "mark_static",
@@ -27,6 +29,12 @@ __all__ = [
     "maybe_mark_dynamic",
     "reset",
 ]
+
+
+def graph_break(msg: str = "") -> None:
+    """End a program here. Functions are captured whole, so that one that meets this runs eagerly."""
+    if is_compiling():
+        tell("left", f"graph_break({msg})")
 
 
 def is_compiling() -> bool:

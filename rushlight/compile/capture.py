@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,6 +24,8 @@ from .memory import Existing, Memory, Region, add_source, value_of
 from .numbers import Read, is_read, marked, plain
 from .ordered import Ordered, is_ordered
 from .sources import Argument, CaptureError, Option
+from .straight import is_last
+from .surroundings import Surroundings
 
 
 class Draw:
@@ -45,7 +48,9 @@ def _set_state(state: np.ndarray, generator: Any) -> None:
 class Recorder:
     """The listener of one capture. Its public methods are the events that `core.mode.tell` names."""
 
-    def __init__(self, leaves: list, varying: set):
+    def __init__(self, leaves: list, varying: set, function: Callable | None = None):
+        self.function = function
+        self.around = Surroundings(function, leaves)
         self.graph = Graph()
         self.memory = Memory()
         self.leaves = leaves
@@ -307,11 +312,16 @@ class Recorder:
             return None
         if how == "item()" and a.dtype.kind in "fiu":
             return marked(a.item(), Read(ref, type(a.item())), self)
-        if how == "float()":
+        if how == "float()" and is_last(sys._getframe(2), getattr(self.function, "__code__", None)):
             number = float(a.item())
             self.floats[id(number)] = number, Read(ref, float), line
             self.closed = line
             return number
+        if how == "float()":
+            raise CaptureError(
+                f"{describe(line)}: float() of a tensor, and more than returning the number comes after it: something "
+                "computed, kept or decided. Move the float() to the end of the function, or use .item()"
+            )
         raise CaptureError(
             f"{describe(line)}: {how} of a tensor that the compiled function computes. Its value is not known while the "
             "function is captured, so Python cannot decide by it: use torch.where or a mask instead, return the tensor "
@@ -339,7 +349,8 @@ class Recorder:
 
     def entered(self, module: Any) -> None:
         """A module is called."""
-        if id(module) not in self.modules:
+        if id(module) not in self.modules and "training" in module.__dict__:  # else the wrapper of a compiled one
+            self.around.enter(module)
             before = next((flag for m, flag in self.training if m is module), module.__dict__["training"])
             self.modules[id(module)] = module, {**module.__dict__, "training": before}
 
@@ -527,4 +538,3 @@ def _check_shape_is_fixed(record: Any, operands: tuple, line: Any) -> None:
 
 
 _COUNTING = frozenset(("masked_select", "nonzero", "unique2", "unique_dim", "unique_consecutive", "bincount"))
-

@@ -12,7 +12,7 @@ from .graph import Call, Graph, Ref, Update, Value, Write
 from .numbers import Computed, Read
 from .outcome import Constant, Made, Number, Outcome, Same
 from .sources import CaptureError
-from .structure import same
+from .structure import same, same_plain
 
 
 class Comparison:
@@ -130,7 +130,10 @@ def same_spec(x: Any, y: Any) -> bool:
     if isinstance(x, Number):
         return _same_number(x.how, y.how)
     if isinstance(x, Made):
-        return x.memory.key() == y.memory.key() and x[1:6] == y[1:6] and (x.grad is None) == (y.grad is None)
+        same_view = (x.view is None) == (y.view is None) and x.inference is y.inference
+        return (
+            x.memory.key() == y.memory.key() and x[1:6] == y[1:6] and (x.grad is None) == (y.grad is None) and same_view
+        )
     assert isinstance(x, Constant)
     return same_plain(x.value, y.value)
 
@@ -141,29 +144,6 @@ def _same_number(x: Any, y: Any) -> bool:
     if isinstance(x, Computed) and isinstance(y, Computed):
         return x.function is y.function and all(map(_same_number, x.arguments, y.arguments))
     return same_plain(x, y)
-
-
-def same_plain(x: Any, y: Any) -> bool:
-    """Equality of Python values; arrays count by their geometry, nan equals nan."""
-    if x is y:
-        return True
-    if isinstance(x, Tensor) and isinstance(y, Tensor):
-        x, y = x._array, y._array
-        return not x.size and not y.size and x.shape == y.shape and x.dtype == y.dtype
-    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
-        return x.shape == y.shape and x.dtype == y.dtype and x.strides == y.strides
-    if type(x) is not type(y):
-        return False
-    if isinstance(x, (tuple, list)):
-        return len(x) == len(y) and all(map(same_plain, x, y))
-    if isinstance(x, dict):
-        return x.keys() == y.keys() and all(same_plain(v, y[k]) for k, v in x.items())
-    if callable(x) and hasattr(x, "__code__"):
-        return x.__code__ is y.__code__
-    try:
-        return bool(x == y) or (x != x and y != y)
-    except Exception:
-        return False
 
 
 def _name(node: Any) -> str:

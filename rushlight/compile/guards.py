@@ -4,69 +4,23 @@ from __future__ import annotations
 
 from itertools import repeat
 from operator import attrgetter, is_, is_not, itemgetter
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from ..backend.onednn.precision import fpmath
 from ..core.dtype import get_default_dtype
-from ..core.mode import State, thread
+from ..core.mode import thread
 from ..core.storage import address_of
 from ..core.tensor import Tensor
 from .capture import Recorder
 from .outcome import Outcome
 from .sources import Argument, Attribute, External, Gradient, Option, Window
 from .structure import same
+from .surroundings import HOOKS, OURS, PLAIN, as_guards
 
 _training_of = itemgetter("training")
 _array_of, _edge_of, _grad_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("_grad")
-_PLAIN = (int, float, bool, str, bytes, complex, type(None))
-_OURS = ("rushlight.", "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
-_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-
-
-def surroundings(function: Any, kinds: Any = None) -> tuple:
-    """(dict or cell, key, value) of the numbers and tensors that a function refers to outside its arguments."""
-    function = getattr(function, "__func__", function)
-    code = getattr(function, "__code__", None)
-    if code is None:
-        return ()
-    found: list[tuple] = []
-    for cell in function.__closure__ or ():
-        try:
-            found.append((cell, None, cell.cell_contents))
-        except ValueError:  # not assigned yet
-            continue
-    scope = function.__globals__
-    found += [(scope, name, scope[name]) for name in _global_names(code) if name in scope]
-    return tuple(f for f in found if isinstance(f[2], kinds or (*_PLAIN, Tensor)))
-
-
-def _global_names(code: Any) -> list[str]:
-    """The names that a code object, or one inside it, looks up among the globals."""
-    from dis import get_instructions
-
-    names = [i.argval for i in get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
-    inner = [c for c in code.co_consts if hasattr(c, "co_code")]
-    return list(dict.fromkeys([*names, *(n for c in inner for n in _global_names(c))]))
-
-
-def plain_attributes(function: Any, leaves: list) -> tuple:
-    """(dict, key, value) of the numbers that the user's own objects hold: arguments, and what a closure refers to."""
-    cells = getattr(getattr(function, "__func__", function), "__closure__", None) or ()
-    objects = [*leaves, getattr(function, "__self__", None)]
-    objects += [v for _, key, v in surroundings(function, object) if key is None] if cells else []
-    states = {id(o): o.__dict__ for o in objects if _is_own(o)}
-    return tuple((s, k, v) for s in states.values() for k, v in s.items() if isinstance(v, _PLAIN))
-
-
-def _is_own(o: Any) -> bool:
-    """Whether an object is an instance of a class of the user's that is no tensor, module or function."""
-    kind = type(o)
-    if kind.__module__.startswith(_OURS) or isinstance(o, (Tensor, State.module_type or Tensor)):
-        return False
-    return isinstance(getattr(o, "__dict__", None), dict) and not isinstance(o, (type, ModuleType)) and not callable(o)
 
 
 class Guards:
@@ -78,14 +32,13 @@ class Guards:
         outcome: Outcome,
         leaves: list,
         template: Any,
-        around: tuple,
-        attributes: tuple,
         modes: tuple,
     ):
         self.template = template
         self.leaves = [_describe(leaf) for leaf in leaves]
         self.modes = modes
-        self.around = around
+        self.same_places, self.around = as_guards(recorder.around.places)
+        self.rows = recorder.around.rows
         sources = [s.source if isinstance(s, Window) else s for s in recorder.graph.inputs.values()]
         self._note_tensors(recorder, outcome, sources)
         self.carried = [(s, _describe(recorder.before(s))) for s in sources if isinstance(s, Attribute)]
@@ -94,19 +47,16 @@ class Guards:
         self.modules = tuple(m for m, _ in recorder.modules.values())
         self.states = [m.__dict__ for m in self.modules]
         self.training = [state["training"] for _, state in recorder.modules.values()]
-        self.hooks = [m.__dict__[name] for m in self.modules for name in _HOOKS]
+        self.hooks = [m.__dict__[name] for m in self.modules for name in HOOKS]
         self.hooked = list(map(len, self.hooks))
         members = [(m._parameters, k, p) for m in self.modules for k, p in m._parameters.items()]
         self.members = tuple(zip(*members, strict=True)) if members else ((), (), ())
-        self.attributes = (
-            tuple(
-                (m.__dict__, k, v)
-                for m, state in recorder.modules.values()
-                if not type(m).__module__.startswith(_OURS)
-                for k, v in state.items()
-                if isinstance(v, _PLAIN) and k != "training"
-            )
-            + attributes
+        self.attributes = tuple(
+            (m.__dict__, k, v)
+            for m, state in recorder.modules.values()
+            if not type(m).__module__.startswith(OURS)
+            for k, v in state.items()
+            if isinstance(v, PLAIN) and k != "training"
         )
         self.optimizers = tuple((o, o.param_groups, o.state) for o in recorder.optimizers.values())
         free = {s.key() for s in sources if isinstance(s, Option)}
@@ -201,6 +151,12 @@ class Guards:
                 now = group.get(key)
                 if now is not value and not _equal(now, value, key, group, free):
                     return f"the optimizer's option {key!r}: {value!r} became {now!r}"
+        for row, items in self.rows:
+            if len(row) != len(items) or not all(map(is_, row, items)):
+                return "the items of a list that the function refers to"
+        return None if self.same_places() else self._place_changed()
+
+    def _place_changed(self) -> str | None:
         for scope, key, value in self.around:
             now = scope.cell_contents if key is None else scope.get(key)
             if now is not value and (isinstance(value, Tensor) or type(now) is not type(value) or now != value):
@@ -266,7 +222,7 @@ def _geometry(a: np.ndarray) -> tuple:
 def _describe(leaf: Any) -> Any:
     if isinstance(leaf, Tensor):
         a = leaf._array
-        return Tensor, a.shape, a.strides, a.dtype, leaf._edge is not None
+        return Tensor, a.shape, a.strides, a.dtype, leaf._edge is not None, type(leaf)
     if type(leaf) is np.ndarray:
         return np.ndarray, leaf.shape, leaf.strides, leaf.dtype
     return None, leaf
@@ -283,13 +239,14 @@ def _fits(leaf: Any, described: tuple) -> bool:
             and a.strides == described[2]
             and a.dtype is described[3]
             and (leaf._edge is not None) is described[4]
+            and type(leaf) is described[5]
         )
     if kind is np.ndarray:
         return type(leaf) is np.ndarray and _geometry(leaf) == described[1:]
     value = described[1]
     if leaf is value:
         return True
-    return type(leaf) is type(value) and isinstance(value, _PLAIN) and leaf == value
+    return type(leaf) is type(value) and isinstance(value, PLAIN) and leaf == value
 
 
 def _say(described: tuple) -> str:

@@ -34,7 +34,11 @@ class Backward:
         self.refused: str | None = None  # the error of this backward, if the function itself made it impossible
         forward, self.graph = recorder.graph, Graph()
         recorder.graph, listener = self.graph, Listener(recorder, strict=True)
+        _refuse_hooks(edges, set(wanted))
+        hooks = [(e, e.hooks) for e in wanted]  # the engine runs them, behind the program
         try:
+            for e in wanted:
+                e.hooks = None
             roots = [(e, self._incoming(recorder, i)) for i, e in enumerate(edges)]
             grads = listen(listener, lambda: engine.run(roots, True, False, wanted, accumulate=False), (), {})
         except CaptureError:
@@ -45,6 +49,8 @@ class Backward:
             raise CaptureError(f"the backward of a compiled function raises {type(error).__name__}: {error}") from error
         finally:
             recorder.graph = forward
+            for e, known in hooks:
+                e.hooks = known
         if listener.error is not None:
             raise listener.error
         self.results = [self._result(recorder, g) for g in grads]
@@ -187,3 +193,19 @@ def _ends(recorder: Recorder, edges: list) -> tuple[list, list]:
         elif type(edge) is not Leaf:
             stack.extend(reversed(edge.edges))
     return sources, wanted
+
+
+def _refuse_hooks(edges: list, ends: set) -> None:
+    """Raise where the function hangs hooks into its own history: a program would not call them."""
+    seen, stack = set(ends), list(edges)
+    while stack:
+        edge = stack.pop()
+        if edge is None or edge in seen:
+            continue
+        seen.add(edge)
+        if getattr(edge, "hooks", None) is not None or type(edge).__name__ == "BackwardHook":
+            raise CaptureError(
+                "a hook (of a tensor, of a module's backward, or retain_grad()) is registered on what the compiled function "
+                "computes, and a program would not call it"
+            )
+        stack.extend(edge.edges)

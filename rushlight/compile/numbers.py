@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import math
 import operator
+import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.mode import thread
+from ..core.storage import _PACKAGE
 from .graph import Ref
 
 
@@ -50,7 +52,24 @@ def marked(value: Any, how: Any, recorder: Any) -> Any:
     number.origin, number.recorder = how, recorder
     number.token = token = _Token()
     recorder.handed_out.append(weakref.ref(token))
+    if sys.getprofile() is None:
+        sys.setprofile(_note_math)
     return number
+
+
+def _note_math(frame: Any, event: str, function: Any) -> None:
+    """Functions of `math` take a number's value without asking it: from the first such number on calls are watched."""
+    if event == "c_call" and getattr(function, "__module__", None) == "math":
+        listener = thread.state.listener
+        outside = not frame.f_code.co_filename.startswith(_PACKAGE)
+        if outside and getattr(listener, "recorder", None) is not None:
+            listener.used(f"math.{function.__name__}(), or a number like it")
+
+
+def stop_watching() -> None:
+    """The capture has ended."""
+    if sys.getprofile() is _note_math:
+        sys.setprofile(None)
 
 
 def plain(value: Any) -> Any:
@@ -108,6 +127,9 @@ for _uses, _what in (
     ({"hash": hash}, "a key"),
 ):
     _METHODS |= {f"__{n}__": _refusing(f, _what) for n, f in _uses.items()}
+_METHODS["__array_ufunc__"] = lambda self, function, method, *values, **options: _refusing(
+    lambda number: getattr(function, method)(*(plain(v) for v in values), **options), "a NumPy function"
+)(self)
 _METHODS["__reduce__"] = lambda self: (float if isinstance(self, float) else int, (plain(self),))
 _METHODS["__reduce_ex__"] = lambda self, protocol: self.__reduce__()
 _METHODS["__deepcopy__"] = lambda self, memo: plain(self)

@@ -31,6 +31,7 @@ class Made(NamedTuple):
     """A result with the geometry of `ref` in the memory of a fresh array or of a source.
 
     history: None, "leaf" (requires grad), the Node class of a consumed history, or the number of a live one.
+    inference: made in inference mode. view: (what it is a view of, the operator, its arguments, the mode), without history.
     """
 
     memory: Fresh | Any
@@ -40,6 +41,8 @@ class Made(NamedTuple):
     whole: bool
     history: Any
     grad: Any
+    inference: bool = False
+    view: tuple | None = None
 
 
 class Number(NamedTuple):
@@ -61,6 +64,7 @@ class Outcome:
         self._recorder = recorder
         self._graph = recorder.graph
         self._fresh: dict[Any, Fresh] = {}
+        self._specs: dict[int, Any] = {}
         self.live: list[Tensor] = []
         self._held: list[Any] = []  # tensors that the result, gradients and other memory hold
         self.assigned = list(self._assigned())
@@ -112,17 +116,44 @@ class Outcome:
         return how
 
     def _tensor(self, t: Tensor) -> Any:
-        self._held.append(t)
+        known = self._specs.get(id(t))
+        if known is None:
+            self._held.append(t)
+            known = self._specs[id(t)] = self._new_spec(t)
+        return known
+
+    def _new_spec(self, t: Tensor) -> Any:
         existing = self._recorder.existing
         if id(t) in existing.known or id(t) in existing.arguments:
             return Same(existing.source_of(t))
         if not t._array.size:
             return Constant(t)
+        if type(t) is not Tensor:
+            raise CaptureError(
+                f"the function makes a {type(t).__name__}, which a replay would return as a plain tensor"
+            )
         region = self._recorder._region(t, None, "the result")
         strides = element_strides(t._array)
         ref = region.ref(t._array)
         grad = None if t._grad is None else self._tensor(t._grad)
-        return Made(self._memory(region), ref.shape, strides, ref.offset, ref.is_whole(), self._history(t), grad)
+        return Made(
+            self._memory(region),
+            ref.shape,
+            strides,
+            ref.offset,
+            ref.is_whole(),
+            self._history(t),
+            grad,
+            t.is_inference(),
+            self._view(t),
+        )
+
+    def _view(self, t: Tensor) -> tuple | None:
+        """How a view without history came about, for what is asked and written later."""
+        if t._view is None or t._edge is not None or t._view[0]._edge is not None:
+            return None
+        base, *how = t._view
+        return self._tensor(base), *how
 
     def _history(self, t: Tensor) -> Any:
         edge = t._edge
@@ -223,7 +254,7 @@ class Outcome:
 
     def release(self) -> None:
         """Forget the capture: its graph, and the memory of its results and gradients."""
-        del self._recorder, self._graph, self._held, self._fresh
+        del self._recorder, self._graph, self._held, self._fresh, self._specs
         self.live = []
 
 

@@ -169,6 +169,7 @@ class _Building:
     def __init__(self, leaves: list, arrays: list, lives: Any):
         self.leaves, self.arrays, self.lives = leaves, arrays, lives
         self.storages: dict[int, tuple[Tensor, Any]] = {}
+        self.made: dict[int, Tensor] = {}
 
     def array(self, spec: Made) -> np.ndarray:
         """The array of a result."""
@@ -194,8 +195,16 @@ class _Building:
         return value
 
     def _tensor(self, spec: Made) -> Tensor:
-        t = wrap(self.array(spec))
+        t = self.made.get(id(spec))
+        if t is not None:
+            return t
+        t = self.made[id(spec)] = wrap(self.array(spec))
         self._share(spec, t)
+        if spec.inference:
+            storage_of(t).inference = True
+        if spec.view is not None:
+            base, *how = spec.view
+            t._view = (self.leaf(base), *how)
         history = spec.history
         if history is not None:
             if history == "leaf":

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from _thread import allocate_lock
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import update_wrapper
+from operator import is_
 from typing import Any, NamedTuple
 
 from ..core.mode import State, thread
+from ..core.storage import describe
 from ..core.tensor import Tensor
 from . import log, numbers
 from .capture import Listener, Recorder
 from .compare import Comparison
 from .graph import Call, Graph, Node, Update
-from .guards import Guards, modes, plain_attributes, surroundings
+from .guards import Guards, modes
 from .interpret import Executable
 from .joint import Backward
 from .outcome import Outcome
+from .printing import Output
 from .program import Program
 from .sources import CaptureError
-from .structure import Slot, flatten
+from .structure import Slot, containers, flatten
 from .verify import verify
 
 
@@ -41,12 +46,12 @@ def build(graph: Graph) -> Executable:
 
 
 class _Around(NamedTuple):
-    """What a call's guards are made from: its arguments, what its function refers to, the modes."""
+    """What a call's guards are made from: its arguments and the modes."""
 
+    args: tuple
+    kwargs: dict[str, Any]
     leaves: list
     template: Any
-    surroundings: tuple
-    attributes: tuple
     modes: tuple
 
 
@@ -155,17 +160,18 @@ class CompiledStep:
     # ------------------------------------------------------------------------------------------ capturing
 
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
-        recorder = Recorder(leaves, self.varying)
+        recorder = Recorder(leaves, self.varying, self.function)
         listener = Listener(recorder, strict=not self.fallback)
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
-        around, attributes = surroundings(self.function), plain_attributes(self.function, leaves)
         result = listen(listener, self.function, args, kwargs)
         try:
             if listener.error is not None:
                 raise listener.error
-            self._conclude(recorder, result, _Around(leaves, template, around, attributes, now), candidate)
+            if modes() != now:
+                raise CaptureError("the function leaves another gradient mode, default type or autocast region behind")
+            self._conclude(recorder, result, _Around(args, kwargs, leaves, template, now), candidate)
         except Exception as error:
             self._refuse(error)
         return _unmarked(result)
@@ -173,6 +179,8 @@ class CompiledStep:
     def _refuse(self, error: Exception) -> None:
         """Run eagerly from now on, with one warning; or raise the error, as `fullgraph` asks for."""
         captured = isinstance(error, CaptureError)
+        if captured and not re.match(r".+:\d+: ", str(error)):
+            error = CaptureError(f"{_place(self.function)}: {error}")
         if not self.fallback or (not captured and os.environ.get("RUSHLIGHT_CHECK") == "1"):
             raise error
         self.given_up, self.captured = True, []
@@ -185,8 +193,10 @@ class CompiledStep:
         recorder.check_floats(leaves)
         outcome = Outcome(recorder, result)
         backward = Backward(recorder, outcome, listen, prune) if outcome.live else None
-        if outcome.check_kept(list(filter(numbers.is_read, leaves))):
-            self._accept(_Captured(recorder, outcome, backward, Guards(recorder, outcome, *around)), candidate)
+        complete = outcome.check_kept(list(filter(numbers.is_read, leaves)))
+        _check_containers(recorder, around, result)
+        if complete:
+            self._accept(_Captured(recorder, outcome, backward, Guards(recorder, outcome, *around[2:])), candidate)
         outcome.release()
 
     def _accept(self, new: _Captured, candidate: _Captured | None) -> None:
@@ -210,6 +220,20 @@ class CompiledStep:
         self.captured.insert(0, new)
 
 
+def _check_containers(recorder: Recorder, around: _Around, result: Any) -> None:
+    """Raise where the call has changed containers, or returns one that it was given: a replay makes new ones."""
+    text = recorder.around.changed()
+    arguments = around.args, around.kwargs
+    now = _leaves(arguments)
+    if len(now) != len(around.leaves) or not all(map(is_, now, around.leaves)):
+        text = "a list or dict among the arguments is changed: a replay would not change it"
+    given = {id(c) for c in containers(arguments)}
+    if any(id(c) in given for c in containers(result)):
+        text = "a list or dict that the function was given is returned: a replay would return another one"
+    if text is not None:
+        raise CaptureError(text)
+
+
 def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """Call a function while somebody listens."""
     state = thread.state
@@ -217,12 +241,11 @@ def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     state.listener = listener
     state.refresh()
     try:
-        if watch is None:
-            return function(*args, **kwargs)
-        with watch():
+        with Output(listener), nullcontext() if watch is None else watch():
             return function(*args, **kwargs)
     finally:
         state.listener = None
+        numbers.stop_watching()
         if state.autocast is not None:
             state.autocast.forget()  # casts that only the program knows
         state.refresh()
@@ -262,4 +285,14 @@ def _unmarked(result: Any) -> Any:
 
 
 def _name(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    if hasattr(owner, "_parameters"):
+        return type(owner).__qualname__
     return getattr(function, "__qualname__", None) or repr(function)
+
+
+def _place(function: Any) -> str:
+    """Where a function, or a module's forward, is written."""
+    owner = getattr(function, "__self__", None)
+    code = getattr(type(owner).forward if hasattr(owner, "_parameters") else function, "__code__", None)
+    return _name(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"

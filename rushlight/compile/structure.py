@@ -5,8 +5,12 @@ Tuples, named tuples, lists, dicts and dataclasses are opened; anything else is 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
+
+from ..core.tensor import Tensor
 
 
 class Slot:
@@ -57,6 +61,16 @@ def flatten(value: Any, leaves: list) -> Any:
     return Opened(kind, keys, [flatten(item, leaves) for item in items])
 
 
+def containers(value: Any) -> Iterator:
+    """The lists, dicts and other containers that can be changed, in a nested value."""
+    opened = isinstance(value, (tuple, list, dict))
+    if isinstance(value, (list, dict, set, bytearray)):
+        yield value
+    if opened:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from containers(item)
+
+
 def rebuild(template: Any, leaf: Callable[[int], Any]) -> Any:
     """The value of a template; `leaf(i)` gives leaf number i."""
     if type(template) is Slot:
@@ -69,3 +83,26 @@ def same(a: Any, b: Any) -> bool:
     if type(a) is Slot or type(b) is Slot:
         return type(a) is type(b)
     return a.kind is b.kind and a.keys == b.keys and len(a.items) == len(b.items) and all(map(same, a.items, b.items))
+
+
+def same_plain(x: Any, y: Any) -> bool:
+    """Equality of Python values; arrays count by their geometry, nan equals nan."""
+    if x is y:
+        return True
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        x, y = x._array, y._array
+        return not x.size and not y.size and x.shape == y.shape and x.dtype == y.dtype
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        return x.shape == y.shape and x.dtype == y.dtype and x.strides == y.strides
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, (tuple, list)):
+        return len(x) == len(y) and all(map(same_plain, x, y))
+    if isinstance(x, dict):
+        return x.keys() == y.keys() and all(same_plain(v, y[k]) for k, v in x.items())
+    if callable(x) and hasattr(x, "__code__"):
+        return x.__code__ is y.__code__
+    try:
+        return bool(x == y) or (x != x and y != y)
+    except Exception:
+        return False

@@ -1,6 +1,7 @@
 """Two threads that call one function while it is captured, and what a capture holds."""
 
 import gc
+import queue
 import threading
 import weakref
 
@@ -13,14 +14,15 @@ from rushlight.compile.memory import Memory
 
 def test_a_thread_runs_plainly_what_another_one_captures():
     entered, go = threading.Event(), threading.Event()
-    tell, wait, plain = entered.set, go.wait, []  # functions: a capture guards the numbers of objects
+    tell, wait = entered.set, go.wait  # functions: a capture guards the numbers of objects
+    plain = queue.SimpleQueue()  # no list: a capture would find it changed
 
     def f(x):
         if threading.current_thread() is not threading.main_thread():
             tell()
             assert wait(60)
         elif not wait(0):
-            plain.append(x)
+            plain.put(x)
         return torch.softmax(x * 2, 1).sum(0)
 
     compiled = torch.compile(f)
@@ -32,7 +34,7 @@ def test_a_thread_runs_plainly_what_another_one_captures():
     thread.start()
     assert entered.wait(60)
     meanwhile = [compiled(torch.ones(4, 6) * i) for i in range(3)]  # alive when the capture ends
-    assert len(plain) == 4 and len(meanwhile) == 3 and not compiled.captured
+    assert plain.qsize() == 4 and len(meanwhile) == 3 and not compiled.captured
     go.set()
     thread.join()
     assert len(compiled.captured) == 1 and compiled.captured[0].program is None
@@ -60,13 +62,13 @@ def test_a_capture_forgets_what_is_freed():
 
 
 def test_intermediates_are_freed_while_a_function_is_captured():
-    alive, most = weakref.WeakSet(), []
+    alive, most = weakref.WeakSet(), queue.SimpleQueue()
 
     def f(x):
         for _ in range(6):
             x = torch.tanh(x * 2)
             alive.add(x)
-            most.append(len(alive))
+            most.put(len(alive))
         return x
 
     compiled = torch.compile(f)
@@ -76,7 +78,7 @@ def test_intermediates_are_freed_while_a_function_is_captured():
         del y
         gc.collect()
         alive.clear()
-    assert max(most) <= 2
+    assert max(most.get() for _ in range(most.qsize())) <= 2
     y = x
     for _ in range(6):
         y = torch.tanh(y * 2)
