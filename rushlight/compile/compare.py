@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ..core.storage import describe
-from ..core.tensor import Tensor
 from .graph import Call, Graph, Ref, Update, Value, Write
 from .numbers import Computed, Read
 from .outcome import Constant, Made, Number, Outcome, Same

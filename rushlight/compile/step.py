@@ -13,7 +13,6 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from ..core.mode import State, thread
-from ..core.storage import describe
 from ..core.tensor import Tensor
 from . import log, numbers
 from .capture import Listener, Recorder

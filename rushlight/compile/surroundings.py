@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
+from operator import call, is_
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -221,6 +222,9 @@ def _is(a: Any, b: Any) -> bool:
     return a is b or (not isinstance(a, Tensor) and _is_guarded(a) and same_plain(a, b))
 
 
+_call: Any = call
+
+
 def as_guards(places: list) -> tuple[Callable[[], bool], list[tuple]]:
     """A quick test that everything is the same object as before, and (scope, key, value) for a closer look."""
     cells = [(scope, value) for scope, key, value in places if type(scope).__name__ == "cell"]
@@ -231,6 +235,6 @@ def as_guards(places: list) -> tuple[Callable[[], bool], list[tuple]]:
         for cell, value in cells:
             if cell.cell_contents is not value:
                 return False
-        return all([get(key) is value for get, key, value in zip(gets, keys, values, strict=True)])
+        return all(map(is_, map(_call, gets, keys), values))
 
     return unchanged, places

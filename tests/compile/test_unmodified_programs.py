@@ -936,7 +936,12 @@ def the_optimizer_only(wrap):
     m = _network()
     optimizer = optim.AdamW(m.parameters(), lr=0.01, eps=1e-3)
     schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, 8)
-    step = wrap(lambda: (optimizer.step(), schedule.step()) and None)
+
+    @wrap
+    def step():
+        optimizer.step()
+        schedule.step()
+
     return _train(m, F.cross_entropy, step), m.state_dict()
 
 
