@@ -15,6 +15,7 @@ NAMES = {
     **dict.fromkeys(("sparse_coo_tensor",), "sparse.create"),
     **dict.fromkeys(("sparse_csr_tensor",), "sparse.csr"),
     **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
+    **dict.fromkeys(("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"), "sparse.indices"),
     **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "removed"),
     **dict.fromkeys(
         ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbolic"

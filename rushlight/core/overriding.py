@@ -173,7 +173,11 @@ def _asking(shown: Callable, plain: Callable) -> Callable[[tuple, dict], Any]:
                 return ask(shown, found, args, kwargs)
         return plain(*args, **kwargs)
 
-    return call
+    def quiet(args: tuple, kwargs: dict) -> Any:
+        with DisableTorchFunctionSubclass():
+            return call(args, kwargs)
+
+    return quiet if plain.__name__ in _MODES_ONLY else call
 
 
 # ------------------------------------------------------------------------------------------ activating
@@ -188,6 +192,8 @@ _OTHER = ["neg", "pos", "abs", "invert", "eq", "ne", "lt", "le", "gt", "ge", "ge
 _NUMBERS = ["bool", "int", "float", "index", "complex"]
 _DUNDERS = {f"__{side}{name}__" for name in _BINARY for side in ("", "r", "i")}
 _DUNDERS |= {f"__{name}__" for name in _OTHER + _NUMBERS}
+_NEVER = ("is_tensor", "is_storage")  # they look at the class alone
+_MODES_ONLY = ("as_tensor", "asarray", "from_numpy", "frombuffer", "tensor")  # they take any object as data
 _PROPERTIES = ("T", "mT", "H", "mH", "data", "real", "imag")
 
 
@@ -220,8 +226,8 @@ def publish(space: dict[str, Any]) -> None:
 
 
 def _replace_all(space: dict[str, Any]) -> None:
-    for function in space.values():
-        if isinstance(function, FunctionType) and not function.__name__.startswith("_"):
+    for name, function in space.items():
+        if isinstance(function, FunctionType) and not function.__name__.startswith("_") and name not in _NEVER:
             _replace(function, function)
 
 

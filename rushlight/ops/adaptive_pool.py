@@ -18,6 +18,7 @@ from .avg_pool import avg_pool_kernel
 from .elements import zeros_of
 from .matmul import F32
 from .pool import numbers
+from .repeats import add_at
 
 
 def bounds(n, out):
@@ -176,7 +177,7 @@ def scatter_places(input, indices, /, sizes):
     if not input.size:
         return out.reshape(*lead, *sizes)
     rows = np.arange(len(out))[:, None]
-    np.add.at(out, (rows, indices.reshape(len(out), -1)), input.reshape(len(out), -1))
+    add_at(out, (rows, indices.reshape(len(out), -1)), input.reshape(len(out), -1))
     return out.reshape(*lead, *sizes)
 
 

@@ -269,25 +269,36 @@ def from_numpy(ndarray):
     return t
 
 
-@composite(aliases=("asarray",))
-def as_tensor(data, dtype=None, device=None, *, copy=None, requires_grad=False):
-    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy.
-
-    ValueError where copy=False and the memory cannot be shared.
-    """
+@composite()
+def as_tensor(data, dtype=None, device=None):
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
     devices.check(device)
     if isinstance(data, Tensor):
-        if copy is False and dtype not in (None, data.dtype):
-            raise ValueError(f"can't alias tensor with dtype '{data.dtype}' into dtype '{dtype}'.")
-        t = data.clone() if copy else data
-        t = t if dtype is None or dtype is t.dtype else t.to(dtype)
-        return t if not requires_grad or t.requires_grad else t.requires_grad_()
+        return data if dtype is None or dtype is data.dtype else data.to(dtype)
     data = getattr(data, "_flat", data)  # a storage stands for its memory
-    if isinstance(data, np.ndarray) and not copy and dtype in (None, dtypes.from_numpy(data.dtype)):
-        return from_numpy(data).requires_grad_(requires_grad)
+    if isinstance(data, np.ndarray) and dtype in (None, dtypes.from_numpy(data.dtype)):
+        return from_numpy(data)
+    return fresh(array_from(data, dtype))
+
+
+@composite()
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """`obj` as a tensor; copy=True never shares memory with it, copy=False always does.
+
+    Raises ValueError where copy=False and the memory cannot be shared.
+    """
     if copy is False:
-        raise ValueError("can't alias arbitrary sequence into a tensor.")
-    return fresh(array_from(data, dtype), requires_grad)
+        if not isinstance(obj, (Tensor, np.ndarray)):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        kind = obj.dtype if isinstance(obj, Tensor) else dtypes.from_numpy(obj.dtype)
+        if dtype not in (None, kind):
+            words = f"'{type_word(kind)}' into dtype '{type_word(dtype)}'"
+            raise ValueError(f"can't alias tensor with dtype {words}.")
+    t = as_tensor(obj, dtype, device)
+    if copy and t.numel():
+        source = obj._array if isinstance(obj, Tensor) else obj
+        t = t.clone() if isinstance(source, np.ndarray) and np.shares_memory(t._array, source) else t
+    return t if not requires_grad or t.requires_grad else t.requires_grad_()
 
 
 @composite(name="frombuffer")

@@ -9,7 +9,7 @@ from ..core.mode import may_look, no_grad
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word, wrap
 from .create import arange
-from .index import add_at
+from .repeats import add_at
 
 # ---------------------------------------------------------------------------------------------- embedding
 

@@ -18,6 +18,7 @@ from ..core.tensor import Tensor, type_word
 from .comparison import maximum, minimum
 from .elements import dense
 from .reduction import axes_of, axis_tuple, keep_dims
+from .repeats import add_at
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 
@@ -356,7 +357,7 @@ def add_along(input, index, /, dim, shape):
     r = np.zeros(shape, input.dtype)
     places = list(np.ix_(*[np.arange(n) for n in index.shape]))
     places[dim] = index
-    np.add.at(r, tuple(places), input)
+    add_at(r, tuple(places), input)
     return r
 
 

@@ -21,6 +21,7 @@ from .adaptive_pool import scatter_places, take_places
 from .interpolate import cubic_weights
 from .join import stack
 from .matmul import bmm
+from .repeats import add_at
 
 # ---------------------------------------------------------------------------------------------- along one axis
 
@@ -154,7 +155,7 @@ def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners)
     rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
     for flat, inside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = np.where(inside, prod(weights), 0)
-        np.add.at(gx, (rows, channels, flat[:, None]), g * weight[:, None].astype(x.dtype))
+        add_at(gx, (rows, channels, flat[:, None]), g * weight[:, None].astype(x.dtype))
         value = np.where(inside, np.add.reduce(g * np.take_along_axis(x, flat[:, None], 2), 1), 0)
         for i, slope in enumerate(slopes):
             others = prod(w for j, w in enumerate(weights) if j != i)

@@ -11,6 +11,7 @@ from ..core.record import composite, primitive
 from ..core.slow import number_as
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .parts import embed, part
+from .repeats import add_at
 
 # ---------------------------------------------------------------------------------------------- reading x[...]
 
@@ -286,32 +287,6 @@ def _(g, tensors_rest):
     return (_index(g, *tensors_rest), *(None,) * len(tensors_rest))
 
 
-def add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
-    """out[where] += values with repeated places added up. Fast for one index along the first dimension."""
-    if len(where) == 1 and where[0].dtype.kind == "b":
-        out[where] += values
-    elif len(where) == 1 and out.ndim >= 1 and where[0].size and out.dtype.kind == "f" and out.shape[0]:
-        _add_rows(out, where[0].reshape(-1), values.reshape(where[0].size, *out.shape[1:]))
-    else:
-        np.add.at(out, where, values)
-
-
-def _add_rows(out: np.ndarray, rows: np.ndarray, values: np.ndarray) -> None:
-    """Add rows of values to rows of out in order; without repeats in one step."""
-    n = out.shape[0]
-    rows = np.where(rows < 0, rows + n, rows)
-    if np.bincount(rows, minlength=1).max() <= 1:
-        out[rows] += values
-        return
-    if out.ndim == 1:
-        np.add.at(out, rows, values)
-        return
-    order = np.argsort(rows, kind="stable")
-    sorted_rows = rows[order]
-    starts = np.flatnonzero(np.r_[True, sorted_rows[1:] != sorted_rows[:-1]])
-    out[sorted_rows[starts]] += np.add.reduceat(values[order], starts, axis=0)
-
-
 # ---------------------------------------------------------------------------------------------- writing x[...] = y
 
 
@@ -375,7 +350,7 @@ def _index_put(*tensors, accumulate):
     where = _where(tuple(indices))
     try:
         if accumulate:
-            add_at_values(out, where, value)
+            add_at(out, where, value)
         else:
             out[where] = value
     except IndexError:
@@ -390,10 +365,6 @@ def _index_put(*tensors, accumulate):
             f"{list(picked)}"
         ) from None
     return out
-
-
-def add_at_values(out: np.ndarray, where: tuple, value: np.ndarray) -> None:
-    np.add.at(out, where, value)
 
 
 @_index_put.vjp

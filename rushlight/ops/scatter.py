@@ -17,7 +17,7 @@ from ..core.size import wrap_dim
 from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .comparison import where
-from .index import add_at
+from .repeats import add_at, combine_at
 
 _I64 = np.dtype(np.int64)
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -326,7 +326,7 @@ def _scatter_add(input, index, src, /, dim):
     if not index.size:
         return input.copy()
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
-    np.add.at(flat, where, src)
+    add_at(flat, where, src)
     return out
 
 
@@ -387,7 +387,7 @@ def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: st
     if reduce == "add":
         return _scatter_add(input, index, src, dim)
     out, flat, where, values = _scatter_parts("scatter", input._array, index._array, src._array, dim)
-    np.multiply.at(flat, where, values)
+    combine_at(np.multiply, flat, where, values)
     return wrap(out)
 
 
@@ -436,7 +436,7 @@ def _put(input, index, source, /, accumulate):
     out = np.array(input, order="C")
     flat = out.reshape(-1)
     if accumulate:
-        np.add.at(flat, index.reshape(-1), source.reshape(-1))
+        add_at(flat, (index.reshape(-1),), source.reshape(-1))
     else:
         flat[index.reshape(-1)] = source.reshape(-1)
     return out

@@ -10,6 +10,7 @@ from ..core.inplace import write
 from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor, wrap
+from .repeats import add_at, combine_at
 from .scatter import _gather, _padded, _scatter_add, _scatter_parts, _scatter_value
 
 _UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
@@ -35,10 +36,10 @@ def _scatter_reduce(input, index, src, /, dim, reduce, include_self):
     out, flat, where, src = _scatter_parts("scatter_reduce", input, index, src, dim)
     if not include_self:
         flat[where] = _identity(reduce, flat.dtype)
-    _UFUNCS[reduce].at(flat, where, src)
+    combine_at(_UFUNCS[reduce], flat, where, src)
     if reduce == "mean":
         counts = np.full(flat.shape, int(include_self), np.int64)
-        np.add.at(counts, where, 1)
+        add_at(counts, where, 1)
         np.maximum(counts, 1, out=counts)
         flat[...] = flat // counts if flat.dtype.kind in "iu" else flat / counts.astype(flat.dtype)
     return out

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.record import primitive
 from ..ops.elements import conjugate
-from ..ops.index import add_at
+from ..ops.repeats import add_at
 
 _HALVES = 2  # bytes of the types whose sums are kept in float32
 
@@ -108,13 +108,9 @@ def times_dense(values, dense, rows, cols, /, n):
     out = np.zeros((n, dense.shape[1]), kind)
     if not rows.size or not out.size:
         return out.astype(values.dtype, copy=False)
-    if (rows[1:] < rows[:-1]).any():
-        order = np.argsort(rows, kind="stable")
-        rows, cols, values = rows[order], cols[order], values[order]
-    starts = np.flatnonzero(np.r_[True, rows[1:] != rows[:-1]])
     products = dense.take(cols, 0).astype(kind, copy=False)
     products *= values[:, None]
-    out[rows[starts]] = np.add.reduceat(products, starts, axis=0)
+    add_at(out, (rows,), products)
     return out.astype(values.dtype, copy=False)
 
 

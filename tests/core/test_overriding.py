@@ -55,6 +55,36 @@ PROGRAMS = {
         assert names == ["mul", "add", "__rsub__", "__getitem__", "__setitem__", "mse_loss", "add_"], names
         """
     ),
+    "functions that take any object do not ask": (
+        """
+        class Refusing:
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                raise AssertionError(func)
+
+        class Plain(torch.Tensor):
+            pass
+
+        class Noting(torch.overrides.TorchFunctionMode):
+            def __torch_function__(self, func, types, args=(), kwargs=None):
+                seen.append(func.__name__)
+                return func(*args, **(kwargs or {}))
+
+        assert not torch.is_tensor(Refusing()) and not torch.is_storage(Refusing())
+        for function, error in ((torch.tensor, RuntimeError), (torch.as_tensor, RuntimeError), (torch.from_numpy, TypeError)):
+            try:
+                function(Refusing())
+            except error:
+                continue
+            raise AssertionError(function)
+        x = torch.ones(2).as_subclass(Plain)
+        assert torch.as_tensor(x) is x and type(torch.as_tensor(x, dtype=torch.float64)) is torch.Tensor
+        seen = []
+        with Noting():
+            torch.is_tensor(x), torch.as_tensor([1.0]), torch.tensor(1)
+        assert seen == ["as_tensor", "tensor"], seen
+        """
+    ),
     "a class that is no tensor": (
         """
         handlers = {}

@@ -159,3 +159,9 @@ def test_settings():
     with torch.cpu.stream(stream):
         assert torch.cpu.current_stream() is stream
     assert torch.cpu.current_stream() is not stream and torch.cpu.Event().query()
+
+
+def test_cdata_tells_tensors_apart():
+    """Pyro asks whether a parameter was replaced."""
+    t = torch.nn.Parameter(torch.ones(2))
+    assert t._cdata == t._cdata and t._cdata != t.data._cdata

@@ -173,3 +173,21 @@ def _flat(value):
     if isinstance(value, (tuple, list)):
         return [t for v in value for t in _flat(v)]
     return [value if isinstance(value, torch.Tensor) else torch.tensor(value)]
+
+
+def test_row_numbers_become_row_starts_and_back():
+    """What PyTorch Geometric asks of index tensors."""
+    rows, columns = torch.tensor([0, 0, 2, 3, 3]), torch.tensor([1, 2, 0, 1, 4])
+    starts = torch._convert_indices_from_coo_to_csr(rows, 5)
+    assert starts.tolist() == [0, 2, 2, 3, 5, 5] and starts.dtype is torch.int64
+    assert torch._convert_indices_from_coo_to_csr(rows, 5, out_int32=True).dtype is torch.int32
+    assert torch._convert_indices_from_coo_to_csr(rows[:0], 2).tolist() == [0, 0, 0]
+    places = torch._convert_indices_from_csr_to_coo(starts, columns)
+    assert places.tolist() == [rows.tolist(), columns.tolist()]
+    turned = torch._convert_indices_from_csr_to_coo(starts, columns, transpose=True)
+    assert turned.tolist() == [columns.tolist(), rows.tolist()]
+    for wrong in (torch.tensor([0, 5]), torch.tensor([1, 0]), torch.tensor([0.5]), torch.tensor([[0]])):
+        with pytest.raises(RuntimeError, match="_convert_indices_from_coo_to_csr"):
+            torch._convert_indices_from_coo_to_csr(wrong, 5)
+    with pytest.raises(RuntimeError, match="crow_indices must rise from 0 to 4"):
+        torch._convert_indices_from_csr_to_coo(starts, columns[:4])
