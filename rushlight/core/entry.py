@@ -294,6 +294,8 @@ def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> st
     any_edge = " or ".join(f"{e} is not None" for e in edges)
     if record.signature.variadic:
         any_edge, edges = "edges.count(None) != len(edges)", ["*edges"]
+    if "dtype" in record.signature.metadata:
+        any_edge = f"({any_edge}) and keeps_history(record, dtype)"
     fields = {
         "first": tensors[0],
         "metadata": metadata,
@@ -589,7 +591,7 @@ def build(record: Any) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
-        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, unrecorded=slow.unrecorded,
+        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
     function.record, function.vjp, function.override = record, record.vjp, record.override

@@ -365,7 +365,12 @@ def _record_write(record: Any, self: Tensor, before: Tensor, others: tuple, arra
 
 
 def set_history(self: Tensor, node: Node) -> None:
-    """Make `node` the history of `self`, which was written in place; its base and sibling views follow."""
+    """Make `node` the history of `self`, which was written in place; its base and sibling views follow.
+
+    Integers and bools have no history, whatever was written into them.
+    """
+    if self._array.dtype.kind in "biu":
+        return
     node.shape, node.dtype = self._array.shape, self._array.dtype
     s = storage_of(self)
     if self._view is None:

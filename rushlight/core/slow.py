@@ -297,6 +297,15 @@ def wrap_extra(array: np.ndarray) -> Tensor:
     return wrap(np.asarray(array))
 
 
+def keeps_history(record: Any, dtype: Any) -> bool:
+    """Whether a result of this type, asked for by an option, has a gradient: integers and bools never have one."""
+    if dtype is None or dtype.numpy.kind not in "biu":
+        return True
+    if record.name == "_to_copy":
+        return False
+    raise RuntimeError(f"Autograd not support dtype: {type_word(dtype)}")
+
+
 def no_rule(record: Any, array: str) -> Any:
     raise NotImplementedError(f"the derivative of '{record.name}' with respect to '{array}' is not implemented")
 
