@@ -56,7 +56,9 @@ class Recorder:
         self.leaves = leaves
         self.varying = varying
         objects = gc.get_objects()
-        self.existing = Existing([o for o in objects if issubclass(type(o), Tensor)], leaves)
+        self.existing = Existing(
+            [o for o in objects if issubclass(type(o), Tensor) and type(o._array) is np.ndarray], leaves
+        )
         kind = State.module_type or ()
         self.training = [(o, o.__dict__.get("training")) for o in objects if issubclass(type(o), kind)]
         self.attributes = list(_tensor_attributes([m for m, _ in self.training]))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.node import Leaf, Node, Output
+from ..core.placeholder import Placeholder
 from ..core.storage import address_of, describe
 from ..core.tensor import Tensor, element_strides
 from . import numbers
@@ -229,7 +230,7 @@ class Outcome:
             for v in (entry.values() if isinstance(entry, dict) else ())
         }
         complete = True
-        for t in [o for o in gc.get_objects() if issubclass(type(o), Tensor)]:
+        for t in [o for o in gc.get_objects() if issubclass(type(o), Tensor) and not isinstance(o._array, Placeholder)]:
             if id(t) in self._recorder.existing.known or id(t) in held or not t._array.size:
                 continue
             at = address_of(t._array)

@@ -238,3 +238,16 @@ def test_inference_makes_no_history():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert all(model(torch.ones(2, 6)).requires_grad for _ in range(4))
+
+
+def test_a_sparse_tensor_elsewhere_does_not_concern_a_program():
+    elsewhere = torch.eye(3).to_sparse()
+    w = torch.ones(3, requires_grad=True)
+
+    @torch.compile(fullgraph=True)
+    def step():
+        w.grad = None
+        (w * 2).sum().backward()
+        return w.grad.clone()
+
+    assert [step().tolist() for _ in range(5)] == [[2.0] * 3] * 5 and elsewhere.is_sparse
