@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 # Arithmetic follows NumPy where it differs from C: `floordiv` and `mod` round down, `maximum` and `minimum` give nan if
-# either side is nan, `round` goes to even, integers wrap around. `div` is of floats.
+# either side is nan, `round` goes to even, integers wrap around. `div` and `fma` (x y + z, rounded once) are of floats.
 OPERATORS: dict[str, int] = {
     "neg": 1, "abs": 1, "sign": 1, "sqrt": 1, "rsqrt": 1, "reciprocal": 1, "square": 1, "exp": 1, "exp2": 1,
     "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1,
@@ -22,7 +22,7 @@ OPERATORS: dict[str, int] = {
     "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "isnan": 1, "isinf": 1, "isfinite": 1, "signbit": 1, "not": 1,
     "invert": 1, "add": 2, "sub": 2, "mul": 2, "div": 2, "floordiv": 2, "mod": 2, "fmod": 2, "pow": 2, "atan2": 2,
     "hypot": 2, "copysign": 2, "maximum": 2, "minimum": 2, "fmax": 2, "fmin": 2, "logaddexp": 2, "lt": 2, "le": 2,
-    "gt": 2, "ge": 2, "eq": 2, "ne": 2, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "where": 3,
+    "gt": 2, "ge": 2, "eq": 2, "ne": 2, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "where": 3, "fma": 3,
 }  # fmt: skip
 _GIVES_BOOL = frozenset(("isnan", "isinf", "isfinite", "signbit", "not", "lt", "le", "gt", "ge", "eq", "ne"))
 BOOL = np.dtype(np.bool_)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.slow import operand_type
 from .expression import Expr
 
 _number = count().__next__
@@ -133,6 +134,13 @@ class Call:
     def __init__(self, record: Any, operands: tuple, metadata: tuple, cast: Any, results: tuple, line: Any = None):
         self.record, self.operands, self.metadata = record, operands, metadata
         self.cast, self.results, self.line = cast, results, line
+
+    def types(self) -> list:
+        """The type that each operand is brought to, or None."""
+        if self.cast is None:
+            return [None] * len(self.operands)
+        dims = [o.ndim if isinstance(o, Ref) else None for o in self.operands]
+        return [operand_type(self.record, i, n, self.cast) for i, n in enumerate(dims)]
 
     def reads(self) -> Iterator[Ref]:
         return (o for o in self.operands if isinstance(o, Ref))

@@ -156,7 +156,7 @@ class Interpreter:
         return lambda env: number
 
     def _call(self, node: Call) -> Callable:
-        gets = [self._operand(o, node.cast) for o in node.operands]
+        gets = [self._operand(o, to) for o, to in zip(node.operands, node.types(), strict=True)]
         record, metadata, kernel = node.record, node.metadata, node.record.kernel
         many = len(node.results) > 1
         stored = {r.value for r in node.operands if isinstance(r, Ref)}

@@ -192,7 +192,7 @@ class Native:
 
     def _call(self, node: Call) -> Callable[[], None]:
         record = node.record
-        operands = [self._operand(o, node.cast) for o in node.operands]
+        operands = [self._operand(o, to) for o, to in zip(node.operands, node.types(), strict=True)]
         results = [None if r is None else self._view(r) for r in node.results]
 
         def call() -> None:

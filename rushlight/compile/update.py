@@ -355,6 +355,13 @@ class Traced:
         x = self._operand(x)
         return x if type(factor) is not Number and factor == 1 else apply("mul", x, self._number(factor))
 
+    def _sum(self, other: Any, alpha: Any) -> Expr:
+        """This and alpha times another, rounded once."""
+        other = self._operand(other)
+        if type(alpha) is not Number and alpha == 1:
+            return apply("add", self.expr, other)
+        return apply("fma", other, self._number(alpha), self.expr)
+
     def _set(self, expr: Expr) -> Traced:
         self.expr = expr
         return self
@@ -380,7 +387,7 @@ class Traced:
     # ------------------------------------------------------------------------------------------------- in place
 
     def add_(self, other: Any, *, alpha: Any = 1) -> Traced:
-        return self._set(apply("add", self.expr, self._scaled(other, alpha)))
+        return self._set(self._sum(other, alpha))
 
     def mul_(self, other: Any) -> Traced:
         return self._set(apply("mul", self.expr, self._operand(other)))
@@ -396,12 +403,12 @@ class Traced:
         weight = weight.rounded(dtype) if type(weight) is Number else float(dtype.type(weight))
         way, part = apply("sub", end.expr, self.expr), self._number(weight)
         if abs(weight) < 0.5:
-            return self._set(apply("add", self.expr, apply("mul", way, part)))
+            return self._set(apply("fma", way, part, self.expr))
         rest = apply("sub", part, const(1, dtype))
-        return self._set(apply("add", end.expr, apply("mul", way, rest)))
+        return self._set(apply("fma", way, rest, end.expr))
 
     def addcmul_(self, x: Traced, y: Traced, *, value: Any = 1) -> Traced:
-        return self._set(apply("add", self.expr, apply("mul", self._scaled(x, value), y.expr)))
+        return self._set(apply("fma", self._scaled(x, value), y.expr, self.expr))
 
     def addcdiv_(self, x: Traced, y: Traced, *, value: Any = 1) -> Traced:
         return self._set(apply("add", self.expr, apply("div", self._scaled(x, value), y.expr)))
@@ -418,7 +425,7 @@ class Traced:
         return self._new("neg", self.expr)
 
     def add(self, other: Any, *, alpha: Any = 1) -> Traced:
-        return self._new("add", self.expr, self._scaled(other, alpha))
+        return Traced(self.tracer, self._sum(other, alpha))
 
     def sub(self, other: Traced) -> Traced:
         return self._new("sub", self.expr, other.expr)
@@ -432,10 +439,10 @@ class Traced:
     __mul__, __truediv__ = mul, div
 
     def __rtruediv__(self, number: Any) -> Traced:
-        return self._new("div", self._number(number), self.expr)
+        return self._new("mul", apply("div", const(1.0, self.expr.dtype), self.expr), self._number(number))
 
     def addcmul(self, x: Traced, y: Traced, *, value: Any = 1) -> Traced:
-        return self._new("add", self.expr, apply("mul", self._scaled(x, value), y.expr))
+        return self._new("fma", self._scaled(x, value), y.expr, self.expr)
 
     def sqrt(self) -> Traced:
         return self._new("sqrt", self.expr)

@@ -304,7 +304,7 @@ def _prepare(record: Any, self: Tensor, tensors: tuple) -> list:
         if isinstance(other, Tensor):
             if other._array.dtype is a.dtype:
                 return [a, other._array]
-        elif type(other) is float or type(other) is int:
+        elif (type(other) is float or type(other) is int) and not (record.unrounded and a.itemsize == 2):
             return [a, other]
     arrays = prepare(record, tensors)
     result = dtypes.bool_ if record.promote == "bool" else common_type(record, tensors)

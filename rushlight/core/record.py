@@ -42,7 +42,8 @@ class Record:
     one result for backward's use only: rules receive them by these names, as tensors without history; returns: the named
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
     of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
-    what decides how many.
+    what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
+    in float32.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Record:
         out: bool = False,
         samples: Callable | None = None,
         draws: str = "",
+        unrounded: str = "",
     ):
         self.name = name
         self.kernel = kernel
@@ -82,6 +84,7 @@ class Record:
         self.out = out
         self.samples = samples
         self.draws = draws
+        self.unrounded = unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.rules: dict[str | None, Callable] = rules or {}
         self.node_class: type[Node] = type(node or node_name(name), (Node,), {"__slots__": ()})

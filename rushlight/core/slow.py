@@ -38,6 +38,8 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
         r = execute(record, arrays, metadata)
         if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 2 and isinstance(arrays[0], np.ndarray):
             r = ordered(r, arrays[0])
+        if record.unrounded:
+            r = _narrowed(r, arrays)
     except Exception as better:
         if _any_asks(tensors):
             return _asked(record, tensors, metadata)
@@ -169,6 +171,8 @@ def prepare(record: Any, tensors: tuple) -> list:
     d = common_type(record, tensors)
     if d in dtypes.FLOAT8 and record.promote != "bool":
         raise NotImplementedError(f"\"{record.name}_cpu\" not implemented for '{type_word(d)}'")
+    if record.unrounded and d.itemsize == 2:
+        return [_as_type(t, operand_type(record, i, _dims(t), d)) for i, t in enumerate(tensors)]
     return [t if t is None else _as_type(t, d) for t in tensors]
 
 
@@ -200,6 +204,26 @@ def common_type(record: Any, tensors: tuple) -> dtypes.dtype | None:
             p.add_number(t)
     d = p.result()
     return dtypes.get_default_dtype() if record.promote == "float" and d.category < 2 else d
+
+
+def operand_type(record: Any, i: int, ndim: int | None, d: dtypes.dtype) -> dtypes.dtype:
+    """The type of the i-th of an operator's inputs (ndim: of a tensor, None of a number) whose common type is `d`.
+
+    torch multiplies and divides 16-bit floats by a number as float32 has it, and rounds once.
+    """
+    if not record.unrounded or d.itemsize != 2 or d.category != 2:
+        return d
+    return dtypes.float32 if (i == 1 and not ndim) or (ndim is None and record.unrounded == "any") else d
+
+
+def _dims(t: Any) -> int | None:
+    return t._array.ndim if isinstance(t, Tensor) else None
+
+
+def _narrowed(r: Any, arrays: list) -> Any:
+    """A result of 16-bit floats and a number, in their type."""
+    short = [a.dtype for a in arrays if a.dtype.itemsize == 2]
+    return np.asarray(r).astype(short[0], copy=False) if short and r.dtype.itemsize == 4 else r
 
 
 def _as_type(t: Any, d: Any) -> Any:

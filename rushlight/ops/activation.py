@@ -177,10 +177,15 @@ def relu6(input, inplace=False):
 @primitive(public=False, name="leaky_relu")
 def _leaky_relu(input, /, negative_slope):
     floats_only(input, "leaky_relu_cpu")
-    scaled = input * input.dtype.type(negative_slope)
-    if 0 <= negative_slope <= 1:
-        return np.maximum(input, scaled)
-    return select(input > 0, input, np.asarray(scaled))
+    return _leaky(input, negative_slope)
+
+
+@widened
+def _leaky(x, slope):
+    scaled = x * x.dtype.type(slope)
+    if 0 <= slope <= 1:
+        return np.maximum(x, scaled)
+    return select(x > 0, x, np.asarray(scaled))
 
 
 @_leaky_relu.vjp
@@ -191,7 +196,12 @@ def _(g, input, negative_slope):
 @primitive(public=False, name="leaky_relu_backward")
 def _sloped(grad, input, /, slope):
     """grad where input > 0, slope * grad elsewhere."""
-    return select(input > 0, grad, np.asarray(grad * grad.dtype.type(slope)))
+    return _slope_of(grad, input, slope)
+
+
+@widened
+def _slope_of(g, x, slope):
+    return select(x > 0, g, np.asarray(g * g.dtype.type(slope)))
 
 
 @_sloped.vjp("grad")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.record import primitive
-from .elements import conjugate
+from .elements import F32, conjugate
 from .matmul import (
     bmm,
     check_batches,
@@ -23,6 +23,7 @@ from .matmul import (
     vector_matrix,
     word,
 )
+from .multiply_add import multiply_add
 
 
 def _blend(input, r, beta, alpha):
@@ -37,6 +38,13 @@ def _blend(input, r, beta, alpha):
     if beta == 0:
         return r
     return np.add(r, input if beta == 1 else input * r.dtype.type(beta), r)
+
+
+def _sum_with(of, input, x, y, beta, alpha):
+    """beta * input + alpha * of(x, y); 16-bit floats are rounded once, at the end."""
+    if x.dtype.itemsize > 2 or x.dtype.kind in "biu" or input.dtype != x.dtype:
+        return _blend(input, of(x, y), beta, alpha)
+    return _blend(input.astype(F32), of(x.astype(F32), y.astype(F32)), beta, alpha).astype(x.dtype)
 
 
 def _times(x, factor):
@@ -54,7 +62,7 @@ def addmm(input, mat1, mat2, /, *, beta=1, alpha=1):
     if mat1.dtype != mat2.dtype:
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(input)} and {word(mat2)}")
     refuse_bool(mat1, "addmm_impl_cpu_")
-    return _blend(input, folded(mat1, mat2), beta, alpha)
+    return _sum_with(folded, input, mat1, mat2, beta, alpha)
 
 
 @addmm.vjp("input")
@@ -80,7 +88,7 @@ def addmv(input, mat, vec, /, *, beta=1, alpha=1):
         raise RuntimeError(
             f"size mismatch, got input ({input.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({len(vec)})"
         )
-    return _blend(input, product(mat, vec), beta, alpha)
+    return _sum_with(product, input, mat, vec, beta, alpha)
 
 
 @addmv.vjp("input")
@@ -105,7 +113,7 @@ def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     Shape: (b, n, m) or broadcast to it, (b, n, k), (b, k, m) -> (b, n, m)
     """
     check_batches(batch1, batch2)
-    return _blend(input, product(batch1, batch2), beta, alpha)
+    return _sum_with(product, input, batch1, batch2, beta, alpha)
 
 
 @baddbmm.vjp("input")
@@ -129,7 +137,7 @@ def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     check_batches(batch1, batch2)
     (_, n, _), m = batch1.shape, batch2.shape[2]
     columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)
-    return _blend(input, product(columns, batch2.reshape(columns.shape[1], m)), beta, alpha)
+    return _sum_with(product, input, columns, batch2.reshape(columns.shape[1], m), beta, alpha)
 
 
 @addbmm.vjp("input")
@@ -156,9 +164,16 @@ def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
     if vec1.dtype.kind == "b" and input.dtype.kind == "b":
         r = np.logical_and.outer(vec1, vec2) & bool(alpha)
         return r | input if beta else r
-    r = np.multiply.outer(vec1, vec2)
-    d = np.promote_types(input.dtype, r.dtype)
-    return _blend(input.astype(d, copy=False), r.astype(d, copy=False), beta, alpha)
+    d = np.promote_types(input.dtype, np.promote_types(vec1.dtype, vec2.dtype))
+    input, vec1, vec2 = (a.astype(d, copy=False) for a in (input, vec1, vec2))
+    if d.kind not in "fV":
+        return _blend(input, np.multiply.outer(vec1, vec2), beta, alpha)
+    column = (vec1 if alpha == 1 else vec1 * d.type(alpha))[:, None]
+    if beta == 0:
+        return column * vec2
+    input = input if beta == 1 else input * d.type(beta)
+    refuse_expansion((len(vec1), len(vec2)), input)
+    return multiply_add(column, vec2, input) if d.itemsize > 2 else column * vec2 + input
 
 
 @addr.vjp("input")

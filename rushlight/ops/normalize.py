@@ -297,7 +297,7 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
     a = running._array
     if thread.state.level > 1:
         with no_grad():
-            running.mul_(1 - momentum).add_(new.reshape(a.shape), alpha=momentum)
+            running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
         return
     if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
         raise RuntimeError(

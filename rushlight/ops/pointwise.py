@@ -10,20 +10,22 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.inplace import accept_inplace, write
-from ..core.record import binary, composite, publish, unary
-from ..core.slow import common_type
+from ..core.placeholder import Placeholder
+from ..core.record import binary, composite, primitive, publish, unary
+from ..core.slow import common_type, write_out
 from ..core.tensor import Tensor
 from .elements import (
-    CHUNK,
+    F32,
+    F64,
     check_bool,
     conjugate,
-    in_chunks,
     not_implemented,
     refuse_bool,
     tensors_only,
     widened,
     zero_rule,
 )
+from .multiply_add import multiply_add
 
 # ---------------------------------------------------------------------------------------------- addition
 
@@ -81,6 +83,31 @@ def _scaled(input, other, alpha):
     return other * alpha
 
 
+@primitive(public=False, name="add.scaled", promote="same", node="AddBackward0")
+def _add_scaled(input, other, /, alpha):
+    """input + alpha * other of floats, rounded once; alpha takes their type."""
+    d = input.dtype
+    if d.itemsize == 2:
+        return np.asarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
+    return multiply_add(other, alpha, input)
+
+
+@_add_scaled.vjp
+def _(g, alpha, needs):
+    return g, g * alpha if needs[1] else None
+
+
+def _is_fused(input, other, alpha) -> bool:
+    """Whether `input + alpha * other` rounds once: of real floats, unless the factor changes no digit."""
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)) or type(alpha) is not float or abs(alpha) == 1:
+        return False
+    d, e = input._array.dtype, other._array.dtype
+    if (d is F32 or d is F64) and e is d:
+        return True
+    kinds = input.dtype, other.dtype
+    return max(k.category for k in kinds) == 2 and not any(type(t._array) is Placeholder for t in (input, other))
+
+
 def add(input, other, *, alpha=1, out=None):
     """input + alpha * other.
 
@@ -88,21 +115,38 @@ def add(input, other, *, alpha=1, out=None):
     tensor([21., 42.])
     """
     if alpha != 1:
+        if _is_fused(input, other, alpha):
+            result = _add_scaled(input, other, alpha)
+            return result if out is None else write_out("add", (input, other), result, out)
         other = _scaled(input, other, alpha)
     return _add(input, other) if out is None else _add(input, other, out=out)
+
+
+@primitive(public=False, name="sub.scaled", promote="same", node="SubBackward0")
+def _sub_scaled(input, other, /, alpha):
+    """input - alpha * other of floats, rounded once."""
+    return _add_scaled.record.reference(input, other, -alpha)
+
+
+@_sub_scaled.vjp
+def _(g, alpha, needs):
+    return g, g * -alpha if needs[1] else None
 
 
 def sub(input, other, *, alpha=1, out=None):
     """input - alpha * other."""
     if alpha != 1:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
+        if _is_fused(input, other, alpha):
+            result = _sub_scaled(input, other, alpha)
+            return result if out is None else write_out("sub", (input, other), result, out)
         other = _scaled(input, other, alpha)
     return _sub(input, other) if out is None else _sub(input, other, out=out)
 
 
 def rsub(input, other, *, alpha=1):
     """other - alpha * input."""
-    return _rsub(input, other) if alpha == 1 else _rsub(_scaled(other, input, alpha), other)
+    return _rsub(input, other) if alpha == 1 else sub(other, input, alpha=alpha)
 
 
 publish("add", add, True, False, ())
@@ -118,6 +162,8 @@ def add_(self, other, *, alpha=1):
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
         return self
+    if _is_fused(self, other, alpha):
+        return write(_add_scaled.record, self, (other,), (alpha,))
     return write(_add.record, self, (_scaled(self, other, alpha),), ())
 
 
@@ -128,6 +174,8 @@ def sub_(self, other, *, alpha=1):
         return _plain_sub_(self, other)
     if type(alpha) is float and add_scaled(self, other, -alpha):
         return self
+    if _is_fused(self, other, alpha):
+        return write(_sub_scaled.record, self, (other,), (alpha,))
     return write(_sub.record, self, (_scaled(self, other, alpha),), ())
 
 
@@ -138,16 +186,9 @@ def add_scaled(self, other, alpha) -> bool:
     state = accept_inplace(self, other)
     if state is None:
         return False
-    a, b = self._array, other._array
-    if a.size <= CHUNK or b.shape != a.shape or not (a.flags.c_contiguous and b.flags.c_contiguous):
-        state.run(_axpy, a, b, alpha)
-    else:
-        state.run(in_chunks, _axpy, (a, b), alpha)
+    a = self._array
+    state.run(multiply_add, other._array, alpha, a, a)
     return True
-
-
-def _axpy(a, b, alpha):
-    np.add(a, np.multiply(b, alpha), a)
 
 
 for _name, _f in (
@@ -162,11 +203,11 @@ for _name, _f in (
 
 mul = binary(
     "mul", np.multiply, lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x), "The product of two tensors.",
-    operator="mul", aliases=("multiply",),
+    operator="mul", aliases=("multiply",), unrounded="any",
 )  # fmt: skip
 _div = binary(
     "div", np.true_divide, lambda g, y: g / conjugate(y), lambda g, x, y: -g * conjugate((x / y) / y),
-    "The quotient of two tensors.", promote="float", operator="truediv", export=False,
+    "The quotient of two tensors.", promote="float", operator="truediv", export=False, unrounded="other",
 )  # fmt: skip
 
 
@@ -207,10 +248,11 @@ floor_divide = binary(
     "The quotient rounded down.",
     operator="floordiv",
     node="NotImplemented",
+    unrounded="other",
 )
 _div_floor = binary(
     "div.floor", _floor_quotient, zero_rule, zero_rule, "The quotient rounded down.", export=False,
-    inplace=False, node="DivBackward2",
+    inplace=False, node="DivBackward2", unrounded="other",
 )  # fmt: skip
 _div_trunc = binary(
     "div.trunc", _trunc_quotient, zero_rule, zero_rule, "The quotient rounded to zero.", export=False,

@@ -11,6 +11,7 @@ from ..core.record import binary, primitive, publish
 from ..core.slow import are_operands, number_as, write_out
 from ..core.tensor import Tensor, constant, type_word
 from .elements import CHUNK, F32, F64, conjugate, guard, not_implemented, widened
+from .multiply_add import multiply_add
 
 # ---------------------------------------------------------------------------------------------- powers
 
@@ -44,9 +45,20 @@ _SPECIAL = {
 
 
 @widened
-def _power_of_floats(x, exponent):
+def _power_of_widened(x, exponent):
     special = _SPECIAL.get(exponent)
     return np.power(x, exponent) if special is None else special(x)
+
+
+def _power_of_floats(x, exponent):
+    """Powers; an exponent takes the type of 16-bit floats, and bfloat16 rounds the square within a cube, as in torch."""
+    d = x.dtype
+    if d.itemsize == 2 and type(exponent) is float:
+        exponent = float(d.type(exponent))
+    if d.kind == "V" and exponent in (3, -2):
+        square = np.square(x)
+        return square * x if exponent == 3 else np.true_divide(d.type(1), square)
+    return _power_of_widened(x, exponent)
 
 
 def _cast_for(x, number):
@@ -186,26 +198,21 @@ Tensor.float_power_ = float_power_
 # ---------------------------------------------------------------------------------------------- three tensors at once
 
 
+@widened
 def _lerp(a, b, weight):
-    d = np.subtract(b, a)
-    if weight < 0.5:
-        d *= weight
-        d += a
-        return d
-    d *= 1 - weight
-    return np.subtract(b, d, d)
+    d = a.dtype.type
+    if a.dtype.kind == "c":
+        return a + d(weight) * (b - a) if abs(weight) < 0.5 else b - (b - a) * d(1 - weight)
+    weight = d(weight)
+    if abs(weight) < 0.5:
+        return multiply_add(np.subtract(b, a), weight, a)
+    return multiply_add(np.subtract(b, a), weight - d(1), b)
 
 
 @primitive(public=False, name="lerp.scalar", node="LerpBackward0")
 def _lerp_scalar(input, end, /, weight):
     _same_for_lerp(input, end)
-    return (
-        _lerp(input, end, weight) if input.shape == end.shape and input.ndim else widened(_lerp_any)(input, end, weight)
-    )
-
-
-def _lerp_any(a, b, weight):
-    return a + weight * (b - a) if weight < 0.5 else b - (b - a) * (1 - weight)
+    return _lerp(input, end, weight)
 
 
 _WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
@@ -237,7 +244,9 @@ def _lerp_tensor(input, end, weight, /):
 
 def _lerp_by(a, b, weight):
     small = np.abs(weight) < 0.5
-    return np.where(small, a + weight * (b - a), b - (b - a) * (1 - weight))
+    if a.dtype.kind == "c":
+        return np.where(small, a + weight * (b - a), b - (b - a) * (1 - weight))
+    return multiply_add(b - a, np.where(small, weight, weight - a.dtype.type(1)), np.where(small, a, b))
 
 
 @_lerp_tensor.vjp
@@ -268,11 +277,7 @@ def lerp_(self, end, weight):
         return write(_lerp_tensor.record, self, (end, weight), ())
     state = accept_inplace(self, end)
     if state is not None:
-        a = self._array
-        if a.size > CHUNK:
-            _run(state, _lerp_into, (a, end._array), weight)
-        else:
-            state.run(_lerp_into, a, end._array, weight)
+        _run(state, _lerp_into, (self._array, end._array), weight)
         return self
     return write(_lerp_scalar.record, self, (end,), (weight,))
 
@@ -280,7 +285,7 @@ def lerp_(self, end, weight):
 def _run(state, step, arrays, *rest):
     """Run `step` on whole arrays, or in pieces that stay in the cache."""
     a = arrays[0]
-    if not all(x.flags.c_contiguous for x in arrays):
+    if a.size <= CHUNK or not all(x.flags.c_contiguous for x in arrays):
         state.run(step, *arrays, *rest)
         return
     flat = [x.reshape(-1) for x in arrays]
@@ -289,11 +294,12 @@ def _run(state, step, arrays, *rest):
 
 
 def _lerp_into(a, b, weight):
-    d = np.subtract(b, a)
-    if weight < 0.5:
-        np.add(a, np.multiply(d, weight), a)
+    d = a.dtype.type
+    weight = d(weight)
+    if abs(weight) < 0.5:
+        multiply_add(np.subtract(b, a), weight, a, a)
     else:
-        np.subtract(b, d * (1 - weight), a)
+        multiply_add(np.subtract(b, a), weight - d(1), b, a)
 
 
 def _check_value(d, value) -> None:
@@ -314,7 +320,8 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
 
 @widened
 def _add_product(x, y, z, value):
-    return x + (y * z if value == 1 else _by(value, y) * z)
+    y = y if value == 1 else _by(value, y)
+    return multiply_add(y, z, x) if x.dtype.kind == "f" else x + y * z
 
 
 def _by(value, a):
@@ -388,8 +395,7 @@ guard(addcdiv, _no_whole_quotient, operators=False)
 
 
 def _addcmul_into(a, b, c, value):
-    t = np.multiply(b, value)
-    np.add(a, np.multiply(t, c, t) if t.ndim else t * c, a)
+    multiply_add(b if value == 1 else np.multiply(b, value), c, a, a)
 
 
 def _addcdiv_into(a, b, c, value):
@@ -405,11 +411,7 @@ def _three(op, step):
         if kind is float or kind is int:
             state = accept_inplace(self, tensor1, tensor2)
             if state is not None:
-                a = self._array
-                if a.size > CHUNK:
-                    _run(state, step, (a, tensor1._array, tensor2._array), value)
-                else:
-                    state.run(step, a, tensor1._array, tensor2._array, value)
+                _run(state, step, (self._array, tensor1._array, tensor2._array), value)
                 return self
         return write(record, self, (tensor1, tensor2), (value,))
 

@@ -555,12 +555,12 @@ _i1e = unary(
 
 
 def _times_log(log):
-    def kernel(x, y):
+    def kernel(x, y):  # 16-bit floats round the logarithm too, as in torch
         y = y if isinstance(y, np.ndarray) else x.dtype.type(y)
         r = x * log(y)
         return np.where(np.asarray(x == 0) & ~np.isnan(y), r.dtype.type(0), r)
 
-    return widened(kernel)
+    return kernel
 
 
 def _filled(value, like):

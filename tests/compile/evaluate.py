@@ -8,6 +8,7 @@ from rushlight.compile.expression import Expr
 from rushlight.compile.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
 from rushlight.core.record import OPS
 from rushlight.ops import conv
+from rushlight.ops.multiply_add import multiply_add
 
 _UNARY = {
     "neg": np.negative, "abs": np.abs, "sign": np.sign, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
@@ -77,6 +78,8 @@ def _value(x: Expr, args: list, space: tuple[int, ...], memory: Memory):
         return args[0].astype(x.dtype)
     if x.op == "where":
         return np.where(*args)
+    if x.op == "fma":
+        return multiply_add(*args)
     return _UNARY[x.op](*args) if x.op in _UNARY else _BINARY[x.op](*args)
 
 
@@ -130,9 +133,9 @@ def _reduced(node: Reduce, x: np.ndarray) -> np.ndarray:
 
 def _call(node: Call, memory: Memory) -> None:
     arrays = []
-    for o in node.operands:
+    for o, to in zip(node.operands, node.types(), strict=True):
         a = memory.view(o).copy() if isinstance(o, Ref) else o
-        arrays.append(a if a is None or node.cast is None else np.asarray(a).astype(node.cast.numpy))
+        arrays.append(a if a is None or to is None else np.asarray(a).astype(to.numpy))
     out = node.record.invoke(node.record.reference, arrays, node.metadata)
     for ref, r in zip(node.results, out if isinstance(out, tuple | list) else [out], strict=False):
         if ref is not None:

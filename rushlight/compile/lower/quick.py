@@ -3,7 +3,6 @@
   - A root comes from `vrsqrt14ps`, a Newton step and a correction by the residual, at most one unit in the last place
     off. Where a vector has an argument that is neither 0 nor within 2^-100 and 2^100, those lanes get the exact root.
   - A division by a number of the parameter is a product with its reciprocal (`reciprocals.multiply_all`).
-  - A product that is added to something is not rounded before.
 
 A division by an array stays one: `vdivps` alone (10 cycles for 16 elements) hides behind the loads and stores of Adam
 (9 cycles from the second-level cache); with `vsqrtps` on the same unit (12 more) it does not.
@@ -12,9 +11,6 @@ What an element becomes does not depend on its neighbours, so neither on how thr
 """
 
 from __future__ import annotations
-
-from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 
@@ -42,45 +38,6 @@ def serves(update: Update) -> bool:
 
     arrays = [e for leaf in update.leaves() for r, e in leaf.stores.items() if not update.roles[r].counter]
     return "avx512f" in features() and any(is_slow(e) for expr in arrays for e in expr.walk())
-
-
-class Contraction:
-    """Which products join the sum that they are added to: those that nothing else needs.
-
-    None where the root of a sum with a product is taken that is not stored: RMSprop's mean square less squared mean,
-    which may be 0 or below it by a rounding, must be that for the same elements as in an eager step.
-    """
-
-    def __init__(self, stores: list[Expr]):
-        seen = {id(e): e for expr in stores for e in expr.walk()}
-        stored = {id(e) for e in stores}
-        self.uses = Counter(id(a) for e in seen.values() for a in e.args)
-        self.uses.update(stored)
-        roots = [e.args[0] for e in seen.values() if e.op == "sqrt" and id(e.args[0]) not in stored]
-        self.allowed = not any(_position(e) is not None for e in roots)
-
-    def product(self, e: Expr, known: dict[int, Val]) -> int | None:
-        """The position of the operand of a sum or difference that is such a product."""
-        position = _position(e) if self.allowed else None
-        if position is None or self.uses[id(e.args[position])] > 1 or id(e.args[position]) in known:
-            return None
-        return position
-
-
-def _position(e: Expr) -> int | None:
-    """Where a float32 sum or difference has a product, the second operand first."""
-    if e.op not in ("add", "sub") or e.dtype != _F32:
-        return None
-    return next((i for i in (1, 0) if e.args[i].op == "mul"), None)
-
-
-def fused(b: Builder, e: Expr, position: int, emit: Callable[[Expr], Val]) -> Val:
-    """A sum or difference whose operand at `position` is a product, rounded once."""
-    x, y = (emit(a) for a in e.args[position].args)
-    z = emit(e.args[1 - position])
-    if e.op == "sub":
-        x, z = (b.fneg(x), z) if position else (x, b.fneg(z))
-    return b.fma(x, y, z)
 
 
 def root(b: Builder, x: Val) -> Val:

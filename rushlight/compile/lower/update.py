@@ -130,20 +130,12 @@ def _assembly(update: Update, rows: _Rows, flush: bool) -> str:
 # ------------------------------------------------------------------------------------------------ expressions
 
 
-def _emit_quick(b: Builder, e: Expr, known: dict[int, Val], contraction: quick.Contraction) -> Val:
+def _emit_quick(b: Builder, e: Expr, known: dict[int, Val]) -> Val:
     """As `_emit`, by quick code where there is such."""
-
-    def emit(e: Expr) -> Val:
-        return _emit_quick(b, e, known, contraction)
-
     if id(e) not in known and e.op not in ("const", "load"):
-        position = contraction.product(e, known)
-        if position is not None:
-            known[id(e)] = quick.fused(b, e, position, emit)
-        elif e.op == "sqrt" and e.dtype == _F32:
-            known[id(e)] = quick.root(b, emit(e.args[0]))
-        else:
-            known[id(e)] = _operate(b, e, [emit(a) for a in e.args], None)
+        args = [_emit_quick(b, a, known) for a in e.args]
+        is_root = e.op == "sqrt" and e.dtype == _F32
+        known[id(e)] = quick.root(b, *args) if is_root else _operate(b, e, args, None)
     return _emit(b, e, known)
 
 
@@ -211,7 +203,7 @@ class _Elements:
         stores = {update.roles[i].value: expr for i, expr in leaf.stores.items()}
         self.stores = [(expr, self.place[value]) for value, expr in stores.items() if value in self.place]
         self.loads = _loads([expr for expr, _ in self.stores], set(self.place))
-        self.contraction = quick.Contraction([expr for expr, _ in self.stores]) if is_quick else None
+        self.emit = _emit_quick if is_quick else _emit
 
     def write(self, memory: _Plain, positions: list[Val]) -> None:
         """Load, compute and store the vectors of elements from each position on."""
@@ -224,12 +216,7 @@ class _Elements:
         known = dict(self.known)
         for e in self.loads:
             known[id(e)] = memory.load(self.place[e.data.value], i)
-        return [self.b.splat(self._emit(expr, known), memory.lanes) for expr, _ in self.stores]
-
-    def _emit(self, e: Expr, known: dict[int, Val]) -> Val:
-        if self.contraction is None:
-            return _emit(self.b, e, known)
-        return _emit_quick(self.b, e, known, self.contraction)
+        return [self.b.splat(self.emit(self.b, expr, known), memory.lanes) for expr, _ in self.stores]
 
 
 class _Plain:

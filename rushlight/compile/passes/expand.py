@@ -78,7 +78,7 @@ class _Expansion:
         builder = Builder(nodes, checks)
         self.adopted: dict[Value, Value] = {}  # within this call: what a node wrote -> the captured value it writes now
         try:
-            operands = [self._operand(builder, o, call.cast) for o in call.operands]
+            operands = [self._operand(builder, o, to) for o, to in zip(call.operands, call.types(), strict=True)]
             results = self._apply(builder, call, operands)
             for node in nodes:
                 if isinstance(node, Extern) and node.kind != "blank" and not self.serves(node):

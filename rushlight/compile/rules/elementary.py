@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dtype import bfloat16
 from ..expression import Expr, apply, const, gather, index
 from ..lazy import Lazy, Untraceable
-from .table import rule
+from .table import rule, through_float32
 
 
 def _of_floats(name: str, function) -> None:
@@ -29,6 +30,64 @@ for _name, _function in {
     "atan2": np.arctan2,
 }.items():
     _of_floats(_name, _function)
+
+
+# --------------------------------------------------------------------------------------------- rounded once
+
+
+def _multiply_add(b, x, y, z):
+    """x y + z; x or y may be a number, which takes the arrays' type."""
+    if any(isinstance(a, Lazy) and a.dtype not in (np.float32, np.float64) for a in (x, y, z)):
+        raise Untraceable(f"a product and a sum of {z.dtype}")
+    args = [a if isinstance(a, Lazy) else b.constant(a, z.dtype) for a in (x, y, z)]
+    shape = np.broadcast_shapes(*(a.shape for a in args))
+    return Lazy(b, shape, apply("fma", *(a.broadcast_to(shape).expr for a in args)))
+
+
+@rule("add.scaled")
+def add_scaled(b, input, other, alpha):
+    short = bfloat16.numpy if input.dtype == bfloat16.numpy else None
+    number = float(alpha if short is None else short.type(alpha))
+    return _add_scaled(b, input, other, number)
+
+
+@through_float32()
+def _add_scaled(b, input, other, alpha):
+    return _multiply_add(b, other, alpha, input)
+
+
+@rule("sub.scaled")
+def sub_scaled(b, input, other, alpha):
+    return add_scaled(b, input, other, -alpha)
+
+
+@rule("lerp.scalar")
+@through_float32()
+def lerp(b, input, end, weight):
+    one = input.dtype.type(1)
+    weight = input.dtype.type(weight)
+    if abs(weight) < 0.5:
+        return _multiply_add(b, end - input, weight, input)
+    return _multiply_add(b, end - input, weight - one, end)
+
+
+@rule("lerp.tensor")
+@through_float32()
+def lerp_by(b, input, end, weight):
+    small = np.abs(weight) < 0.5
+    part = np.where(small, weight, weight - weight.dtype.type(1))
+    return _multiply_add(b, end - input, part, np.where(small, input, end))
+
+
+@rule("addcmul")
+@through_float32()
+def addcmul(b, input, tensor1, tensor2, value=1):
+    if input.dtype.kind != "f":
+        return input + tensor1 * value * tensor2
+    return _multiply_add(b, tensor1 if value == 1 else tensor1 * input.dtype.type(value), tensor2, input)
+
+
+# -----------------------------------------------------------------------------------------------------------
 
 
 @rule("xlogy")

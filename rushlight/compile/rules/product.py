@@ -104,6 +104,10 @@ def channel_sums(b, x):
 
 @rule("addmm")
 def addmm(b, input, mat1, mat2, beta=1, alpha=1):
+    if mat1.dtype.itemsize == 2 and beta:
+        if beta != 1 or alpha != 1 or input.shape != mat2.shape[1:]:
+            raise Untraceable("a sum of 16-bit floats that is rounded once")
+        return product(b, mat1, mat2, input)
     out = product(b, mat1, mat2)
     out = out if alpha == 1 else out * alpha
     return out if beta == 0 else out + (input if beta == 1 else input * beta)

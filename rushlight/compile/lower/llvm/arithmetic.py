@@ -262,6 +262,7 @@ _ROUNDED: dict[str, Callable[..., Val]] = {
     "atan2": lambda b, x, y: vector_math.libm(b, "atan2", x, y),
     "hypot": vector_math.hypotenuse,
     "logaddexp": vector_math.log_add_exp,
+    "fma": lambda b, x, y, z: b.fma(x, y, z),
 }
 
 

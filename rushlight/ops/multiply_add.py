@@ -1,0 +1,72 @@
+"""x * y + z with one rounding, which torch's loops on the CPU do with one instruction and NumPy has no function for.
+
+`add` and `sub` with `alpha`, `lerp`, `addcmul` and with them most optimizers round like that; two roundings give another
+last bit in 2 to 25 of 100 elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .elements import CHUNK, F32, F64
+
+_SPLIT = 134217729.0  # 2^27 + 1 cuts a float64 into two halves whose products are exact
+
+
+def multiply_add(x: Any, y: Any, z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """x * y + z of float32 or float64 arrays, rounded once; one of x and y may be a number, which takes their type.
+
+    A float32 product is exact in float64, and the sum rounds once more there: an element in 5e8 comes out otherwise. Costs
+    1.2 ns an element instead of the 0.4 of a product and a sum.
+    """
+    d = z.dtype
+    of = _in_float64 if d is F32 else _in_halves
+    x, y = (a if isinstance(a, np.ndarray) else d.type(a) for a in (x, y))
+    arrays = [a for a in (x, y, z) if isinstance(a, np.ndarray)]
+    if z.size > 2 * CHUNK and all(a.shape == z.shape and a.flags.c_contiguous for a in arrays):
+        return _in_pieces(of, x, y, z, out)
+    r = of(x, y, z)
+    if out is None:
+        return np.asarray(r).astype(d, copy=False)
+    np.copyto(out, r, casting="same_kind")
+    return out
+
+
+def _in_pieces(of: Any, x: Any, y: Any, z: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """`of` on parts that stay in the cache."""
+    if out is None or not out.flags.c_contiguous:
+        r = np.empty(z.shape, z.dtype)
+    else:
+        r = out
+    flat = [a.reshape(-1) if isinstance(a, np.ndarray) else a for a in (x, y, z)]
+    to = r.reshape(-1)
+    for i in range(0, z.size, CHUNK):
+        piece = [a[i : i + CHUNK] if isinstance(a, np.ndarray) else a for a in flat]
+        np.copyto(to[i : i + CHUNK], of(*piece), casting="same_kind")
+    if out is not None and r is not out:
+        np.copyto(out, r)
+    return r if out is None else out
+
+
+def _in_float64(x: Any, y: Any, z: np.ndarray) -> Any:
+    p = np.multiply(x, y, dtype=F64)
+    return np.add(p, z, p) if type(p) is np.ndarray and p.shape == z.shape else p + z
+
+
+def _in_halves(x: Any, y: Any, z: np.ndarray) -> Any:
+    """By the errors of the product (Dekker) and of the sum (Knuth), which float64 holds exactly."""
+    p = x * y
+    (x1, x2), (y1, y2) = _halves(x), _halves(y)
+    below = x2 * y2 - (((p - x1 * y1) - x2 * y1) - x1 * y2)
+    s = p + z
+    back = s - p
+    r = s + ((p - (s - back)) + (z - back) + below)
+    return np.where(np.isfinite(r), r, s)
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    c = _SPLIT * x
+    high = c - (c - x)
+    return high, x - high

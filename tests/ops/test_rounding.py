@@ -1,0 +1,173 @@
+"""Where results are rounded: once behind a product and a sum, and how a number meets 16-bit floats. As torch 2.13 does."""
+
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+F32 = np.float32
+SHAPES = [(), (5,), (3, 7), (40_000,)]
+
+
+def draw(seed, shape, kind):
+    rs = np.random.RandomState(seed)
+    return np.asarray(rs.standard_normal(shape) * 3).astype(kind)
+
+
+def exactly(x, y, z):
+    """x y + z of single numbers, rounded once to the type of z."""
+    kind = z.dtype.type
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    near = kind(float(exact))
+    if kind is np.float64:
+        return near
+    return min(
+        (near, np.nextafter(near, kind(np.inf)), np.nextafter(near, kind(-np.inf))),
+        key=lambda r: abs(Fraction(float(r)) - exact),
+    )
+
+
+def rounded_once(x, y, z):
+    x, y, z = np.broadcast_arrays(x, y, z)
+    flat = [exactly(*row) for row in zip(x.ravel()[:300], y.ravel()[:300], z.ravel()[:300], strict=True)]
+    return np.array(flat, z.dtype)
+
+
+def head(t):
+    return t.numpy().ravel()[:300]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_product_that_is_added_is_not_rounded_before(shape, kind):
+    a, b, c = (draw(i, shape, kind) for i in range(3))
+    alpha = a.dtype.type(-0.0123)
+    x, y, z = (torch.from_numpy(v) for v in (a, b, c))
+    np.testing.assert_array_equal(head(torch.add(x, y, alpha=-0.0123)), rounded_once(b, alpha, a))
+    np.testing.assert_array_equal(head(torch.sub(x, y, alpha=0.0123)), rounded_once(b, alpha, a))
+    np.testing.assert_array_equal(head(x.clone().add_(y, alpha=-0.0123)), rounded_once(b, alpha, a))
+    np.testing.assert_array_equal(head(torch.rsub(y, x, alpha=0.0123)), rounded_once(b, alpha, a))
+    near, far = a.dtype.type(0.1), a.dtype.type(0.7) - a.dtype.type(1)
+    np.testing.assert_array_equal(head(torch.lerp(x, y, 0.1)), rounded_once(b - a, near, a))
+    np.testing.assert_array_equal(head(x.clone().lerp_(y, 0.7)), rounded_once(b - a, far, b))
+    np.testing.assert_array_equal(head(torch.lerp(x, y, torch.full_like(x, 0.7))), rounded_once(b - a, far, b))
+    np.testing.assert_array_equal(head(torch.addcmul(x, y, z)), rounded_once(b, c, a))
+    np.testing.assert_array_equal(
+        head(x.clone().addcmul_(y, z, value=0.001)), rounded_once(b * a.dtype.type(0.001), c, a)
+    )
+    np.testing.assert_array_equal(
+        head(torch.addcdiv(x, y, z, value=0.001)), (a + b * a.dtype.type(0.001) / c).ravel()[:300]
+    )
+
+
+def test_gradients_of_a_scaled_sum():
+    x, y = (
+        torch.ones(3, dtype=torch.float64, requires_grad=True),
+        torch.ones(3, dtype=torch.float64, requires_grad=True),
+    )
+    assert torch.autograd.gradcheck(lambda a, b: torch.add(a, b, alpha=0.3), (x, y))
+    assert torch.autograd.gradcheck(lambda a, b: torch.sub(a, b, alpha=0.3), (x, y))
+    assert torch.add(x, y, alpha=0.3).grad_fn.name() == "AddBackward0"
+    assert torch.sub(x, y, alpha=0.3).grad_fn.name() == "SubBackward0"
+
+
+def test_infinities_in_double_precision():
+    x = torch.tensor([np.inf, -np.inf, 1e308, np.nan, 0.0], dtype=torch.float64)
+    y = torch.tensor([1.0, np.inf, 1e308, 1.0, 1e300], dtype=torch.float64)
+    got = torch.add(x, y, alpha=1.5).tolist()
+    assert got[0] == np.inf and np.isnan(got[1]) and got[2] == np.inf and np.isnan(got[3]) and got[4] == 1.5e300
+
+
+def test_scaled_sums_of_mixed_types():
+    half, whole = torch.ones(2, dtype=torch.float16), torch.tensor([1, 2])
+    assert torch.add(half, whole, alpha=0.5).dtype is torch.float16
+    assert torch.add(whole, half.float(), alpha=0.5).tolist() == [1.5, 2.5]
+    assert torch.add(whole, torch.tensor(0.5), alpha=0.5).tolist() == [1.25, 2.25]
+
+
+# ------------------------------------------------------------------------------------------------- 16-bit floats
+
+S = 0.12345678
+SHORT = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
+
+
+def once(kind, f):
+    """A function of float32 numbers whose result is rounded to the short type at the end."""
+    return lambda *arrays: np.asarray(f(*(a.astype(F32) for a in arrays))).astype(kind)
+
+
+def cases(kind):
+    full, short = F32(S), F32(kind(S))
+    step = lambda a: np.asarray(a).astype(kind).astype(F32)  # noqa: E731
+    return {
+        "mul": (lambda x, y: x * S, lambda a, b: a * full),
+        "number first": (lambda x, y: S * x, lambda a, b: a * full),
+        "mul_": (lambda x, y: x.clone().mul_(S), lambda a, b: a * full),
+        "mul by float32 without dimensions": (lambda x, y: x * torch.tensor(S), lambda a, b: a * full),
+        "div": (lambda x, y: x / S, lambda a, b: a / full),
+        "div_": (lambda x, y: x.clone().div_(S), lambda a, b: a / full),
+        "number divided": (lambda x, y: S / x, lambda a, b: step(1 / a) * full),
+        "floor_divide": (lambda x, y: x // S, lambda a, b: np.floor_divide(a, full)),
+        "leaky_relu": (lambda x, y: torch.nn.functional.leaky_relu(x, S), lambda a, b: np.where(a > 0, a, a * full)),
+        "lerp": (lambda x, y: torch.lerp(x, y, S), lambda a, b: a + full * (b - a)),
+        "addcdiv": (lambda x, y: torch.addcdiv(x, y, x, value=S), lambda a, b: a + full * b / a),
+        "add": (lambda x, y: x + S, lambda a, b: a + short),
+        "add alpha": (lambda x, y: torch.add(x, y, alpha=S), lambda a, b: a + short * b),
+        "fmod": (lambda x, y: torch.fmod(x, S), lambda a, b: np.fmod(a, short)),
+        "pow": (lambda x, y: x.abs() ** S, lambda a, b: np.power(np.abs(a).astype(np.float64), float(short))),
+        "xlogy": (lambda x, y: torch.xlogy(x, S), lambda a, b: a * step(np.log(short))),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(cases(np.float16)))
+@pytest.mark.parametrize("short", SHORT)
+def test_numbers_meet_16_bit_floats(name, short):
+    kind = SHORT[short]
+    call, expected = cases(kind)[name]
+    a, b = draw(0, 500, kind), draw(1, 500, kind)
+    x, y = (torch.tensor(v.astype(F32)).to(getattr(torch, short)) for v in (a, b))
+    got = call(x, y)
+    assert got.dtype is x.dtype
+    np.testing.assert_array_equal(got.float().numpy(), once(kind, expected)(a, b).astype(F32))
+
+
+@pytest.mark.parametrize("short", SHORT)
+def test_a_product_of_matrices_that_is_added_is_rounded_once(short):
+    kind = SHORT[short]
+    a, b, c = (draw(i, (8, 8), kind) for i in range(3))
+    x, y, z = (torch.tensor(v.astype(F32)).to(getattr(torch, short)) for v in (a, b, c))
+    a, b, c = (v.astype(F32) for v in (a, b, c))
+    expected = (F32(0.3) * c + F32(S) * (a @ b)).astype(kind).astype(F32)
+    np.testing.assert_array_equal(torch.addmm(z, x, y, beta=0.3, alpha=S).float().numpy(), expected)
+    np.testing.assert_array_equal(torch.baddbmm(z[None], x[None], y[None], beta=0.3, alpha=S)[0].float(), expected)
+
+
+@pytest.mark.parametrize("short", SHORT)
+def test_compiled_functions_round_alike(short):
+    def f(x, y):
+        return (
+            x * S,
+            S * x,
+            x / S,
+            x // S,
+            torch.add(x, y, alpha=S),
+            torch.lerp(x, y, S),
+            torch.addcmul(x, y, x, value=S),
+        )
+
+    x, y = (torch.tensor(draw(i, 300, F32)).to(getattr(torch, short)) for i in range(2))
+    for eager, compiled in zip(f(x, y), torch.compile(f)(x, y), strict=True):
+        assert compiled.dtype is eager.dtype
+        assert torch.equal(compiled, eager)
+
+
+def test_compiled_sums_round_once():
+    def f(x, y, z):
+        return torch.add(x, y, alpha=0.3), torch.sub(x, y, alpha=0.3), torch.lerp(x, y, z), torch.addcmul(x, y, z)
+
+    x, y, z = (torch.tensor(draw(i, 1000, F32)) for i in range(3))
+    for eager, compiled in zip(f(x, y, z), torch.compile(f)(x, y, z), strict=True):
+        assert torch.equal(compiled, eager)
