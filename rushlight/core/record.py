@@ -25,6 +25,7 @@ from typing import Any
 
 from . import entry
 from .autocast import followed
+from .channels import follow_channels
 from .node import Node
 from .tensor import Tensor
 
@@ -43,7 +44,7 @@ class Record:
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
     of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
-    in float32.
+    in float32; follows: positions of arrays whose channels-last layout the result takes.
     """
 
     def __init__(
@@ -67,9 +68,11 @@ class Record:
         samples: Callable | None = None,
         draws: str = "",
         unrounded: str = "",
+        follows: tuple[int, ...] = (),
     ):
         self.name = name
-        self.kernel = kernel
+        self.follows = follows
+        self.kernel = follow_channels(kernel, follows) if follows else kernel
         self.reference = kernel
         self.kind = kind
         self.doc = doc or kernel.__doc__
@@ -106,8 +109,7 @@ class Record:
 
     def override(self, kernel: Callable) -> None:
         """Use `kernel` in place of the reference kernel; the reference stays at `self.reference`."""
-        self.kernel = kernel
-        self.scope["kernel"] = kernel
+        self.kernel = self.scope["kernel"] = follow_channels(kernel, self.follows) if self.follows else kernel
 
     def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
         """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""

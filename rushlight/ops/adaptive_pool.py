@@ -82,7 +82,9 @@ def _(g, g_shape, n):
 
 
 def _adaptive_avg_operator(name, node):
-    operator = primitive(name=name, public=False, node=node)(adaptive_avg_kernel)
+    operator = primitive(name=name, public=False, follows=(0,) if name.endswith("2d") else (), node=node)(
+        adaptive_avg_kernel
+    )
 
     @operator.vjp
     def _(g, input, size):
@@ -244,7 +246,9 @@ def adaptive_max_kernel(input, /, size):
 
 
 def _adaptive_max_operator(name, node):
-    operator = primitive(name=name, public=False, outputs=1, node=node)(adaptive_max_kernel)
+    operator = primitive(name=name, public=False, outputs=1, follows=(0,) if name.endswith("2d") else (), node=node)(
+        adaptive_max_kernel
+    )
 
     @operator.vjp
     def _(g, out1, input, size):

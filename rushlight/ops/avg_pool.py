@@ -125,7 +125,9 @@ def _(g, window, stride, padding, ceil_mode, count_include_pad, divisor_override
 
 
 def _avg_pool_operator(name, node):
-    operator = primitive(name=name, public=False, node=node)(avg_pool_kernel)
+    operator = primitive(name=name, public=False, follows=(0,) if name.endswith("2d") else (), node=node)(
+        avg_pool_kernel
+    )
 
     @operator.vjp
     def _(g, input, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -179,7 +181,8 @@ def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     )
     (s,) = (k,) if stride is None or stride in ((), []) else numbers("avg_pool1d", "stride", 3, stride, 1)
     steps = (1, k), (1, s), (0, p)
-    return _avg_pool("avg_pool2d", 2, input.unsqueeze(-2), *steps, ceil_mode, count_include_pad, None).squeeze(-2)
+    x = input.contiguous().unsqueeze(-2)
+    return _avg_pool("avg_pool2d", 2, x, *steps, ceil_mode, count_include_pad, None).squeeze(-2)
 
 
 @composite(functional=True)

@@ -11,7 +11,7 @@ from ..core.mode import may_look
 from ..core.record import binary, composite, primitive, publish, unary
 from ..core.slow import number_as, number_in, write_out
 from ..core.tensor import Tensor, constant, type_word
-from .elements import F32, F64, bits_of, guard, of_arrays, tensors_only, zero_where
+from .elements import F32, F64, bits_of, guard, in_order_of, of_arrays, tensors_only, zero_where
 
 # ---------------------------------------------------------------------------------------------- comparisons
 
@@ -210,7 +210,7 @@ for _op in (logical_and, logical_or, logical_xor):
 
 @primitive(public=False, name="where")
 def _where(condition, input, other, /):
-    return select(condition, input, other)
+    return in_order_of(select(condition, input, other), condition, input)
 
 
 def select(mask, x, y):

@@ -132,7 +132,7 @@ def _backward_weight(g, x, weight_shape, stride, padding, dilation, groups):
 # ---------------------------------------------------------------------------------------------- the operators
 
 
-@primitive(name="convolution", public=False, node="ConvolutionBackward0")
+@primitive(name="convolution", public=False, follows=(0, 1), node="ConvolutionBackward0")
 def convolution(input, weight, bias=None, /, stride=(1,), padding=(0,), dilation=(1,), groups=1):
     """The forward sum plus the bias. Shape: (N, C, *), (K, C/groups, *), (K,) -> (N, K, *)"""
     if _narrow(input.dtype):
@@ -159,7 +159,7 @@ def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
     return gx, gw, gb
 
 
-@primitive(name="convolution.input", public=False, node="ConvolutionBackward0")
+@primitive(name="convolution.input", public=False, follows=(0, 1), node="ConvolutionBackward0")
 def convolution_input(input, weight, bias=None, /, shape=(), stride=(1,), padding=(0,), dilation=(1,), groups=1):
     """The input sum, of the given shape, plus a bias: the gradient of the input, and the transposed convolution.
 
@@ -551,4 +551,4 @@ def conv_tbc(input, weight, bias, pad=0):
     """`conv1d` on (time, batch, channels). Shape: (T, N, C), weight (R, C, K), bias (K,) -> (T', N, K)"""
     if input.size(2) != weight.size(1):
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
-    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
+    return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1).contiguous()

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import device as devices
 from ..core import dtype as dtypes
+from ..core.channels import CHANNELS_LAST
 from ..core.inplace import accept_inplace, check_writable, set_history
 from ..core.mode import tell, thread
 from ..core.node import Node
@@ -17,7 +18,7 @@ from ..core.record import composite, primitive
 from ..core.size import new_shape_from
 from ..core.storage import storage_of, tick, user_line
 from ..core.tensor import Tensor, alias, wrap
-from .create import CHANNELS_LAST, check_rank, format_name
+from .create import check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..core import device as devices
 from ..core import dtype as dtypes
+from ..core.channels import CHANNELS_LAST
 from ..core.errors import argument_type
 from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided
@@ -54,12 +55,6 @@ def check_options(layout: Any, pin_memory: Any) -> None:
         raise RuntimeError(
             "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory is available"
         )
-
-
-CHANNELS_LAST = {
-    "channels_last": ((0, 2, 3, 1), (0, 3, 1, 2)),
-    "channels_last_3d": ((0, 2, 3, 4, 1), (0, 4, 1, 2, 3)),
-}  # the order of dimensions in memory, and the way back
 
 
 def format_name(memory_format: Any, default: str = "preserve_format") -> str:

@@ -10,7 +10,7 @@ from ..core.mode import may_look
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor
-from .elements import F32, F64, conjugate, widened
+from .elements import F32, F64, conjugate, dense, widened
 from .reduction import shifted
 
 # ---------------------------------------------------------------------------------------------- sums and products
@@ -115,7 +115,7 @@ def logcumsumexp(input, /, dim):
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.from_numpy(input.dtype)}'")
     if not input.ndim:
         return input.copy()
-    return widened(np.logaddexp.accumulate)(input, d)
+    return dense(widened(np.logaddexp.accumulate)(input, d))
 
 
 @logcumsumexp.vjp

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core.record import primitive
-from ..core.slow import are_operands
+from ..core.slow import are_operands, ordered
 from ..core.tensor import Tensor, type_word
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -18,6 +18,16 @@ def dense(r):
     """A reduction's result in rows, as torch makes it; NumPy keeps the order of the operand's axes."""
     if type(r) is np.ndarray and r.ndim > 1 and not r.flags.c_contiguous:
         return np.ascontiguousarray(r)
+    return r
+
+
+def in_order_of(r, *arrays):
+    """A fresh result in the order of the axes of the first of `arrays` that has its shape, as torch lays it."""
+    if type(r) is not np.ndarray or r.ndim < 2:
+        return r
+    for a in arrays:
+        if a.shape == r.shape:
+            return r if a.flags.c_contiguous else ordered(r, a)
     return r
 
 

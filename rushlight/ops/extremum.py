@@ -330,7 +330,7 @@ def _running(ufunc, a, dim):
     places = np.arange(n).reshape([n if i == d else 1 for i in range(a.ndim)])
     found = (a == values) | (np.isnan(a) if a.dtype.kind in "fV" else False)
     index = np.maximum.accumulate(np.where(found, places, 0), d)
-    return values, index
+    return dense(values), dense(index)
 
 
 @primitive(method=True, out=True, outputs=1, returns=named("cummax", "values", "indices"))

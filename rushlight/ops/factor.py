@@ -361,7 +361,7 @@ def legacy_svd(input, some=True, compute_uv=True):
         *batch, m, n = input.shape
         return _SVD(input.new_zeros((*batch, m, m)), s, input.new_zeros((*batch, n, n)))
     u, s, vh = _svd(input, not some, True)
-    return _SVD(u, s, vh.mH)
+    return _SVD(u, s, vh.mH.contiguous())
 
 
 # ---------------------------------------------------------------------------------------------- symmetric matrices

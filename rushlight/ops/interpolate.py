@@ -193,7 +193,7 @@ def _upsample_operator(word, n, antialias):
     suffix = "_aa" if antialias else ""
     name = f"upsample_{word}{n}d{suffix}"
     node = f"Upsample{''.join(w.capitalize() for w in word.split('_'))}{n}D{'Aa' if antialias else ''}Backward0"
-    operator = primitive(name=name, public=False, node=node)(_upsample)
+    operator = primitive(name=name, public=False, follows=(0,), node=node)(_upsample)
 
     @operator.vjp
     def _(g, input_shape, scales, mode, align_corners, antialias):

@@ -11,6 +11,7 @@ from ..core.record import composite, primitive
 from ..core.size import shape_from, wrap_dim, wrap_dims
 from ..core.slow import write_out
 from ..core.tensor import Tensor
+from .elements import in_order_of
 from .parts import slice_
 from .view import _expand, _view, flatten, reshape
 
@@ -308,7 +309,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 @primitive(name="flip", public=False)
 def _flip(input, /, dims):
     axes = wrap_dims(dims, input.ndim)
-    return np.flip(input, axes).copy() if input.ndim else input.copy()
+    return in_order_of(np.flip(input, axes).copy(), input) if input.ndim else input.copy()
 
 
 @_flip.vjp

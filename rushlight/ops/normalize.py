@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.channels import in_suggested_format, is_channels_last
 from ..core.mode import no_grad, thread
 from ..core.placeholder import Placeholder
 from ..core.record import composite, primitive
@@ -199,6 +200,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     axes = tuple(range(n - k, n))
     small = input.dtype in _SIXTEEN
     x = input.float() if small else input
+    x = x if is_channels_last(x._array) else x.contiguous()
     eps = float(np.finfo(x._array.dtype).eps) if eps is None else eps
     out = x * ((x * x).mean(axes, keepdim=True) + eps).rsqrt()
     out = out if weight is None else out * weight
@@ -249,7 +251,7 @@ def _batch_norm(
     out = np.multiply(d, scale, out=d if d.dtype == scale.dtype else None)
     if bias is not None:
         out = np.add(out, _per_channel(bias, x.ndim), out=out)
-    return out.astype(input.dtype, copy=False), mean, rstd, var
+    return in_suggested_format(out.astype(input.dtype, copy=False)), mean, rstd, var
 
 
 @_batch_norm.vjp
@@ -340,7 +342,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 # ---------------------------------------------------------------------------------------------- groups
 
 
-@primitive(public=False, name="native_group_norm", extras=("mean", "rstd"), node="NativeGroupNormBackward0")
+@primitive(
+    public=False, name="native_group_norm", extras=("mean", "rstd"), follows=(0,), node="NativeGroupNormBackward0"
+)
 def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
     n, c = input.shape[:2]
     if num_groups <= 0 or c % num_groups:

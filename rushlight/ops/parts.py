@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
+from ..core.layout import contiguous_format
 from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
 from ..core.storage import address_of
@@ -76,7 +77,7 @@ embed = _embed
 @composite(method=True, out=True)
 def narrow_copy(input, dim, start, length):
     """`narrow` as a copy."""
-    return narrow(input, dim, start, length).clone()
+    return narrow(input, dim, start, length).clone(memory_format=contiguous_format)
 
 
 @composite(method=True)

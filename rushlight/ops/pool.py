@@ -16,6 +16,7 @@ from math import prod
 import numpy as np
 
 from ..core.autocast import FLOAT32, brought
+from ..core.channels import in_suggested_format
 from ..core.errors import argument_type
 from ..core.mode import thread
 from ..core.record import composite, primitive
@@ -89,7 +90,8 @@ def _refuse_bool(x, name):
 @primitive(name="max_pool.values", public=False, differentiable=False)
 def max_pool_values(input, /, window, stride, padding, dilation, ceil_mode):
     """The maxima alone. Shape: (*, n axes) -> (*, n axes)"""
-    x, n = input, len(window)
+    x = input = in_suggested_format(input)
+    n = len(window)
     _refuse_bool(x, f"max_pool{n}d")
     if window == stride == (2, 2) and padding == (0, 0) and not (x.shape[-1] | x.shape[-2]) & 1:
         x = np.maximum(x[..., ::2, :], x[..., 1::2, :])  # the most frequent case in a sixth of the time
@@ -230,7 +232,8 @@ def _(g, input, place, window, stride, padding, dilation, ceil_mode):
 
 
 def _max_pool_operator(name, node):
-    operator = primitive(name=name, public=False, outputs=1, node=node)(max_pool_kernel)
+    follows = (0,) if name.endswith("2d") else ()
+    operator = primitive(name=name, public=False, outputs=1, follows=follows, node=node)(max_pool_kernel)
 
     @operator.vjp
     def _(g, out1, input, window, stride, padding, dilation, ceil_mode):

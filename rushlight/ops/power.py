@@ -10,7 +10,7 @@ from ..core.mode import may_look
 from ..core.record import binary, primitive, publish
 from ..core.slow import are_operands, number_as, write_out
 from ..core.tensor import Tensor, constant, type_word
-from .elements import CHUNK, F32, F64, conjugate, guard, not_implemented, widened
+from .elements import CHUNK, F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
 from .multiply_add import multiply_add
 
 # ---------------------------------------------------------------------------------------------- powers
@@ -112,7 +112,7 @@ _pow_tensor = binary(
 def _pow_base(exponent, /, base):
     exponent = _cast_for(exponent, base)
     base = number_as(base, dtypes.from_numpy(exponent.dtype))
-    return _power(base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent)
+    return dense(_power(base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent))
 
 
 @_pow_base.vjp
@@ -212,7 +212,7 @@ def _lerp(a, b, weight):
 @primitive(public=False, name="lerp.scalar", node="LerpBackward0")
 def _lerp_scalar(input, end, /, weight):
     _same_for_lerp(input, end)
-    return _lerp(input, end, weight)
+    return in_order_of(_lerp(input, end, weight), input, end)
 
 
 _WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
@@ -315,7 +315,7 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
     tensor([61.])
     """
     _check_value(input.dtype, value)
-    return _add_product(input, tensor1, tensor2, value)
+    return in_order_of(_add_product(input, tensor1, tensor2, value), input, tensor1, tensor2)
 
 
 @widened
@@ -346,7 +346,7 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
     """
     if input.dtype.kind in "biu":
         raise TypeError("integers")  # the careful path explains
-    return _add_quotient(input, tensor1, tensor2, value)
+    return in_order_of(_add_quotient(input, tensor1, tensor2, value), input, tensor1, tensor2)
 
 
 @widened

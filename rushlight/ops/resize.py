@@ -17,7 +17,7 @@ from .pool import numbers
 # ---------------------------------------------------------------------------------------------- one constant around
 
 
-@primitive(name="constant_pad_nd", public=False, node="ConstantPadNdBackward0")
+@primitive(name="constant_pad_nd", public=False, follows=(0,), node="ConstantPadNdBackward0")
 def _constant_pad(input, /, pad, value):
     """The input with `value` around it; negative numbers cut off. `pad` starts with the last dimension."""
     if len(pad) % 2:
@@ -112,7 +112,9 @@ _NODES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}
 @functools.cache
 def _pad_operator(mode, n):
     name = f"{ {'reflect': 'reflection', 'replicate': 'replication', 'circular': 'circular'}[mode] }_pad{n}d"
-    operator = primitive(name=name, public=False, node=_NODES[mode].format(n))(_gathered)
+    operator = primitive(
+        name=name, public=False, follows=() if mode == "circular" else (0,), node=_NODES[mode].format(n)
+    )(_gathered)
 
     @operator.vjp
     def _(g, input, pad, mode):
@@ -188,7 +190,7 @@ def pad(input, pad, mode="constant", value=None):
 # ---------------------------------------------------------------------------------------------- channels and pixels
 
 
-@primitive(functional=True)
+@primitive(functional=True, follows=(0,))
 def pixel_shuffle(input, /, upscale_factor):
     """r^2 channels of each pixel become r x r pixels. Shape: (*, C r^2, H, W) -> (*, C, H r, W r)"""
     r = upscale_factor
@@ -214,7 +216,7 @@ def _(g, upscale_factor):
     return pixel_unshuffle(g, upscale_factor)
 
 
-@primitive(functional=True)
+@primitive(functional=True, follows=(0,))
 def pixel_unshuffle(input, /, downscale_factor):
     """r x r pixels become r^2 channels of one. Shape: (*, C, H r, W r) -> (*, C r^2, H, W)"""
     r = downscale_factor
@@ -241,7 +243,7 @@ def _(g, downscale_factor):
     return pixel_shuffle(g, downscale_factor)
 
 
-@primitive(functional=True, aliases=("native_channel_shuffle",))
+@primitive(functional=True, follows=(0,), aliases=("native_channel_shuffle",))
 def channel_shuffle(input, /, groups):
     """The channels of `groups` groups in turn. Shape: (N, C, *) -> (N, C, *)"""
     if input.ndim <= 2:

@@ -160,7 +160,7 @@ def renorm(input, p, dim, maxnorm):
     others = [k for k in range(input._array.ndim) if k != d]
     norms = OPS["norm"](input, p, others, keepdim=True)
     factor = OPS["where"](norms > maxnorm, maxnorm / (norms + 1e-7), OPS["ones_like"](norms))
-    return input * factor
+    return (input * factor).contiguous()
 
 
 @composite(method=True, function=False)

@@ -10,7 +10,7 @@ from ..core.record import binary, primitive, publish
 from ..core.slow import write_out
 from .activation import floats_only, inplace_of
 from .comparison import where
-from .elements import F32, F64, ONE32, ONE64, pieced, widened
+from .elements import F32, F64, ONE32, ONE64, dense, pieced, widened
 from .special import erf_of, sigmoid_of
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -206,7 +206,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
 @primitive(public=False, name="log_sigmoid", node="LogSigmoidBackward0")
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
-    return _log_sigmoid_of(input)
+    return dense(_log_sigmoid_of(input))
 
 
 @widened

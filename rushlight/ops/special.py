@@ -481,7 +481,7 @@ def mvlgamma(input, p, *, out=None):
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input if input.dtype.category >= 2 else input.to(dtypes.get_default_dtype())
     total = sum((lgamma(x - 0.5 * j) for j in range(1, p)), lgamma(x))
-    result = total + 0.25 * p * (p - 1) * math.log(math.pi)
+    result = (total + 0.25 * p * (p - 1) * math.log(math.pi)).contiguous()
     return result if out is None else write_out("mvlgamma", (input,), result, out)
 
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
 from ..core import dtype as dtypes
+from ..core.channels import CHANNELS_LAST
 from ..core.inplace import check_writable
+from ..core.layout import contiguous_format
 from ..core.mode import enable_grad, thread
 from ..core.node import Leaf
 from ..core.record import composite, primitive
@@ -17,7 +19,7 @@ from ..core.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_a
 from ..core.slow import watch_view
 from ..core.storage import storage_of, user_line
 from ..core.tensor import Tensor, alias
-from .create import CHANNELS_LAST, format_name
+from .create import format_name
 
 _FULL = slice(None)
 
@@ -468,14 +470,16 @@ def copied(name: str, view_of) -> None:
 
     def f(input, *args, **kwargs):
         result = view_of(input, *args, **kwargs)
-        return tuple(r.clone() for r in result) if isinstance(result, tuple) else result.clone()
+        if isinstance(result, tuple):
+            return tuple(r.clone(memory_format=contiguous_format) for r in result)
+        return result.clone(memory_format=contiguous_format)
 
     f.__name__, f.__doc__ = name + "_copy", f"`{name}` as a copy."
     composite(out=True)(f)
 
 
 for _name, _view_of in (
-    ("alias", lambda input: _view(input, input._array.shape)), ("view", view), ("transpose", transpose),
+    ("alias", lambda input: _view(input, input._array.shape)), ("view", lambda input, *shape: view(input.contiguous(), *shape)), ("transpose", transpose),
     ("t", t), ("permute", permute), ("squeeze", squeeze), ("unsqueeze", unsqueeze),
     ("expand", lambda input, size, implicit=False: _expand(input, tuple(size))), ("detach", lambda input: input.detach()),
 ):  # fmt: skip

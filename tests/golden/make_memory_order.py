@@ -63,12 +63,34 @@ RESULTS = [
     "torch.cat([t, t], -1)", "torch.stack([t, t])", "torch.nn.functional.layer_norm(t, t.shape[-1:])", "t.cumsum(0)",
     "t.cumprod(-1)", "t.masked_fill(t > 2, 0.0)", "t.roll(1, 0)", "t.tril()", "t.triu()", "t.repeat(*[1] * t.dim())",
     "torch.nn.functional.dropout(t, 0.5)", "t.clone()", "torch.zeros_like(t)", "t.sort(-1)[0]", "t.clamp(0, 1)",
+    "torch.where(t > 0, t, 0.0)", "t.flip(0)", "torch.addcmul(t, t, t)", "torch.lerp(t, t, 0.3)", "2.0 ** t",
+    "torch.nn.functional.logsigmoid(t)", "t.cummax(0)[0]", "t.logcumsumexp(0)", "t.narrow_copy(0, 0, 2)",
+    "torch.nn.functional.rms_norm(t, t.shape[-1:])", "t.mvlgamma(1)", "torch.transpose_copy(t, 0, 1)",
+    "torch.nn.functional.batch_norm(t, None, None, training=True)",
+]  # fmt: skip
+IMAGES = {
+    "channels last": "torch.ones(2, 4, 6, 6).to(memory_format=torch.channels_last)",
+    "some channels": "torch.ones(2, 6, 6, 6).to(memory_format=torch.channels_last)[:, :4]",
+    "reversed": "torch.ones(6, 6, 4, 2).permute(3, 2, 1, 0)",
+}
+OF_IMAGES = [
+    "F.conv2d(t, torch.ones(3, 4, 3, 3))",
+    "F.conv2d(t.contiguous(), torch.ones(3, 4, 3, 3).to(memory_format=torch.channels_last))",
+    "F.conv_transpose2d(t, torch.ones(4, 3, 3, 3))", "F.max_pool2d(t, 2)", "F.max_pool2d(t, 3, 2)",
+    "F.max_pool2d(t.clone().requires_grad_(), 2)", "F.avg_pool2d(t, 2)", "F.adaptive_avg_pool2d(t, 3)",
+    "F.adaptive_max_pool2d(t, 3)", "F.interpolate(t, scale_factor=2)",
+    "F.interpolate(t, scale_factor=2, mode='bilinear')", "F.interpolate(t, scale_factor=2, mode='bicubic')",
+    "F.pixel_unshuffle(t, 2)", "F.channel_shuffle(t, 2)", "F.group_norm(t, 2)", "F.instance_norm(t)",
+    "F.pad(t, (1, 1))", "F.pad(t, (1, 1, 1, 1), mode='reflect')", "F.pad(t, (1, 1, 1, 1), mode='circular')",
+    "F.batch_norm(t, None, None, training=True)", "F.prelu(t, torch.ones(4))", "t + torch.ones(4, 1, 1)",
+    "torch.ones(4, 1, 1) * t", "t.mean(1, keepdim=True)",
 ]  # fmt: skip
 
 
 def stride_of(torch, layout, result):
     """The strides of a result."""
-    return list(eval(result, {"torch": torch, "t": eval(LAID_OUT[layout], {"torch": torch})}).stride())
+    t = eval((IMAGES if result in OF_IMAGES else LAID_OUT)[layout], {"torch": torch})
+    return list(eval(result, {"torch": torch, "t": t, "F": torch.nn.functional}).stride())
 
 
 def drawn(torch, layout, draw):
@@ -96,6 +118,7 @@ if __name__ == "__main__":
     answers = {
         "draws": {f"{draw} {layout}": drawn(torch, layout, draw) for layout in LAYOUTS for draw in DRAWS},
         "strides": {f"{r} {layout}": stride_of(torch, layout, r) for layout in LAID_OUT for r in RESULTS},
+        "images": {f"{r} {layout}": stride_of(torch, layout, r) for layout in IMAGES for r in OF_IMAGES},
         "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
     }
     lines = [f'"{k}": ' + "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in part.items()) + "\n}"

@@ -34,6 +34,12 @@ def test_results_lie_in_memory_as_torchs(result, layout):
     assert MAKER.stride_of(rushlight, layout, result) == ANSWERS["strides"][f"{result} {layout}"]
 
 
+@pytest.mark.parametrize("layout", MAKER.IMAGES)
+@pytest.mark.parametrize("result", MAKER.OF_IMAGES)
+def test_results_of_images_lie_in_memory_as_torchs(result, layout):
+    assert MAKER.stride_of(rushlight, layout, result) == ANSWERS["images"][f"{result} {layout}"]
+
+
 @pytest.mark.parametrize(("start", "write"), MAKER.WRITES, ids=[f"{i}-{w}" for i, (_, w) in enumerate(MAKER.WRITES)])
 def test_writes_over_what_they_read(start, write):
     assert MAKER.written(rushlight, start, write) == ANSWERS["writes"][f"{start}; {write}"]

@@ -1,0 +1,56 @@
+"""Results that lie channels-last because what they were made of does, as torch suggests a memory format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+CHANNELS_LAST = {
+    "channels_last": ((0, 2, 3, 1), (0, 3, 1, 2)),
+    "channels_last_3d": ((0, 2, 3, 4, 1), (0, 4, 1, 2, 3)),
+}  # the order of dimensions in memory, and the way back
+_BY_RANK = {len(order): (order, back) for order, back in CHANNELS_LAST.values()}
+
+
+def is_channels_last(a: np.ndarray) -> bool:
+    """Whether torch would take the strides for channels-last; gaps, as of a part of the channels, do not matter."""
+    n = a.ndim
+    if n not in _BY_RANK or not a.strides[1]:
+        return False
+    least = 0
+    for axis in (1, *range(n - 1, 1, -1), 0):
+        stride, size = a.strides[axis], a.shape[axis]
+        if not size or stride < least or (not axis and least == a.strides[1]):
+            return False
+        least = stride * max(size, 1)
+    return True
+
+
+def in_channels_last(a: np.ndarray) -> np.ndarray:
+    """The elements of a batch of images or volumes, channels-last in memory."""
+    if a.ndim not in _BY_RANK:
+        return a
+    order, back = _BY_RANK[a.ndim]
+    return np.ascontiguousarray(a.transpose(order)).transpose(back)
+
+
+def in_suggested_format(a: np.ndarray) -> np.ndarray:
+    """The array in rows, unless it lies channels-last."""
+    return a if a.flags.c_contiguous or is_channels_last(a) else np.ascontiguousarray(a)
+
+
+def follow_channels(kernel: Callable, positions: tuple[int, ...]) -> Callable:
+    """`kernel`, whose result (of several the first) lies channels-last if one of the arrays at these positions does."""
+
+    def following(*arguments: Any, **metadata: Any) -> Any:
+        r = kernel(*arguments, **metadata)
+        for i in positions:
+            a = arguments[i]
+            if not a.flags.c_contiguous and is_channels_last(a):
+                return (in_channels_last(r[0]), *r[1:]) if type(r) is tuple else in_channels_last(r)
+        return r
+
+    following.__name__, following.__doc__ = getattr(kernel, "__name__", ""), kernel.__doc__
+    return following
