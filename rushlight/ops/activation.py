@@ -63,13 +63,13 @@ _ZERO32 = np.zeros((), F32)
 
 def _rectify(x):
     if x.dtype is F32:
-        return np.maximum(x, _ZERO32)
+        return np.maximum(_ZERO32, x)  # of two zeros NumPy takes the second, as torch x: -0 stays
     if x.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
     if x.dtype.kind == "c":
         raise NotImplementedError("clamp is not supported for complex types")
     bits = _LAST_BELOW_NAN.get(x.dtype)
-    return np.maximum(x, 0) if bits is None else _rectified_bits(x, bits)
+    return np.maximum(0, x) if bits is None else _rectified_bits(x, bits)
 
 
 # The bits of minus infinity without the sign: what is above is nan. NumPy's maximum of bfloat16 takes 2.8 ns an element.
@@ -313,7 +313,7 @@ def _exponential_unit(x, negative, positive, inside):
     """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
     floats_only(x, "elu_cpu")
     zero = _ZERO32 if x.dtype is F32 else 0
-    left, right = np.minimum(x, zero), np.maximum(x, zero)
+    left, right = np.minimum(zero, x), np.maximum(zero, x)
     left = np.expm1(left if inside == 1 else left * inside)
     if negative != 1:
         left = left * negative

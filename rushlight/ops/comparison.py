@@ -330,10 +330,12 @@ for _op in (maximum, minimum, fmax, fmin):
 
 
 def _limited(x, low, high):
-    if low is None:
-        return np.minimum(x, high)
-    r = np.maximum(x, low)
-    return r if high is None else np.minimum(r, high)
+    """Of two zeros NumPy takes the second, but of float16 the first; torch takes that of x."""
+    if x.dtype.kind == "f" and x.dtype.itemsize == 2:
+        r = x if low is None else np.maximum(x, low)
+        return r if high is None else np.minimum(r, high)
+    r = x if low is None else np.maximum(low, x)
+    return r if high is None else np.minimum(high, r)
 
 
 def _cast_for(x, low, high):
@@ -429,9 +431,9 @@ _NUMBERS = {int, float, type(None)}
 
 def _limit_into(a, low, high):
     if low is not None:
-        np.maximum(a, low, out=a)
+        np.maximum(low, a, out=a)
     if high is not None:
-        np.minimum(a, high, out=a)
+        np.minimum(high, a, out=a)
 
 
 def clamp_(self, min=None, max=None):

@@ -18,7 +18,11 @@ from .elements import conjugate, for_types, not_implemented, of_arrays, tensors_
 
 
 def _sgn(x):
-    return np.sign(x) if x.dtype.kind != "b" else x.copy()
+    if x.dtype.kind == "b":
+        return x.copy()
+    if x.dtype.kind not in "fV":
+        return np.sign(x)
+    return np.subtract(x > 0, x < 0, dtype=x.dtype)  # 0 for nan and for -0
 
 
 def _size(x):
@@ -40,7 +44,7 @@ def _sgn_rule(g, x, out):
     return ((g - (g * out.conj()).real * out) / size).masked_fill(size == 0, 0)
 
 
-sign = unary("sign", _sign, zero_rule, "-1, 0 or 1 for each element; nan stays.", promote="same")
+sign = unary("sign", _sign, zero_rule, "-1, 0 or 1 for each element; 0 for nan.", promote="same")
 sgn = unary("sgn", _sgn, _sgn_rule, "Each element divided by its size; 0 for 0.", promote="same")
 abs = unary(
     "abs",

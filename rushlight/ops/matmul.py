@@ -62,7 +62,9 @@ def product(x, y):
     """x @ y by NumPy's rules for ranks; 16-bit floats are multiplied and summed in float32."""
     d = x.dtype
     if d is F32 or d is F64:
-        return _dot(x, y) if x.ndim < 3 and y.ndim < 3 else np.matmul(x, y)
+        if x.ndim < 3 and y.ndim < 3 and x.size > 1 < y.size:  # BLAS leaves out a factor 0 of a matrix of one number
+            return _dot(x, y)
+        return np.matmul(x, y)
     if d.itemsize == 2 and d.kind not in "iu":
         return np.asarray(np.matmul(x.astype(F32), y.astype(F32))).astype(d)
     return np.asarray(np.matmul(x, y))
@@ -71,9 +73,9 @@ def product(x, y):
 def folded(x, y):
     """x (*, k) times the matrix y (k, n), all leading dimensions as rows of one matrix -> (*, n), memory of its own."""
     if x.ndim == 2 and (x.dtype is F32 or x.dtype is F64):
-        return _dot(x, y)
+        return _dot(x, y) if x.size > 1 < y.size else np.matmul(x, y)
     lead, k, n = x.shape[:-1], x.shape[-1], y.shape[1]
-    if not x.size or not n or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
+    if not x.size or not n or k == 1 or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
         return product(x, y)
     out = np.empty((*lead, n), x.dtype)
     _dot(x.reshape(-1, k), y, out.reshape(-1, n))
@@ -101,7 +103,7 @@ def mm(input, mat2, /):
     d = input.dtype
     if (d is F32 or d is F64) and mat2.dtype is d and input.ndim == 2 and mat2.ndim == 2:
         try:
-            return _dot(input, mat2)
+            return _dot(input, mat2) if input.size > 1 < mat2.size else np.matmul(input, mat2)
         except ValueError:
             refuse_shapes(input, mat2)
     for a, name in ((input, "self"), (mat2, "mat2")):
@@ -432,7 +434,7 @@ def _affine(input, weight, bias=None, /):
     if (d is not F32 and d is not F64) or weight.dtype is not d or (bias is not None and bias.dtype is not d):
         return _affine_general(input, weight, bias)
     try:
-        r = _dot(input, weight.T) if input.ndim < 3 else folded(input, weight.T)
+        r = _dot(input, weight.T) if input.ndim < 3 and input.size > 1 < weight.size else folded(input, weight.T)
     except ValueError:
         refuse_shapes(input if input.ndim > 1 else input[None], weight.T)
     if bias is not None:

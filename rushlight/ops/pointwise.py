@@ -316,7 +316,8 @@ def _remainder(x, y):
         _reject_zero(y)
     elif not y and x.dtype.kind in "iu":
         raise RuntimeError("ZeroDivisionError")
-    return np.remainder(x, y)
+    r = np.remainder(x, y)
+    return r if r.dtype.kind in "biu" else np.where(r == 0, np.copysign(r, x), r)  # NumPy's zero has the sign of y
 
 
 @widened

@@ -391,14 +391,30 @@ def count_nonzero(input, /, dim=None):
 
 
 @widened
-def _variance(a, axis, correction, keepdims):
+def _variance(a, axis, correction, keepdims, root=False):
     if a.dtype.kind not in "fcV":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     n = a.size if axis is None else count_of(a.shape, axis)
+    if a.dtype == F32 and n:
+        return _variance_in_double(a, axis, n, n - correction, keepdims, root)
     centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
     free = n - correction
-    return dense(np.add.reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0)))
+    r = np.add.reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0))
+    return dense(np.sqrt(r) if root else r)
+
+
+def _variance_in_double(a, axis, n, free, keepdims, root):
+    """The variance of float32 numbers, with sums in float64 as torch's; what rounding took from the mean is put right."""
+    mean = np.add.reduce(a, axis, F64, None, True) / n
+    near = np.asarray(mean).astype(F32)
+    centred = np.subtract(a, near)
+    total = np.add.reduce(np.multiply(centred, centred), axis, F64, None, True) - n * np.square(near - mean)
+    r = np.maximum(total, 0) / (free if free > 0 else F64.type(0))
+    r = np.asarray(np.sqrt(r) if root else r).astype(F32)
+    if not keepdims:
+        r = r.reshape([m for i, m in enumerate(a.shape) if axis is not None and i not in axis_tuple(axis, a.ndim)])
+    return dense(r)
 
 
 def _variance_rule(g, x, dim, correction, keepdim):
@@ -424,7 +440,7 @@ def _(g, input, dim, correction, keepdim):
 
 @primitive(public=False, name="std")
 def _std(input, /, dim, correction, keepdim):
-    return np.sqrt(_variance(input, axes_of(dim, input.ndim), correction, keepdim))
+    return _variance(input, axes_of(dim, input.ndim), correction, keepdim, True)
 
 
 @_std.vjp

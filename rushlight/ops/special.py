@@ -378,7 +378,7 @@ def lgamma_of(x):
     shifted = z + 5.2421875
     right = (z + 0.5) * np.log(shifted) - shifted + np.log(_ROOT_TWO_PI * series / z)
     right = np.where((z == 1) | (z == 2), 0.0, np.where(np.isinf(z), np.inf, right))
-    sine = np.abs(np.sin(math.pi * (x - np.floor(x))))
+    sine = np.abs(np.sin(math.pi * (x - np.rint(x))))
     left = math.log(math.pi) - np.log(np.where((sine == 0) | (x == np.floor(x)), 0.0, sine)) - right
     return np.where(reflect, np.where(np.isinf(x), np.inf, left), right)
 
