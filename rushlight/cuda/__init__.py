@@ -7,6 +7,7 @@ from .absent import (
     Event,
     OutOfMemoryError,
     Stream,
+    StreamContext,
     can_device_access_peer,
     current_blas_handle,
     current_device,
@@ -100,7 +101,6 @@ from .rarely import (
     use_mem_pool,
 )
 
-StreamContext = stream
 (
     FloatTensor,
     DoubleTensor,

@@ -100,7 +100,7 @@ def set_stream(stream: None) -> None:
         raise AssertionError(ABSENT.format("torch.cuda.set_stream()"))
 
 
-class stream:
+class StreamContext:
     """Context manager that selects a stream; only None, which changes nothing, can be given without a device."""
 
     def __init__(self, stream: None):
@@ -111,6 +111,11 @@ class stream:
 
     def __exit__(self, *error: object) -> None:
         pass
+
+
+def stream(stream: None) -> StreamContext:
+    """Select a stream for a `with` block."""
+    return StreamContext(stream)
 
 
 class device:

@@ -150,7 +150,9 @@ def cpu(self, memory_format=None):
 
 @composite(method=True, function=False)
 def cuda(self, device=None, non_blocking=False, memory_format=None):
-    """The tensor on a CUDA device. Raises when there is none."""
+    """The tensor on a CUDA device. Raises when there is none, and RuntimeError for a device of another kind."""
+    if device is not None and not isinstance(device, int) and devices.device(device).type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
     return to(self, device="cuda" if device is None else device)
 
 
