@@ -395,8 +395,10 @@ def _variance(a, axis, correction, keepdims, root=False):
     if a.dtype.kind not in "fcV":
         raise RuntimeError("std and var only support floating point and complex dtypes")
     n = a.size if axis is None else count_of(a.shape, axis)
-    if a.dtype == F32 and n:
-        return _variance_in_double(a, axis, n, n - correction, keepdims, root)
+    if a.dtype is F32 and n:
+        if a.size > _SMALL:
+            return _variance_of_many(a, axis, n, n - correction, keepdims, root)
+        return np.asarray(_variance(a.astype(F64), axis, correction, keepdims, root)).astype(F32)
     centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
     free = n - correction
@@ -404,7 +406,10 @@ def _variance(a, axis, correction, keepdims, root=False):
     return dense(np.sqrt(r) if root else r)
 
 
-def _variance_in_double(a, axis, n, free, keepdims, root):
+_SMALL = 16384  # elements up to which a copy in float64 costs less than sums in float64 of an array in float32
+
+
+def _variance_of_many(a, axis, n, free, keepdims, root):
     """The variance of float32 numbers, with sums in float64 as torch's; what rounding took from the mean is put right."""
     mean = np.add.reduce(a, axis, F64, None, True) / n
     near = np.asarray(mean).astype(F32)
