@@ -398,7 +398,7 @@ def _variance(a, axis, correction, keepdims, root=False):
     if a.dtype is F32 and n:
         if a.size > _SMALL:
             return _variance_of_many(a, axis, n, n - correction, keepdims, root)
-        return np.asarray(_variance(a.astype(F64), axis, correction, keepdims, root)).astype(F32)
+        return _variance(a.astype(F64), axis, correction, keepdims, root).astype(F32)
     centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
     free = n - correction
@@ -412,11 +412,11 @@ _SMALL = 16384  # elements up to which a copy in float64 costs less than sums in
 def _variance_of_many(a, axis, n, free, keepdims, root):
     """The variance of float32 numbers, with sums in float64 as torch's; what rounding took from the mean is put right."""
     mean = np.add.reduce(a, axis, F64, None, True) / n
-    near = np.asarray(mean).astype(F32)
+    near = mean.astype(F32)
     centred = np.subtract(a, near)
     total = np.add.reduce(np.multiply(centred, centred), axis, F64, None, True) - n * np.square(near - mean)
     r = np.maximum(total, 0) / (free if free > 0 else F64.type(0))
-    r = np.asarray(np.sqrt(r) if root else r).astype(F32)
+    r = (np.sqrt(r) if root else r).astype(F32)
     if not keepdims:
         r = r.reshape([m for i, m in enumerate(a.shape) if axis is not None and i not in axis_tuple(axis, a.ndim)])
     return dense(r)
