@@ -12,6 +12,7 @@ import numpy as np
 
 from .elements import CHUNK, F32, F64
 
+_FEW = 512  # elements below which NumPy converts sooner within an operation than before it: 1.6 us against 2.6 for 64
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a float64 into two halves whose products are exact
 
 
@@ -51,7 +52,11 @@ def _in_pieces(of: Any, x: Any, y: Any, z: np.ndarray, out: np.ndarray | None) -
 
 
 def _in_float64(x: Any, y: Any, z: np.ndarray) -> Any:
-    p = np.multiply(x, y, dtype=F64)
+    if z.size < _FEW:
+        p = np.multiply(x, y, dtype=F64)
+    else:
+        z = z.astype(F64)
+        p = x.astype(F64) * y.astype(F64)
     return np.add(p, z, p) if type(p) is np.ndarray and p.shape == z.shape else p + z
 
 
