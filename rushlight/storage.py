@@ -15,7 +15,7 @@ from .core import dtype as dtypes
 from .core.device import CPU, device
 from .core.rebuild import memory_of
 from .core.sharing import block_of, share
-from .core.storage import address_of
+from .core.storage import address_of, expose
 from .core.tensor import Tensor, wrap
 
 __all__ = ["TypedStorage", "UntypedStorage", "is_storage"]
@@ -280,6 +280,7 @@ def is_storage(obj: Any) -> bool:
 
 def untyped_storage(self: Tensor) -> UntypedStorage:
     """The tensor's whole memory as bytes, shared with it."""
+    expose(self)
     fresh = object.__new__(UntypedStorage)
     fresh._flat, fresh._tensor = memory_of(self)[0].flat.view(np.uint8), self
     return fresh

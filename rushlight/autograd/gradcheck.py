@@ -17,6 +17,7 @@ import numpy as np
 
 from .. import ops
 from ..core import random
+from ..core.storage import expose
 from ..core.tensor import Tensor, wrap
 from . import forward_ad
 from .backward import grad
@@ -298,6 +299,7 @@ def _central_difference(
 ) -> list[np.ndarray]:
     """(func(x + step) - func(x - step)) / 2 eps, with `x` changed in its own memory meanwhile."""
     original = x._array.copy()
+    expose(x)  # it is written without a version
     try:
         np.subtract(original, step, out=x._array)
         below = [r.detach().clone() for r in _tuple(func(*inputs))]

@@ -22,12 +22,22 @@ from .sources import CaptureError, Fresh, Into
 class Executable(Protocol):
     """What runs a graph."""
 
-    def run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
+    def run(
+        self,
+        inputs: list[np.ndarray],
+        reuse: list[np.ndarray | None],
+        owner: Callable[[int], Any] | None = None,
+    ) -> list[np.ndarray]:
         """The arrays of the graph's `Fresh` outputs, by their index, after the content of `Into` outputs was written.
 
         inputs: an array for each input of the graph, in their order, with the geometry of its value.
         reuse: for each Fresh output memory that it may take, or None.
+        owner: gives the tensor of an input by its number, from which it can be seen who has written there.
         """
+        ...
+
+    def wrote(self, owner: Callable[[int], Any]) -> None:
+        """Hear that the writes of the last run were noted in the tensors' records."""
         ...
 
 
@@ -87,8 +97,16 @@ class Interpreter:
 
     # ------------------------------------------------------------------------------------------ running
 
-    def run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
+    def run(
+        self,
+        inputs: list[np.ndarray],
+        reuse: list[np.ndarray | None],
+        owner: Callable[[int], Any] | None = None,
+    ) -> list[np.ndarray]:
         return thread.state.run(self._run, inputs)
+
+    def wrote(self, owner: Callable[[int], Any]) -> None:
+        pass
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         env: list[Any] = [None] * len(self.slots)

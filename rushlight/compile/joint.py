@@ -104,8 +104,9 @@ class Backward:
         node.edges = tuple(s.tensor(leaves)._edge for s in self.wants)
         node.shape, node.dtype = tuple(self.shapes), None
         node.storage = node.hooks = None
-        saved, storages = [], []
+        saved, storages, owners = [], [], []
         for source in self.graph.inputs.values():
+            owners.append(None)
             if type(source) is Incoming:
                 saved.append(None)
             elif type(source) is Kept:
@@ -115,7 +116,8 @@ class Backward:
                 t = source.tensor(leaves)
                 if isinstance(t, Tensor):
                     storages.append(storage_of(t))
-        node.saved = saved, storages
+                    owners[-1] = t
+        node.saved = saved, storages, owners
         node.backward_of = self
         return node
 
@@ -135,8 +137,8 @@ class Backward:
 
         return edge
 
-    def run(self, saved: list, grads: list) -> tuple:
-        """The gradient for each edge from those of the results (None: no gradient)."""
+    def run(self, saved: list, owners: list, grads: list) -> tuple:
+        """The gradient for each edge from those of the results (None: no gradient). owners: the inputs' tensors."""
         inputs = []
         for array, source in zip(saved, self.graph.inputs.values(), strict=True):
             if type(source) is Incoming:
@@ -145,7 +147,7 @@ class Backward:
                 shape = self.shapes[source.index]
                 array = np.zeros(shape, kind) if g is None else np.ascontiguousarray(g._array).reshape(shape)
             inputs.append(array)
-        out = self.executable.run(inputs, [None] * len(self.graph.outputs))
+        out = self.executable.run(inputs, [None] * len(self.graph.outputs), owners.__getitem__)
         return tuple(None if fresh is None else wrap(out[fresh.index]) for fresh in self.results)
 
 
@@ -166,7 +168,7 @@ class CompiledFunctionBackward(Node):
             )
         if self.backward_of.refused is not None:
             raise RuntimeError(self.backward_of.refused)
-        saved, storages = self.saved
+        saved, storages, owners = self.saved
         for s in storages:
             if s.stamp > self.seq:
                 raise RuntimeError(
@@ -174,7 +176,7 @@ class CompiledFunctionBackward(Node):
                     f"tensor {list(s.root.shape)} that a compiled function kept for its backward is at version "
                     f"{s.version}; expected version {s.version_at(self.seq)} instead"
                 )
-        return self.backward_of.run(saved, g)
+        return self.backward_of.run(saved, owners, g)
 
 
 def _ends(recorder: Recorder, edges: list) -> tuple[list, list]:

@@ -10,7 +10,7 @@ import os
 import warnings
 from _thread import allocate_lock
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import is_, itemgetter
 from typing import Any
 
@@ -29,14 +29,15 @@ from .log import show
 from .lower.llvm import twister
 from .lower.llvm.engine import available
 from .lower.llvm.program import Program
-from .lower.onednn import Binder, bind, choose, room_bytes, second_operands, serves
+from .lower.onednn import Binder, Needs, Pack, bind, choose, serves
+from .packs import Packs
 from .passes.cse import cse
 from .passes.dce import dce
 from .passes.expand import expand
 from .passes.fuse import fuse
 from .passes.inline import inline
 from .passes.layout import layout
-from .passes.plan_memory import plan_memory
+from .passes.plan_memory import Room, plan_memory
 from .passes.rebase import rebase
 from .passes.simplify import hoist_lookups, simplify
 from .sources import External, Fresh, Into
@@ -73,7 +74,7 @@ class Native:
         self.graph = graph = optimise(graph)
         into = lambda target: target.value if isinstance(target, Into) else None  # noqa: E731
         fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
-        self.memory = plan_memory(graph, into, fresh, _rooms(graph))
+        self.memory = plan_memory(graph, into, fresh, self._rooms)
         verify(graph, "plan_memory")
         self.arena = np.empty(self.memory.arena_bytes + ALIGNMENT_BYTES, np.uint8)
         self.arena_address = aligned(address(self.arena))
@@ -112,6 +113,15 @@ class Native:
         return f"{count} {name} ({reason})"
 
     # ------------------------------------------------------------------------------------------ assembly
+
+    def _rooms(self, graph: Graph) -> Iterator[Room]:
+        """The memory that library calls need besides their values."""
+        outputs = [(target.value, ref.value) for ref, target in graph.outputs if isinstance(target, Into)]
+        after = {home: value for home, value in outputs if home is not value}
+        self.needs = Needs(graph.nodes, after)
+        self.packs = Packs(self.needs.packs, graph.inputs, after)
+        for room in self.needs.rooms():
+            yield Room(*room)
 
     def _assemble(self, graph: Graph) -> None:
         program = self._start()
@@ -156,7 +166,8 @@ class Native:
             if node.kind == "blank":
                 return
             if self.binder is None:
-                self.binder = Binder(program, self.memory.place.__getitem__, self.graph.nodes)
+                rooms = {k: self.arena_address + at for k, (at, _) in self.memory.rooms.items() if isinstance(k, Pack)}
+                self.binder = Binder(program, self.memory.place.__getitem__, self.needs.uses, rooms)
             offset, size = self.memory.rooms.get(i, (0, 0))
             self.binder.lend(self.arena_address + offset, size)
             if not bind(node, self.binder):
@@ -254,12 +265,21 @@ class Native:
 
     # ------------------------------------------------------------------------------------------- running
 
-    def run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
+    def wrote(self, owner: Callable[[int], Any]) -> None:
+        """See `interpret.Executable`."""
+        self.packs.wrote(owner)
+
+    def run(
+        self,
+        inputs: list[np.ndarray],
+        reuse: list[np.ndarray | None],
+        owner: Callable[[int], Any] | None = None,
+    ) -> list[np.ndarray]:
         """See `interpret.Executable`."""
         with self.lock:
-            return self._run(inputs, reuse)
+            return self._run(inputs, reuse, owner)
 
-    def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None]) -> list[np.ndarray]:
+    def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None], owner: Any) -> list[np.ndarray]:
         if not self.has_run:
             self.has_run = True
             _return_memory()
@@ -278,11 +298,13 @@ class Native:
                 self.table[i] = address(arrays[i])
         if self.binder is not None:
             self.binder.rebind(self.table)
+            self.packs.begin(inputs, owner, self.binder)
         try:
             for step in self.steps:
                 step()
         finally:
             arrays.clear()
+        self.packs.done()
         return [output.shown(a) for output, a in zip(self.outputs, out, strict=True)]
 
 
@@ -367,12 +389,6 @@ def _draws_first(nodes: list[Node]) -> list[Node]:
         return nodes
     first = {id(n) for n in draws}
     return [*draws, *(n for n in nodes if id(n) not in first)]
-
-
-def _rooms(graph: Graph) -> Callable[[Node], int]:
-    """What tells how much memory a node needs besides its values."""
-    uses = second_operands(graph.nodes)
-    return lambda node: room_bytes(node, uses) if isinstance(node, Extern) and node.kind != "blank" else 0
 
 
 def _checks_after(graph: Graph) -> dict[int, list]:

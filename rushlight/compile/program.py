@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.mode import thread
 from ..core.node import Freed, Leaf, Node
-from ..core.storage import LATEST, Storage, storage_of, tick, user_line
+from ..core.storage import LATEST, beside, storage_of, tick, user_line
 from ..core.tensor import Tensor, wrap
 from .interpret import Executable
 from .numbers import Computed, Read
@@ -60,7 +60,7 @@ class Program:
     def _run(self, leaves: list) -> Any:
         inputs = self._inputs(leaves)
         before = self._reusable(leaves)
-        arrays = self.executable.run(inputs, self.reuse)
+        arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
         lives = None if self.backward is None else self.backward.lives(leaves, arrays)
         return self.finish(leaves, arrays, before, lives)
 
@@ -81,6 +81,7 @@ class Program:
         build = _Building(leaves, arrays, lives)
         if outcome.written:
             self._note_writes(leaves)
+            self.executable.wrote(lambda i: self.sources[i].tensor(leaves))
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
         reuse = self.reuse
         for t, i, _ in self.own:
@@ -150,6 +151,8 @@ class Program:
             s = t._storage or storage_of(t)
             s.version += count
             s.stamp = stamp
+            if s.content is not None:
+                s.content.stamp = stamp
             s.writes = (*s.writes[LATEST], entry)
 
 
@@ -253,9 +256,6 @@ def _consumed(cls: type, a: np.ndarray) -> Node:
 def _move(t: Tensor, onto: Tensor) -> None:
     """Give a tensor other memory, as an assignment to `.data` does."""
     t._array = onto._array
-    version = t._version
-    s = _new(Storage)
-    s.root, s.version = onto._array, version
-    t._storage = s
+    t._storage = beside(storage_of(onto), t._version)
     if type(t._edge) is Leaf:
         t._edge.shape, t._edge.dtype = t._array.shape, t._array.dtype

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .storage import beside, expose, storage_of
 from .tensor import Tensor, wrap
 
 __all__ = ["DLDeviceType", "taken_over"]
@@ -49,11 +50,17 @@ def taken_over(source: Any, copy: bool | None = None) -> Tensor:
     """A tensor on the memory of an object that has `__dlpack__`, or of a capsule; on a copy if `copy`."""
     if isinstance(source, Tensor):
         _check(source)
-        return wrap(source._array.copy() if copy else source._array)
+        if copy:
+            return wrap(source._array.copy())
+        t = wrap(source._array)
+        t._storage = beside(storage_of(source))
+        return t
     if type(source).__name__ == "PyCapsule":
         source = _Capsule(source)
     array = np.from_dlpack(source, copy=copy) if copy is not None else np.from_dlpack(source)
-    return wrap(array)
+    t = wrap(array)
+    expose(t)
+    return t
 
 
 def _check(self: Tensor) -> None:
@@ -81,6 +88,7 @@ def __dlpack__(
     if stream not in (None, -1):
         raise AssertionError(f"stream must be None or -1 on the CPU, got {stream}")
     place = None if dl_device is None else (int(dl_device[0]), dl_device[1])
+    expose(self)
     array = self.numpy() if self._array.dtype.num < 256 else self._array
     return array.__dlpack__(max_version=max_version, dl_device=place, copy=copy)
 

@@ -169,6 +169,8 @@ def _wrote(s: Any, state: State, depth: int = 2) -> None:
     s.version += 1
     s.stamp = stamp = tick()
     s.writes = (*s.writes[LATEST], (stamp, writer))
+    if s.content is not None:
+        s.content.stamp = stamp
 
 
 _INSIDE: dict[str, bool] = {}  # source file -> whether it belongs to this package

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from .layout import channels_last, contiguous_format
-from .storage import storage_of
+from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
 
 __all__ = ["dim_order", "is_set_to", "new_empty_strided", "resize", "resize_as"]
@@ -42,7 +42,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     a, b = self._array, tensor._array
     return (
         storage_of(self) is storage_of(tensor)
-        and self.data_ptr() == tensor.data_ptr()  # type: ignore[attr-defined]
+        and address_of(a) == address_of(b)
         and (a.shape, element_strides(a)) == (b.shape, element_strides(b))
     )
 

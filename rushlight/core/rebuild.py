@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import dtype as dtypes
-from .storage import Storage, address_of
+from .storage import Storage, address_of, storage_of
 
 __all__ = [
     "Memory",
@@ -115,6 +115,8 @@ def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
         root = array = np.ascontiguousarray(array).reshape(array.shape)
         flat = root.reshape(-1)
     memory = _known_memory(root, flat, array.dtype)
+    if memory.storage is None and array is tensor._array:
+        memory.storage = storage_of(tensor)  # for tensors that are rebuilt on this very memory
     if not array.size:
         return memory, 0, _contiguous_strides(array.shape)
     offset = (address_of(array) - address_of(memory.flat)) // array.itemsize

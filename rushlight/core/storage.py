@@ -3,6 +3,10 @@
 `detach()`, `.data` and views of a tensor share its `Storage`: the memory and a **version**, raised by every in-place
 write. A fresh tensor has none until an alias or a write needs it, so that most calls never pay for one.
 
+An alias made by `.data` has a record, and versions, of its own. What depends on the memory rather than on the record
+(a weight that is kept in another layout) asks `state_of`, which knows writes through all records, and also whether
+something outside, an ndarray or an address, may write without any.
+
 Time is one counter for the process, `tick()`: a node carries the time it was recorded, a storage the time of its last
 write. A value saved by a node is stale exactly when `storage.stamp > node.seq`.
 """
@@ -30,6 +34,7 @@ class Storage:
     views: list | None = None  # weak references to the differentiable views, oldest first
     prune_at = 64
     inference = False
+    content: Content | None = None  # what records of one memory share; None for a memory with one record
     root: np.ndarray
 
     def wrote(self, writer: Any) -> None:
@@ -37,6 +42,8 @@ class Storage:
         self.version += 1
         self.stamp = stamp = tick()
         self.writes = (*self.writes[LATEST], (stamp, writer))
+        if self.content is not None:
+            self.content.stamp = stamp
 
     def version_at(self, seq: int) -> int:
         """The version that the memory had at time `seq` (exact while the writes since then are remembered)."""
@@ -47,7 +54,63 @@ class Storage:
         return next((writer for stamp, writer in self.writes if stamp > seq), None)
 
 
+class Content:
+    """What is known of a memory that has several records, or that something else can write.
+
+    stamp: the time of the last write through any record. exposed: it was handed out (`numpy()`, `data_ptr()`, DLPack).
+    """
+
+    __slots__ = ("exposed", "stamp")
+
+    def __init__(self, stamp: int, exposed: bool = False):
+        self.stamp, self.exposed = stamp, exposed
+
+
+_EXPOSED = Content(0, exposed=True)
+
 _new = object.__new__
+
+
+def content_of(s: Storage) -> Content:
+    """What the record shares with others of its memory, made on first need."""
+    if s.content is None:
+        s.content = Content(s.stamp)
+    return s.content
+
+
+def expose(t: Any) -> None:
+    """Note that a tensor's memory is handed out to something that may write it without a version."""
+    s = t._storage or storage_of(t)
+    if s.content is None:
+        s.content = _EXPOSED  # no object for each array that a program reads by `numpy()`
+    else:
+        s.content.exposed = True
+
+
+def beside(s: Storage, version: int = 0) -> Storage:
+    """A record of its own, at `version`, for another alias of the same memory."""
+    other = _new(Storage)
+    other.root, other.version, other.content = s.root, version, content_of(s)
+    return other
+
+
+def state_of(t: Any) -> tuple[np.ndarray, Storage, int] | None:
+    """What is the same later only if a tensor shows the same memory and nobody has written there meanwhile.
+
+    None where that cannot be known: memory that was handed out or that came from outside.
+    """
+    s = t._storage or storage_of(t)
+    content = s.content
+    if content is None:
+        return t._array, s, s.stamp
+    return None if content.exposed else (t._array, s, content.stamp)
+
+
+def is_own(array: np.ndarray) -> bool:
+    """Whether an array's memory was allocated by NumPy: not mapped, shared with other processes, or another library's."""
+    while type(array.base) is np.ndarray:
+        array = array.base
+    return type(array) is np.ndarray and array.flags.owndata
 
 
 def storage_of(t: Any) -> Storage:

@@ -16,7 +16,7 @@ from .layout import strided
 from .mode import tell, thread
 from .node import Leaf, Output, hooks_of
 from .size import Size, wrap_dim
-from .storage import Storage, address_of, storage_of
+from .storage import Storage, address_of, beside, expose, storage_of
 
 _new = object.__new__
 
@@ -171,6 +171,7 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        expose(self)
         return address_of(self._array) if self._array.size else 0
 
     @property
@@ -318,9 +319,7 @@ class Tensor:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
         # the counter stays the tensor's own: a later write does not count for `value`
-        root, version = storage_of(value).root, self._version
-        self._storage = s = _new(Storage)
-        s.root, s.version = root, version
+        self._storage = beside(storage_of(value), self._version)
         edge = self._edge
         if type(edge) is Leaf:
             edge.shape, edge.dtype = self._array.shape, self._array.dtype
@@ -352,7 +351,7 @@ class Tensor:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         if thread.state.level > 1:
             tell("read", self, "numpy()")
-        storage_of(self)  # the ndarray is an alias: no gradient buffer may be taken over in place any more
+        expose(self)  # also, no gradient buffer may be taken over in place any more
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -464,10 +463,7 @@ def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
     out._array = t._array
     out._edge = out._grad = out._view = None
     s = storage_of(t)
-    if not share_version:
-        s = _new(Storage)
-        s.root = storage_of(t).root
-    out._storage = s
+    out._storage = s if share_version else beside(s)
     return out
 
 

@@ -16,7 +16,7 @@ from ..core.node import Node
 from ..core.overlap import is_read_again, write_in_order
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from
-from ..core.storage import storage_of, tick, user_line
+from ..core.storage import expose, storage_of, tick, user_line
 from ..core.tensor import Tensor, alias, wrap
 from .create import check_rank, format_name
 
@@ -338,6 +338,7 @@ def _of_storage(storage: Any, kind: np.dtype) -> Tensor:
     owner = getattr(storage, "_tensor", None)
     if owner is not None:
         whole._storage = storage_of(owner)
+    expose(whole)  # the storage may be written by its own methods
     return whole
 
 

@@ -19,7 +19,7 @@ from ..core.placeholder import NoArray
 from ..core.record import composite
 from ..core.size import shape_from
 from ..core.slow import write_out
-from ..core.storage import storage_of
+from ..core.storage import expose, storage_of
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .spacing import counted, powers, spaced
 
@@ -260,7 +260,7 @@ def from_numpy(ndarray):
             stacklevel=2,
         )
     t = fresh(ndarray)
-    storage_of(t)
+    expose(t)
     return t
 
 

@@ -123,6 +123,8 @@ def _note_writes(lists: tuple, writer: str) -> None:
                 s = storage_of(t)
             s.version += 1
             s.stamp = stamp
+            if s.content is not None:
+                s.content.stamp = stamp
             writes = s.writes
             if writes is not before or not after:
                 before, after = writes, (*writes[-7:], entry)

@@ -5,7 +5,7 @@ import pytest
 
 from rushlight.compile.graph import Extern, Value
 from rushlight.compile.lower.llvm.program import Program
-from rushlight.compile.lower.onednn import Binder, bind, kernels, serves
+from rushlight.compile.lower.onednn import Binder, Needs, bind, kernels, serves
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
 
@@ -65,7 +65,9 @@ def test_a_matrix_used_often_is_packed_once(known):
         nodes.append(Extern("matmul", (x.ref(), w.ref().permute((1, 0))), (out.ref(),)))
         pairs.append((arrays[x], arrays[out]))
     program = Program()
-    binder = Binder(program, lambda v: ("address", arrays[v].ctypes.data), nodes if known else ())
+    needs = Needs(nodes if known else [])
+    packs = dict.fromkeys(needs.packs, 0)
+    binder = Binder(program, lambda v: ("address", arrays[v].ctypes.data), needs.uses, packs)
     assert all(bind(node, binder) for node in nodes)
     assert len(program) == (6 if known else 5)
     step = program.finish()

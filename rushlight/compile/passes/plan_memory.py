@@ -8,8 +8,8 @@ has a place while it is needed, and shares it with others at other times.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from ...backend.onednn.address import aligned
 from ..expression import load
@@ -20,33 +20,43 @@ from ..rewrite import with_refs
 _WORTHWHILE_BYTES = 1 << 14
 
 
+class Room(NamedTuple):
+    """Memory that is needed besides values, by the nodes from number `first` to number `last`. key: any name for it."""
+
+    key: Any
+    nbytes: int
+    first: int
+    last: int
+
+
 class Memory:
     """The places of a program. slots: one for each input, in the graph's order, then one for each output array.
 
-    of_output: slot of each fresh output, by its index; rooms: for the nodes, by their index, that need memory besides
-    their values: (offset in the arena, bytes).
+    of_output: slot of each fresh output, by its index; rooms: by key, (offset in the arena, bytes).
     """
 
     def __init__(self) -> None:
         self.place: dict[Value, Place] = {}
         self.of_output: dict[int, tuple[int, Ref]] = {}
-        self.rooms: dict[int, tuple[int, int]] = {}
+        self.rooms: dict[Any, tuple[int, int]] = {}
         self.slots = 0
         self.arena_bytes = 0
 
 
-def plan_memory(graph: Graph, is_into: Any, is_fresh: Any, room: Callable[[Node], int] | None = None) -> Memory:
+def plan_memory(
+    graph: Graph, is_into: Any, is_fresh: Any, rooms: Callable[[Graph], Iterable[Room]] | None = None
+) -> Memory:
     """Places for all values. Adds copies to the graph where a value cannot lie where it should.
 
     is_into(target) gives the input whose memory an output replaces, or None; is_fresh(target) an output's index, or None.
-    room(node) gives the bytes that a node needs while it runs, besides its values.
+    rooms(graph) gives what its nodes need besides their values; the graph is the final one.
     """
-    return _Planner(graph, is_into, is_fresh, room).run()
+    return _Planner(graph, is_into, is_fresh, rooms).run()
 
 
 class _Planner:
-    def __init__(self, graph: Graph, is_into: Any, is_fresh: Any, room: Callable[[Node], int] | None):
-        self.graph, self.is_into, self.is_fresh, self.room = graph, is_into, is_fresh, room
+    def __init__(self, graph: Graph, is_into: Any, is_fresh: Any, rooms: Callable[[Graph], Iterable[Room]] | None):
+        self.graph, self.is_into, self.is_fresh, self.rooms = graph, is_into, is_fresh, rooms
         self.memory = Memory()
         self.root: dict[Value, Value] = {}  # value -> the value on whose memory it lies
 
@@ -239,9 +249,8 @@ class _Planner:
         wanted: list[tuple[int, int, int, int, Any]] = [
             (v.nbytes, v.id, span[0], span[1], v) for v, span in life.items() if v not in memory.place
         ]
-        if self.room is not None:
-            rooms = ((i, self.room(node)) for i, node in enumerate(self.graph.nodes))
-            wanted += [(size, -i, i, i, None) for i, size in rooms if size]
+        rooms = self.rooms(self.graph) if self.rooms is not None else ()
+        wanted += [(room.nbytes, -i, room.first, room.last, room) for i, room in enumerate(rooms) if room.nbytes]
         placed: list[tuple[int, int, int, int]] = []  # first node, last node, first byte, byte behind
         for nbytes, _, first, last, v in sorted(wanted, key=lambda w: (-w[0], w[1])):
             size = aligned(max(1, nbytes))
@@ -250,8 +259,8 @@ class _Planner:
                 if a <= last and first <= b and low < offset + size and offset < high:
                     offset = high
             placed.append((first, last, offset, offset + size))
-            if v is None:
-                memory.rooms[first] = offset, size
+            if isinstance(v, Room):
+                memory.rooms[v.key] = offset, size
             else:
                 memory.place[v] = ("arena", offset)
             memory.arena_bytes = max(memory.arena_bytes, offset + size)

@@ -13,12 +13,13 @@
     index_add, scatter_add         source, index -> out                     scatter.py
 
 Each file says what its kinds compute, with which options and types. A pass asks `serves` before it makes an Extern and
-`choose` for the layouts that it likes; memory is planned with what `room_bytes` says; the executor makes one `Binder`,
+`choose` for the layouts that it likes; memory is planned with what `Needs` says; the executor makes one `Binder`,
 lends it that memory, gives it every Extern through `bind`, and calls `Binder.rebind(table)` before a run whose pointer
 table has changed.
 """
 
-from .binder import Binder, second_operands
-from .kinds import SAME, Choice, absorbs, bind, choose, room_bytes, serves
+from .binder import Binder
+from .kinds import SAME, Choice, Needs, absorbs, bind, choose, serves
+from .packs import Pack
 
-__all__ = ["SAME", "Binder", "Choice", "absorbs", "bind", "choose", "room_bytes", "second_operands", "serves"]
+__all__ = ["SAME", "Binder", "Choice", "Needs", "Pack", "absorbs", "bind", "choose", "serves"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -95,8 +95,8 @@ class Probe:
         only_if: the address of a number; where that is 0 when the step runs, nothing is done. It is set to 0 again.
         """
 
-    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
-        """Emit a copy from one layout to another."""
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int, only_if: int = 0) -> None:
+        """Emit a copy from one layout to another. only_if: see `execute`."""
 
     def call(self, function: int, *arguments: int | Place) -> None:
         """Emit a call of a native function on numbers and places; it returns a status."""
@@ -119,7 +119,7 @@ class Probe:
         return 1
 
     def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
-        """As `inside`, with one reorder for all products that want the same of the same ref."""
+        """As `inside`, with one reorder for all primitives that want the same of the same ref."""
         return self.inside(desc, kind, ref, layout)
 
     # -- derived from these ----------------------------------------------------------------------------------------
@@ -161,9 +161,8 @@ class Rooms(Probe):
 
     def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         wanted = wanted_desc(desc, kind)
-        if self._uses[ref] < 2 or equal(wanted, layout.value):
-            return self.inside(desc, kind, ref, layout)
-        self.reorder(layout.value, 0, wanted, 0)
+        if not equal(wanted, layout.value):
+            self.reorder(layout.value, 0, wanted, 0)  # a pack has room of its own
         return 0
 
     def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
@@ -172,7 +171,7 @@ class Rooms(Probe):
             self.temporary(scratchpad)
             self._used = used  # nobody needs it behind the primitive
 
-    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int, only_if: int = 0) -> None:
         self.execute(reorder_desc(source_layout, target_layout), [])
 
 
@@ -184,10 +183,17 @@ def second_operands(nodes: Iterable[Node]) -> Counter[Ref]:
 class Binder(Probe):
     """For one executable: `program` takes the steps, `place_of` tells where a value lies.
 
-    nodes: all of the graph's, so that a matrix by which several products multiply is brought into their layout once.
+    uses: how many matrix products have a ref as their second operand. packs: what is packed once for all of them, with
+    the address of each one's room, 0 for one of its own.
     """
 
-    def __init__(self, program: Program, place_of: Callable[[Value], Place], nodes: Iterable[Node] = ()):
+    def __init__(
+        self,
+        program: Program,
+        place_of: Callable[[Value], Place],
+        uses: Mapping[Ref, int] | None = None,
+        packs: Mapping[Any, int] | None = None,
+    ):
         leave_cores_to_openmp()
         self.program, self._place_of = program, place_of
         self.name = "extern"
@@ -197,8 +203,8 @@ class Binder(Probe):
         self._by_slot: dict[int, list[tuple[int, int]]] = {}
         self._bound: dict[int, int] = {}
         self._room, self._room_bytes, self._used = 0, 0, 0
-        self._uses = second_operands(nodes)
-        self._packed: dict[Ref, list[tuple[int, int]]] = {}
+        self._uses = uses or {}
+        self._packs = packs or {}
 
     def begin(self, name: str) -> None:
         """What follows belongs to the next extern: temporaries of earlier ones are free again."""
@@ -249,23 +255,28 @@ class Binder(Probe):
         return self._room + start
 
     def uses(self, ref: Ref) -> int:
-        return self._uses[ref]
+        return self._uses.get(ref, 0)
 
     def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         wanted = wanted_desc(desc, kind)
-        if self._uses[ref] < 2 or equal(wanted, layout.value):
+        pack = next((p for p in self._packs if p.holds(ref, wanted)), None)
+        if pack is None or equal(wanted, layout.value):
             return self.inside(desc, kind, ref, layout)
-        known = self._packed.setdefault(ref, [])
-        for other, memory in known:
-            if equal(other, wanted):
-                return memory
-        # Values are written once, so what the first product in a run packs holds for the rest of that run.
-        buffer = np.empty(size_bytes(wanted) + ALIGNMENT_BYTES, np.uint8)
-        self.keep(buffer, desc)
-        memory = self._memory(wanted, aligned(address(buffer)))
-        self.reorder(layout.value, self.memory(ref, layout), wanted, memory)
-        known.append((wanted, memory))
-        return memory
+        if not pack.memory:
+            pack.memory = self._memory(pack.layout, self._packs[pack])
+            if not self._packs[pack]:
+                self.move_pack(pack)
+        if ref not in pack.made:
+            pack.made.append(ref)
+            only_if = pack.flag if ref == pack.ref else 0
+            self.reorder(layout.value, self.memory(ref, layout), pack.layout, pack.memory, only_if)
+        return pack.memory
+
+    def move_pack(self, pack: Any) -> None:
+        """Give a pack room of its own."""
+        buffer = np.empty(pack.nbytes + ALIGNMENT_BYTES, np.uint8)
+        self.keep(buffer)
+        check(load().dnnl_memory_set_data_handle(pack.memory, aligned(address(buffer))), "dnnl_memory_set_data_handle")
 
     def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
         used = self._used
@@ -278,15 +289,17 @@ class Binder(Probe):
         self.keep(primitive, table)
         steps = (primitive.value, self._stream, len(arguments), ctypes.addressof(table))
         if only_if:
-            self.program.call(kernels.fixed("only_if"), *steps, only_if, name=self.name)
+            few = 0 if threads == self.threads else threads
+            self.program.call(kernels.fixed("only_if"), *steps, only_if, few, self.threads, name=self.name)
         elif threads in (0, self.threads):
             self.program.execute(*steps, name=self.name)
         else:
             self.program.call(kernels.fixed("limited"), *steps, threads, self.threads, name=self.name)
 
-    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int, only_if: int = 0) -> None:
         small = size_bytes(target_layout) < 1 << 16
-        self.execute(reorder_desc(source_layout, target_layout), [(SRC, source), (DST, target)], int(small))
+        desc = reorder_desc(source_layout, target_layout)
+        self.execute(desc, [(SRC, source), (DST, target)], int(small), only_if)
 
     def call(self, function: int, *arguments: int | Place) -> None:
         self.program.call(function, *arguments, name=self.name)

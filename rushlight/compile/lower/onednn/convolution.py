@@ -8,7 +8,7 @@ convolution_backward_weights(g, x) -> dw[, dbias]
 
 float32, or bfloat16 throughout. option rounded = False: whether float32 factors may be rounded to bfloat16.
 Activations are best channels-last on both sides; those that lie otherwise are reordered into what the
-primitive wants. Weights lie as the caller has them and are reordered into oneDNN's layout (a pass over few bytes).
+primitive wants. Weights lie as the caller has them and are packed into oneDNN's layout (`packs.py`).
 Two cores while others worked, GFLOP/s of forward / backward data / backward weights on ResNet-18's layers at batch 32:
 
     channels      image   channels-last       blocked             NCHW
@@ -97,7 +97,7 @@ def bind_forward(extern: Extern, binder: Probe) -> bool:
             if desc is None:
                 continue
             arguments = [(SRC, binder.inside(desc, SRC, x, outside[0]))]
-            arguments.append((WEIGHTS, binder.inside(desc, WEIGHTS, w, outside[1])))
+            arguments.append((WEIGHTS, binder.packed(desc, WEIGHTS, _grouped(w, shape), outside[1])))
             if bias is not None and dbias is not None:
                 arguments.append((BIAS, binder.memory(bias, dbias)))
             out, finish = binder.result(desc, DST, y, outside[2])
@@ -126,7 +126,7 @@ def bind_backward_data(extern: Extern, binder: Probe) -> bool:
             if desc is None:
                 continue
             arguments = [(DIFF_DST, binder.inside(desc, DIFF_DST, g, outside[2]))]
-            arguments.append((WEIGHTS, binder.inside(desc, WEIGHTS, w, outside[1])))
+            arguments.append((WEIGHTS, binder.packed(desc, WEIGHTS, _grouped(w, shape), outside[1])))
             out, finish = binder.result(desc, DIFF_SRC, x, outside[0])
             binder.execute(desc, [*arguments, (DIFF_SRC, out)], threads)
             finish()

@@ -102,7 +102,8 @@ def fixed(name: str) -> int:
     """The address of a function that is always the same.
 
     limited(primitive, stream, number, arguments, threads, all): a primitive on so many threads; then all are back.
-    only_if(primitive, stream, number, arguments, flag): a primitive, if the flag is not 0; then it is.
+    only_if(primitive, stream, number, arguments, flag, threads, all): nothing if the flag is 0; else the flag becomes 0,
+        and the primitive runs on so many threads, or on all if that is 0.
     gemm(block, x, y, out): a BLAS product; the block holds the function and its other arguments.
     """
     return _fixed().address(name)
@@ -134,12 +135,18 @@ define i32 @limited(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, i6
   ret i32 %status
 }
 
-define i32 @only_if(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, ptr %flag) #0 {
+define i32 @only_if(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, ptr %flag, i64 %threads, i64 %all) #0 {
   %set = load i64, ptr %flag
   %no = icmp eq i64 %set, 0
   br i1 %no, label %done, label %do
 do:
   store i64 0, ptr %flag
+  %everybody = icmp eq i64 %threads, 0
+  br i1 %everybody, label %here, label %few
+few:
+  %status.few = call i32 @limited(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, i64 %threads, i64 %all)
+  ret i32 %status.few
+here:
   %n = trunc i64 %number to i32
   %status = call i32 @dnnl_primitive_execute(ptr %primitive, ptr %stream, i32 %n, ptr %arguments)
   ret i32 %status

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
-from ...graph import Extern, Ref
+from ...graph import Extern, Node, Value
 from . import attention, convolution, few_channels, kernels, matmul, pooling, scatter
-from .binder import Binder, Probe, Rooms
+from .binder import Binder, Probe, Rooms, second_operands
 from .descriptors import channels_last_order
 from .matmul import absorbs
+from .packs import find_packs
 
-__all__ = ["KINDS", "SAME", "Choice", "absorbs", "bind", "choose", "room_bytes", "serves"]
+__all__ = ["KINDS", "SAME", "Choice", "Needs", "absorbs", "bind", "choose", "serves"]
 
 SAME = "same"
 _PLAIN = (0, 1, 2, 3)
@@ -39,14 +40,32 @@ def bind(extern: Extern, binder: Binder) -> bool:
     if not serves(extern):
         return False
     binder.begin(extern.kind)
+    return _bind(extern, binder)
+
+
+class Needs:
+    """What the Externs of a graph need besides their operands and results. packs: see `packs.py`.
+
+    uses: how many matrix products multiply by a ref. after: the values that replace others outside, by what they replace.
+    """
+
+    def __init__(self, nodes: Sequence[Node], after: Mapping[Value, Value] = MappingProxyType({})):
+        self._externs = [(i, n) for i, n in enumerate(nodes) if isinstance(n, Extern) and n.kind in KINDS]
+        self.uses = second_operands(nodes)
+        self.packs = find_packs(self._externs, self.uses, _bind, after)
+
+    def rooms(self) -> Iterator[tuple[Any, int, int, int]]:
+        """(key, bytes, first node, last node): a node's number for what it needs while it runs, or a pack."""
+        for i, extern in self._externs:
+            rooms = Rooms(self.uses)
+            _bind(extern, rooms)
+            yield i, rooms.size_bytes, i, i
+        for pack in self.packs:
+            yield pack, pack.nbytes, pack.first, pack.last
+
+
+def _bind(extern: Extern, binder: Probe) -> bool:
     return KINDS[extern.kind][0](extern, binder)
-
-
-def room_bytes(extern: Extern, uses: Counter[Ref]) -> int:
-    """How much memory the primitives of an Extern need besides its operands. uses: `second_operands` of its graph."""
-    rooms = Rooms(uses)
-    KINDS[extern.kind][0](extern, rooms)
-    return rooms.size_bytes
 
 
 def choose(extern: Extern) -> Choice:
