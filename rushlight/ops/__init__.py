@@ -3,9 +3,10 @@
 from ..core.record import OPS
 from . import (
     activation, adaptive_pool, addmm, attention, avg_pool, bessel, bessel_tables, bitwise, comparison, complex_parts, conv,
-    copying, counting, create, cumulative, elementary, elements, embedding, extremum, gamma, grid, index, interpolate, join,
-    linalg, loss, low_rank, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, recurrent, reduction,
-    resize, sample, scatter, scatter_reduce, sequences, smooth, softmax, special, special_polynomials, special_tables, view, inplace_names,
+    copying, counting, create, cumulative, elementary, elements, embedding, extremum, gamma, grid, index, index_slices, interpolate, join,
+    linalg, loss, low_rank, mask, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, recurrent, reduction,
+    replaced_parts, resize, sample, scatter, scatter_reduce, sequences, smooth, softmax, special, special_polynomials, special_tables,
+    take, view, inplace_names,
 )  # fmt: skip
 
 globals().update(OPS)

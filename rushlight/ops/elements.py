@@ -222,6 +222,11 @@ def _is_bool(t) -> bool:
     return t._array.dtype.kind == "b" if isinstance(t, Tensor) else isinstance(t, bool)
 
 
+def word(a: np.ndarray) -> str:
+    """The word for an array's type in torch's messages: 'Float', 'Long', ..."""
+    return type_word(dtypes.from_numpy(a.dtype))
+
+
 def not_implemented(word: str, d) -> NotImplementedError:
     """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
     return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")

@@ -11,9 +11,9 @@ import numpy as np
 from ..core.record import composite, primitive
 from ..core.return_types import named
 from ..core.tensor import Tensor
+from .elements import word
 from .join import cat
 from .lu import solve_triangular
-from .matmul import word
 from .matrices import (
     LinAlgError,
     adjoint,

@@ -7,8 +7,8 @@ import numpy as np
 from ..core.record import composite, primitive
 from ..core.return_types import named
 from .create import eye
+from .elements import word
 from .join import stack
-from .matmul import word
 from .matrices import check_kernel, check_matrix, fresh
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..core.record import composite, primitive
 from ..core.return_types import named
 from ..core.tensor import Tensor
-from .matmul import word
+from .elements import word
 from .matrices import adjoint, is_low, real_type
 from .matrix_norms import check_decimal, tolerances
 

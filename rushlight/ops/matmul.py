@@ -13,9 +13,9 @@ from ..core.dtype import from_numpy
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.slow import write_out
-from ..core.tensor import Tensor, type_word
+from ..core.tensor import Tensor
 from .affine_graph import affine_graph
-from .elements import conjugate
+from .elements import conjugate, word
 from .reduction import is_long, sum_of_rows
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -33,10 +33,6 @@ _C_NAMES = {
 
 def c_name(a: np.ndarray) -> str:
     return _C_NAMES[from_numpy(a.dtype).name]
-
-
-def word(a: np.ndarray) -> str:
-    return type_word(from_numpy(a.dtype))
 
 
 def refuse_shapes(x, y):

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..core.dtype import from_numpy
 from ..core.tensor import Tensor, type_word
-from .matmul import word
+from .elements import word
 
 
 class _LinAlgError(RuntimeError):

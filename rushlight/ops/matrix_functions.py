@@ -10,10 +10,9 @@ from ..core.errors import argument_type
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word
 from . import products
-from .elements import conjugate
+from .elements import conjugate, word
 from .join import cat
 from .matmul import matmul as _matmul
-from .matmul import word
 from .matrices import check_floating, check_same_type, check_square
 from .solvers import _invert, solve
 

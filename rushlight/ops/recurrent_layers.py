@@ -18,7 +18,8 @@ import numpy as np
 from ..core.mode import thread
 from ..core.record import primitive
 from . import recurrent_gradients as recorded
-from .matmul import F32, F64, gram, mm, word
+from .elements import word
+from .matmul import F32, F64, gram, mm
 
 # ---------------------------------------------------------------------------------------------- rows and products
 

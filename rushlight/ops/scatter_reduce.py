@@ -11,7 +11,7 @@ from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor, wrap
 from .repeats import add_at, combine_at
-from .scatter import _gather, _padded, _scatter_add, _scatter_parts, _scatter_value
+from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
 
 _UFUNCS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}
 
@@ -50,7 +50,7 @@ def _(g, out, input, index, src, dim, reduce, include_self, needs):
     g_input, g_src = _RULES[reduce](g, out, input, index, src, dim, include_self)
     if not include_self:
         g_input = _scatter_value(g_input, index, dim, 0)
-    return (g_input if needs[0] else None, None, _padded(g_src, src._array.shape) if needs[2] else None)
+    return (g_input if needs[0] else None, None, padded(g_src, src._array.shape) if needs[2] else None)
 
 
 def _cut(src: Tensor, index: Tensor) -> Any:

@@ -6,8 +6,8 @@ import numpy as np
 
 from ..core.record import composite, primitive
 from ..core.return_types import named
+from .elements import word
 from .lu import check_system, lu_arrays, lu_solve_arrays, substitute
-from .matmul import word
 from .matrices import (
     LinAlgError,
     adjoint,
