@@ -209,7 +209,7 @@ def trace(
 ) -> Any:
     """Run `func` once for the example inputs, and return it.
 
-    The result is `func` itself, so that a second run has nothing to check (the arguments about checking), and control
+    strict: raise RuntimeError where a dict is returned. The result is `func` itself, so that a second run has nothing to check (the arguments about checking), and control
     flow stays as it is written instead of being fixed to what the example took. Raises what `func` raises, and
     RuntimeError where it returns something else than tensors or containers of them.
     """
@@ -222,25 +222,49 @@ def trace(
         result = func(*inputs, **(example_kwarg_inputs or {}))
     finally:
         _tracing = before
-    _check_traceable(result)
+    _check_traceable(result, strict)
     return func
 
 
-def trace_module(mod: Module, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Module:
+def trace_module(
+    mod: Module,
+    inputs: dict[str, Any],
+    optimize: Any = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Module:
     """`trace` of several methods of a module: `inputs` maps their names to example inputs. Returns the module."""
     if not _is_instance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     for name, example in inputs.items():
-        trace(mod if name == "forward" else getattr(mod, name), example)
+        method = mod if name == "forward" else getattr(mod, name)
+        if example_inputs_is_kwarg:
+            trace(method, strict=strict, example_kwarg_inputs=example)
+        else:
+            trace(method, example, strict=strict)
     return mod
 
 
-def _check_traceable(result: Any) -> None:
+def _check_traceable(result: Any, strict: bool) -> None:
     if _is_instance(result, (list, tuple)):
         for part in result:
-            _check_traceable(part)
+            _check_traceable(part, strict)
     elif _is_instance(result, dict):
-        _check_traceable(list(result.values()))
+        if strict:
+            raise RuntimeError(
+                "Encountering a dict at the output of the tracer might cause the trace to be incorrect, this is only valid if "
+                "the container structure does not change based on the module's inputs. Consider using a constant container "
+                "instead (e.g. for `list`, use a `tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely "
+                "need this and know the side effects, pass strict=False to trace() to allow this behavior."
+            )
+        _check_traceable(list(result.values()), strict)
     elif not _is_instance(result, Tensor):
         raise RuntimeError(
             "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from traced functions, got "

@@ -74,6 +74,9 @@ class Operator:
             return override(*values, **options)
         if _COMPOSITE in self._kernels and "CPU" not in self._kernels:
             return self._kernels[_COMPOSITE](*values, **options)
+        batch = next((t for t in _tensors(values) if hasattr(t, "_apply_function")), None)
+        if batch is not None:
+            return batch._apply_function(lambda *own: self(*own, **options), self._vmap, values)  # type: ignore[attr-defined]
         if not (self._always_records or self._backward):
             return self._run(values, options)
         if is_grad_enabled() and any(t.requires_grad for t in _tensors(values)):
@@ -240,7 +243,7 @@ class CustomOpDef:
         register_autograd(self, backward, setup_context=setup_context)
 
     def register_vmap(self, func: Callable | None = None) -> Callable:
-        """The rule for batches. Kept; `vmap` here calls the operator for each example."""
+        """The rule for batches; without one `vmap` calls the operator for each example."""
         return register_vmap(self, func)
 
     def register_torch_dispatch(self, torch_dispatch_class: type, fn: Callable | None = None, /) -> Callable:
@@ -362,7 +365,8 @@ def impl_abstract(qualname: Any, func: Callable | None = None, *, lib: Any = Non
 
 
 def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
-    """The rule for batches. Kept; `vmap` here calls the operator for each example. Also a decorator."""
+    """The rule for batches, `func(info, in_dims, *args)`; without one `vmap` calls the operator for each example. Also a
+    decorator."""
     operator = _operator(op)
 
     def register(function: Callable) -> Callable:

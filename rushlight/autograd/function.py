@@ -256,7 +256,7 @@ class Function(metaclass=_FunctionMeta):
         tensor_inputs = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         for i in tensor_inputs:
             if hasattr(args[i], "_apply_function"):  # a batch
-                return args[i]._apply_function(cls, args)
+                return args[i]._apply_function(cls.apply, getattr(cls, "vmap", None), args)
         node = object.__new__(cls._backward_cls)
         node.needs_input_grad = tuple(isinstance(a, Tensor) and a._edge is not None for a in args)
         node.saved, node.storage, node.hooks, node._tensor_inputs = (), None, None, tensor_inputs

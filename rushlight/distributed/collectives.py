@@ -378,17 +378,28 @@ def _parts(array: np.ndarray, sizes: list[int] | None, n: int) -> list[np.ndarra
 def barrier(
     group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
 ) -> Work | None:
-    """Wait until every process of the group has come here."""
+    """Wait until every process of the group has come here, at most `timeout` (None: as long as the group's calls wait).
+
+    device_ids: a list of numbers of devices, of which the backend 'gloo' has none; raises TypeError for anything else.
+    """
     if _is_outside(group, "barrier"):
         return None
+    if device_ids is not None and not isinstance(device_ids, list):
+        raise TypeError("Invalid function argument: device_ids type should be List[int]")
     pg = group_of(group)
     key = pg.key()
-    return _finish(lambda: pg.barrier(key), async_op, None)
+    return _finish(lambda: pg.barrier(key, timeout), async_op, None)
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
-    """`barrier`; the error names the process that did not come."""
-    barrier(group)
+    """`barrier` whose error at process 0 names the process that did not come, or, with wait_all_ranks, all of them.
+
+    timeout: how long process 0 waits for the others, and they for it; None: as long as the group's calls wait.
+    """
+    if _is_outside(group, "monitored_barrier"):
+        return
+    pg = group_of(group)
+    pg.monitored_barrier(pg.key(), pg.timeout if timeout is None else timeout, wait_all_ranks)
 
 
 def _point_key(pg: ProcessGroup, tag: int) -> bytes:
@@ -414,12 +425,15 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work | None:
-    """`send` that returns a `Work`."""
+    """`send` that returns a `Work`.
+
+    The message is sent at once, since messages with one tag keep their order: the other process takes whatever comes, so
+    that this waits for the network only.
+    """
     if _is_outside(group, "isend"):
         return None
-    pg = group_of(group)
-    rank, array = _peer(pg, dst, group_dst, "dst"), _array(tensor, "tensor")
-    return Work(lambda: pg.send(rank, _point_key(pg, tag), array), [tensor])
+    send(tensor, dst, group, tag, group_dst)
+    return Work(lambda: None, [tensor])
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
@@ -439,8 +453,8 @@ def irecv(
     peer = None if anyone else pg.ranks[_peer(pg, src, group_src, "src")]
     key = _point_key(pg, tag)
 
-    def take() -> int:
-        sender, message = pg.mesh.receive(peer, key, pg.timeout)
+    def take(timeout: timedelta | None) -> int:
+        sender, message = pg.mesh.receive(peer, key, timeout or pg.timeout)
         if message.size != array.nbytes:
             raise RuntimeError(f"recv: process {sender} sent {message.size} bytes, the tensor has {array.nbytes}")
         _write(tensor, message.view(array.dtype), "recv")

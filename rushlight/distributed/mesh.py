@@ -24,6 +24,7 @@ from .store import Store, connect, receive_exactly
 
 __all__ = ["Mesh"]
 
+_SHOW_S = 10.0  # for a token, which a process sends as soon as it is connected
 _HEAD = struct.Struct("!HQ")  # lengths of key and message
 
 
@@ -39,7 +40,13 @@ class Mesh:
         self._sending = {peer: threading.Lock() for peer in range(size)}
         self._closed = False
         if size > 1:
-            self._connect_all(store, time.monotonic() + timeout.total_seconds())
+            try:
+                self._connect_all(store, time.monotonic() + timeout.total_seconds())
+            except BaseException:
+                for connection in self._peers.values():
+                    connection.close()
+                raise
+            self._limit_sending(timeout)
         for peer, connection in self._peers.items():
             threading.Thread(
                 target=self._read, args=(peer, connection), daemon=True, name=f"rushlight-from-{peer}"
@@ -63,6 +70,13 @@ class Mesh:
             while len(self._peers) < self.size - 1:
                 self._accept(listener, token, deadline)
 
+    def _limit_sending(self, timeout: timedelta) -> None:
+        """Let a send to a process that no longer takes anything, such as a stopped one, fail in the end."""
+        seconds, rest = divmod(timeout.total_seconds(), 1)
+        limit = struct.pack("@ll", int(seconds), int(rest * 1e6))
+        for connection in self._peers.values():
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+
     def _accept(self, listener: socket.socket, token: bytes, deadline: float) -> None:
         listener.settimeout(max(0.001, deadline - time.monotonic()))
         try:
@@ -70,13 +84,14 @@ class Mesh:
         except TimeoutError:
             missing = sorted(set(range(self.rank + 1, self.size)) - set(self._peers))
             raise DistNetworkError(f"process {self.rank} waited in vain for processes {missing} to connect") from None
-        connection.settimeout(None)
+        connection.settimeout(_SHOW_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
             shown = receive_exactly(connection, len(token) + 4)
-        except (EOFError, OSError):
+        except (EOFError, OSError):  # somebody else, who says nothing or something else
             connection.close()
             return
+        connection.settimeout(None)
         if shown[: len(token)] != token:  # not one of us
             connection.close()
             return
@@ -97,6 +112,8 @@ class Mesh:
             pass
         except OSError as error:
             reason = str(error)
+        if self._closed:  # both sides have hung up
+            connection.close()
         with self._arrived:
             self._gone[peer] = reason
             self._arrived.notify_all()
@@ -123,6 +140,8 @@ class Mesh:
             with self._sending[peer]:
                 connection.sendall(_HEAD.pack(len(key), raw.size) + key)
                 connection.sendall(memoryview(raw))  # pyright: ignore[reportArgumentType]
+        except BlockingIOError as error:
+            raise DistBackendError(f"Timed out sending {raw.size} bytes to process {peer}") from error
         except OSError as error:
             raise DistBackendError(
                 f"Connection closed by peer: process {peer}: {self._gone.get(peer, error)}"

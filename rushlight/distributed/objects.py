@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import device as devices
 from .collectives import _is_outside, _rank_in
 from .process_group import ProcessGroup
 from .world import group_of
@@ -78,6 +79,7 @@ def broadcast_object_list(
     """Put the objects in the list of process `src` (0 where none is named) into that of every process."""
     if _is_outside(group, "broadcast_object_list"):
         return
+    devices.check(device)
     pg = group_of(group)
     root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
     key = pg.key()
@@ -121,7 +123,8 @@ def send_object_list(
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
-    """Send the objects in the list to process `dst`."""
+    """Send the objects in the list to process `dst`. use_batch: how NCCL sends; changes nothing here."""
+    devices.check(device)
     pg = group_of(group)
     _send(pg, _rank_in(pg, dst, group_dst, "dst"), f"{pg.group_name}@objects".encode(), list(object_list))
 
@@ -134,7 +137,8 @@ def recv_object_list(
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:
-    """Put the objects that process `src` has sent into the list; returns who sent them."""
+    """Put the objects that process `src` has sent into the list; returns who sent them. use_batch changes nothing here."""
+    devices.check(device)
     pg = group_of(group)
     rank = _rank_in(pg, src, group_src, "src")
     object_list[:] = _receive(pg, rank, f"{pg.group_name}@objects".encode())

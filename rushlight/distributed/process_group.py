@@ -7,6 +7,7 @@ that all get the same bits.
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from itertools import count
 
@@ -18,6 +19,7 @@ from .reduce_op import RedOpType, combine
 
 __all__ = ["ProcessGroup"]
 
+_MARK = np.zeros(1, np.uint8)  # a message that says only that somebody has come
 SMALL = 1 << 15  # bytes: shorter arrays are sent whole to everybody, which takes one exchange in place of two
 
 
@@ -52,9 +54,9 @@ class ProcessGroup:
         """Send an array to a rank of the group."""
         self.mesh.send(self.ranks[rank], key, np.ascontiguousarray(array))
 
-    def take(self, rank: int, key: bytes, like: np.ndarray) -> np.ndarray:
+    def take(self, rank: int, key: bytes, like: np.ndarray, timeout: timedelta | None = None) -> np.ndarray:
         """The array that a rank has sent, of the shape and type of `like`. Raises where its size is another one."""
-        _, message = self.mesh.receive(self.ranks[rank], key, self.timeout)
+        _, message = self.mesh.receive(self.ranks[rank], key, timeout or self.timeout)
         if message.size != like.nbytes:
             raise DistBackendError(
                 f"process {self.ranks[rank]} sent {message.size} bytes where {like.nbytes} were expected (shape "
@@ -129,9 +131,48 @@ class ProcessGroup:
         reduced = [mine if rank == self._rank else self.take(rank, key + b"/2", pieces[rank]) for rank in range(n)]
         return np.concatenate(reduced).reshape(array.shape)
 
-    def barrier(self, key: bytes) -> None:
+    def barrier(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""
-        self.all_gather(key, np.zeros(1, np.uint8))
+        self._tell_others(key)
+        for rank in self._others():
+            self.take(rank, key, _MARK, timeout)
+
+    def _tell_others(self, key: bytes) -> None:
+        for rank in self._others():
+            self.send(rank, key, _MARK)
+
+    def monitored_barrier(self, key: bytes, timeout: timedelta, wait_all: bool) -> None:
+        """Rank 0 waits for a message of each other rank, and then lets them go on. Raises RuntimeError with who is missing."""
+        if self._rank:
+            self.send(0, key, _MARK)
+            try:
+                self.take(0, key, _MARK, timeout)
+            except DistBackendError as error:
+                raise RuntimeError(
+                    f"[Rank {self._rank}]: Rank {self._rank} successfully reached monitoredBarrier, but received errors while waiting for send/recv "
+                    f"from rank 0. Please check rank 0 logs for faulty rank. ({error})"
+                ) from error
+            return
+        missing = self._missing(key, timeout, wait_all)
+        if missing:
+            who = f"Ranks {', '.join(map(str, missing))}" if wait_all else f"Rank {missing[0]}"
+            raise RuntimeError(
+                f"[Rank 0]: {who} failed to pass monitoredBarrier in {int(timeout.total_seconds() * 1000)} ms"
+            )
+        self._tell_others(key)
+
+    def _missing(self, key: bytes, timeout: timedelta, wait_all: bool) -> list[int]:
+        """The ranks whose message has not come in time: the first one, or all."""
+        deadline = time.monotonic() + timeout.total_seconds()
+        missing = []
+        for rank in range(1, self.size()):
+            try:
+                self.take(rank, key, _MARK, timedelta(seconds=max(0.001, deadline - time.monotonic())))
+            except DistBackendError:
+                missing.append(rank)
+                if not wait_all:
+                    break
+        return missing
 
     def __repr__(self) -> str:
         return f"<rushlight process group {self.group_name}: rank {self._rank} of {self.size()}>"

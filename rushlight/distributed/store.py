@@ -23,7 +23,7 @@ _POLL_S = 0.01
 
 
 class Store:
-    """What every store has. A subclass gives `_set`, `_peek`, `_add`, `_swap`, `_delete`, `_keys` and `_await`."""
+    """What every store has. A subclass gives `_set`, `_peek`, `_add`, `_append`, `_swap`, `_delete`, `_keys` and `_await`."""
 
     def __init__(self) -> None:
         self.timeout = DEFAULT_TIMEOUT
@@ -75,7 +75,7 @@ class Store:
 
     def append(self, key: str, value: str | bytes) -> None:
         """Add bytes at the end of those under `key`."""
-        self._set(key, (self._peek(key) or b"") + _bytes(value))
+        self._append(key, _bytes(value))
 
     def multi_get(self, keys: list[str]) -> list[bytes]:
         """The values under several keys; waits for them."""
@@ -102,6 +102,9 @@ class Store:
 
     def _add(self, key: str, amount: int) -> int:
         raise NotImplementedError(f"{type(self).__name__}.add")
+
+    def _append(self, key: str, value: bytes) -> None:
+        raise NotImplementedError(f"{type(self).__name__}.append")
 
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
         raise NotImplementedError(f"{type(self).__name__}.compare_set")
@@ -160,6 +163,11 @@ class HashStore(Store):
             self._changed.notify_all()
         return total
 
+    def _append(self, key: str, value: bytes) -> None:
+        with self._changed:
+            self._table[key] = self._table.get(key, b"") + value
+            self._changed.notify_all()
+
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
         with self._changed:
             value = _swapped(self._table, key, expected, desired)
@@ -198,6 +206,9 @@ class PrefixStore(Store):
 
     def _add(self, key: str, amount: int) -> int:
         return self.underlying_store._add(self._name(key), amount)
+
+    def _append(self, key: str, value: bytes) -> None:
+        self.underlying_store._append(self._name(key), value)
 
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
         return self.underlying_store._swap(self._name(key), expected, desired)
@@ -277,6 +288,9 @@ class _Server:
             return [] if value is None else [value]
         if command == "add":
             return [str(table._add(key, int(arguments[1]))).encode()]
+        if command == "append":
+            table._append(key, arguments[1])
+            return []
         if command == "swap":
             return [table._swap(key, arguments[1], arguments[2])]
         if command == "delete":
@@ -340,6 +354,10 @@ class TCPStore(Store):
         super().__init__()
         if master_listen_fd is not None:
             raise NotImplementedError("TCPStore(master_listen_fd=...) is not implemented")
+        if multi_tenant:
+            raise NotImplementedError(
+                "TCPStore(multi_tenant=True) is not implemented: give each store a port of its own"
+            )
         self.timeout, self.host, self.is_master = timeout, host_name, is_master
         self._server = _Server(host_name, port) if is_master else None
         self.port = self._server.port if self._server else port
@@ -379,6 +397,9 @@ class TCPStore(Store):
 
     def _add(self, key: str, amount: int) -> int:
         return int(self._ask("add", key.encode(), str(amount).encode())[0])
+
+    def _append(self, key: str, value: bytes) -> None:
+        self._ask("append", key.encode(), value)
 
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
         return self._ask("swap", key.encode(), expected, desired)[0]
@@ -440,6 +461,9 @@ class FileStore(Store):
             return total
 
         return self._locked(change)
+
+    def _append(self, key: str, value: bytes) -> None:
+        self._locked(lambda table: table.__setitem__(key, table.get(key, b"") + value))
 
     def _swap(self, key: str, expected: bytes, desired: bytes) -> bytes:
         return self._locked(lambda table: _swapped(table, key, expected, desired))

@@ -85,15 +85,15 @@ class Future:
 class Receipt(Work):
     """A message that `irecv` waits for; it is taken from the inbox by `wait`."""
 
-    def __init__(self, is_there: Callable[[], bool], take: Callable[[], int]):
+    def __init__(self, is_there: Callable[[], bool], take: Callable[[timedelta | None], int]):
         self._is_there, self._take = is_there, take
         self._source: int | None = None
         self._error, self._thread = None, None
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Wait for the message and write it into the tensor."""
+        """Wait for the message (None: as long as the group's calls wait) and write it into the tensor."""
         if self._source is None:
-            self._source = self._take()
+            self._source = self._take(timeout)
         return True
 
     def is_completed(self) -> bool:

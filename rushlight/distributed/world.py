@@ -8,6 +8,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
+from ..core import device as devices
 from .mesh import Mesh
 from .process_group import ProcessGroup
 from .rendezvous import rendezvous
@@ -243,6 +244,7 @@ def init_process_group(
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
     name = _checked_backend(backend)
+    devices.check(device_id)
     limit = default_pg_timeout if timeout is None else timeout
     if pg_options is not None:
         raise NotImplementedError("init_process_group(pg_options=...) is not implemented")
@@ -326,6 +328,7 @@ def new_group(
         raise NotImplementedError("new_group(use_local_synchronization=True) is not implemented: call it everywhere")
     if pg_options is not None:
         raise NotImplementedError("new_group(pg_options=...) is not implemented")
+    devices.check(device_id)
     members = list(world.ranks) if ranks is None else list(ranks)
     members = sorted(members) if sort_ranks else members
     if len(members) > world.size():

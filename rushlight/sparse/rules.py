@@ -212,7 +212,7 @@ def norm(x: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 def any_nonzero(x: Any, dim: Any, keepdim: bool) -> Any:
-    if dim is not None:
+    if dim is not None or keepdim:
         raise no_kernel("any over dimensions")
     return x._entries.any()
 

@@ -1,5 +1,7 @@
 """Collectives among three processes, against arithmetic."""
 
+from datetime import timedelta
+
 import pytest
 from several import results_of
 
@@ -102,6 +104,27 @@ def messages(rank, size):
     return x.tolist(), received.source_rank(), sources
 
 
+def messages_in_order(rank, size):
+    if rank == 0:
+        works = [dist.isend(torch.full((50_000,), float(i)), 1) for i in range(8)]
+        return [work.wait() for work in works] == [True] * 8
+    if rank == 1:
+        got = torch.empty(50_000)
+        return [dist.recv(got, 0) or got[0].item() for _ in range(8)] == [float(i) for i in range(8)]
+    return True
+
+
+def monitored(rank, size):
+    dist.monitored_barrier()
+    group = dist.new_group()  # calls that fail do not disturb those of another group
+    if rank:
+        return ""
+    try:
+        dist.monitored_barrier(group, timedelta(seconds=0.05), wait_all_ranks=True)
+    except RuntimeError as error:
+        return str(error)
+
+
 def objects(rank, size):
     gathered = [None] * size
     dist.all_gather_object(gathered, {"rank": rank})
@@ -144,7 +167,7 @@ def mistakes(rank, size):
 
 FUNCTIONS = [
     reductions, large_sum, strided_sum, overlapping_calls, broadcast, reduce_to_one, gathers, scatters, all_to_all,
-    messages, objects, groups, mistakes,
+    messages, messages_in_order, monitored, objects, groups, mistakes,
 ]  # fmt: skip
 EVERYWHERE = {
     "reductions": {
@@ -154,6 +177,7 @@ EVERYWHERE = {
     "strided_sum": [[3, 3, 3], [3, 3, 3]],
     "overlapping_calls": [3, 6, 9, 12, 15],
     "broadcast": 2,
+    "messages_in_order": True,
     "mistakes": ["TypeError", "RuntimeError", "RuntimeError", "RuntimeError", "ValueError", "RuntimeError",
                  "ValueError", "ValueError"],
 }  # fmt: skip
@@ -170,6 +194,7 @@ OWN = {
     "messages": [([2, 1], 2, [1, 2]), ([0, 1], 0, None), ([1, 1], 1, None)],
     "objects": [([{"rank": 0}, {"rank": 1}, {"rank": 2}], [1, "x"], [own]) for own in "abc"],
     "groups": [(4, 0, 2), -1, (4, 1, 2)],
+    "monitored": ["[Rank 0]: Ranks 1, 2 failed to pass monitoredBarrier in 50 ms", "", ""],
 }
 
 

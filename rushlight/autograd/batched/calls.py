@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import ops
@@ -68,7 +69,7 @@ def _is_at(t: Batched, level: Level) -> bool:
     return False
 
 
-def _innermost(tensors: tuple) -> Level:
+def _innermost(tensors: Sequence[Any]) -> Level:
     return max((t._level for t in tensors if isinstance(t, Batched)), key=lambda level: level.number)
 
 
@@ -153,20 +154,18 @@ def write(record: Any, target: Tensor, others: tuple, metadata: tuple) -> Any:
     return target
 
 
-# ---------------------------------------------------------------------------------------------- autograd.Function
+# ---------------------------------------------------------------------------------------------- a user's operators
 
 
-def apply(function: Any, args: tuple) -> Any:
-    """A user's `autograd.Function` on batched tensors: for each example, or by its own `vmap`."""
+def apply(run: Callable, own: Callable | None, args: Sequence[Any]) -> Any:
+    """A user's operator `run(*args)` on batched tensors: for each example, or by its `own` rule for batches."""
     level = _innermost(args)
     whole = [reveal(a, level) if isinstance(a, Batched) and _is_at(a, level) else a for a in args]
     dims = tuple([0 if w is not a else None for w, a in zip(whole, args, strict=True)])
-    own = getattr(function, "vmap", None)
     if own is not None:
         return _by_own_rule(own, whole, dims, level)
     rows = [
-        function.apply(*[w if d is None else w.select(0, i) for w, d in zip(whole, dims, strict=True)])
-        for i in range(level.size)
+        run(*[w if d is None else w.select(0, i) for w, d in zip(whole, dims, strict=True)]) for i in range(level.size)
     ]
     return _hidden(_stacked(rows), level)
 

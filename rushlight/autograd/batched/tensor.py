@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -135,10 +135,10 @@ class Batched(Tensor):
 
         return write(record, target, others, metadata)
 
-    def _apply_function(self, function: Any, args: tuple) -> Any:
+    def _apply_function(self, run: Callable, own: Callable | None, args: Sequence[Any]) -> Any:
         from .calls import apply
 
-        return apply(function, args)
+        return apply(run, own, args)
 
     def _filled_like(self, name: str, dtype: Any, requires_grad: bool) -> Any:
         from ... import ops

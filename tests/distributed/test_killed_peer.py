@@ -1,0 +1,37 @@
+"""A process that is killed within a step: the others get an error that names it, and nothing stays behind."""
+
+import os
+import signal
+
+import rushlight as torch
+import rushlight.distributed as dist
+from rushlight.multiprocessing import start_processes
+from rushlight.nn.parallel import DistributedDataParallel
+
+VICTIM = 1
+
+
+def train(rank, folder):
+    dist.init_process_group("gloo", f"file://{folder}/meet", world_size=3, rank=rank)
+    model = DistributedDataParallel(torch.nn.Linear(300, 300))
+    for step in range(100):
+        if rank == VICTIM and step == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            model(torch.ones(2, 300)).sum().backward()
+        except dist.DistBackendError as error:
+            with open(f"{folder}/{rank}", "w") as file:
+                file.write(str(error))
+            dist.destroy_process_group()
+            return
+
+
+def test_the_others_say_who_is_gone(tmp_path):
+    before = set(os.listdir("/dev/shm"))
+    started = start_processes(train, (str(tmp_path),), nprocs=3, join=False)
+    for process in started.processes:
+        process.join(60)
+    assert [process.exitcode for process in started.processes] == [0, -signal.SIGKILL, 0]
+    for rank in (0, 2):
+        assert f"process {VICTIM}: " in (tmp_path / str(rank)).read_text()
+    assert not {n for n in set(os.listdir("/dev/shm")) - before if n.startswith("rushlight")}
