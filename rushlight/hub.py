@@ -52,15 +52,16 @@ def load(
 ) -> Any:
     """What the function `model` of the repository's `hubconf.py` returns for `args` and `kwargs`.
 
-    source: 'local' (`repo_or_dir` is a folder) or 'github' ('owner/name[:ref]', which has to be in the cache).
-    Raises ValueError for another source, RuntimeError where `hubconf.py` lacks the function or a dependency, and
+    source: 'local' (`repo_or_dir` is a folder) or 'github' ('owner/name[:ref]', which has to be in the cache). trust_repo:
+    False asks on the terminal; whatever is in the cache counts as trusted otherwise, as in torch. skip_validation: for
+    downloads, of which there are none. Raises ValueError for another source, RuntimeError where `hubconf.py` lacks the function or a dependency, and
     NotImplementedError for a repository that is not in the cache (or force_reload=True).
     """
     source = source.lower()
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
     if source == "github":
-        repo_or_dir = _cached(repo_or_dir, force_reload, verbose)
+        repo_or_dir = _cached(repo_or_dir, force_reload, verbose, trust_repo)
     with _module(repo_or_dir) as hubconf:
         return _entry(hubconf, model)(*args, **kwargs)
 
@@ -73,7 +74,7 @@ def list(
     verbose: bool = True,
 ) -> Any:
     """The names of the functions that `load` finds in a cached repository."""
-    with _module(_cached(github, force_reload, verbose)) as hubconf:
+    with _module(_cached(github, force_reload, verbose, trust_repo)) as hubconf:
         return [name for name in dir(hubconf) if not name.startswith("_") and callable(getattr(hubconf, name))]
 
 
@@ -85,15 +86,17 @@ def help(
     trust_repo: bool | str | None = "check",
 ) -> str | None:
     """The docstring of a function that `load` finds in a cached repository."""
-    with _module(_cached(github, force_reload, True)) as hubconf:
+    with _module(_cached(github, force_reload, True, trust_repo)) as hubconf:
         return _entry(hubconf, model).__doc__
 
 
-def _cached(github: str, force_reload: bool, verbose: bool) -> str:
+def _cached(github: str, force_reload: bool, verbose: bool, trust_repo: bool | str | None) -> str:
     repository, _, ref = github.partition(":")
     owner, slash, name = repository.partition("/")
     if not slash:
         raise ValueError(f"expected 'owner/name[:ref]', got {github!r}")
+    if trust_repo is False:
+        _ask_whether_trusted(f"{owner}_{name}")
     for candidate in [ref] if ref else ["main", "master"]:
         folder = os.path.join(get_dir(), "_".join([owner, name, candidate.replace("/", "_")]))
         if os.path.isdir(folder) and not force_reload:
@@ -101,6 +104,18 @@ def _cached(github: str, force_reload: bool, verbose: bool) -> str:
                 sys.stderr.write(f"Using cache found in {folder}\n")
             return folder
     _refuse_download(repository, ref)
+
+
+def _ask_whether_trusted(name: str) -> None:
+    """Ask on the terminal. Raises Exception, torch's type, for a no, and ValueError for neither yes nor no."""
+    answer = input(
+        f"The repository {name} does not belong to the list of trusted repositories and as such cannot be downloaded. Do you "
+        "trust this repository and wish to add it to the trusted list of repositories (y/N)?"
+    )
+    if answer.lower() in ("n", "no", ""):
+        raise Exception("Untrusted repository.")
+    if answer.lower() not in ("y", "yes"):
+        raise ValueError(f"Unrecognized response {answer}.")
 
 
 def _refuse_download(repository: str, ref: str) -> NoReturn:

@@ -16,7 +16,7 @@ class Size(tuple):
     def numel(self) -> int:
         return prod(self)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index) -> Any:
         part = tuple.__getitem__(self, index)
         return Size(part) if isinstance(index, slice) else part
 

@@ -341,7 +341,7 @@ def _by_rows(points: Points, outputs: list[Any], chunk_size: int | None) -> list
     for o in outputs:
         n = o.numel()
         chunks = [_rows(points, o, rows) for rows in ops.eye(n, dtype=o.dtype).split(chunk_size or max(n, 1))]
-        columns = [ops.cat(c) if len(c) > 1 else c[0] for c in zip(*chunks, strict=True)]
+        columns = [ops.cat(c) if len(c) > 1 else c[0] for c in map(list, zip(*chunks, strict=True))]
         blocks.append([c.reshape(o.shape + x.shape) for c, x in zip(columns, points.tensors, strict=True)])
     return blocks
 

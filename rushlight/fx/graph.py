@@ -460,5 +460,5 @@ class _Nodes:
                 yield node
             node = node.prev if self.backwards else node.next
 
-    def __reversed__(self) -> _Nodes:
+    def __reversed__(self) -> Any:
         return _Nodes(self.graph, not self.backwards)

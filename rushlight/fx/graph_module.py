@@ -25,7 +25,7 @@ class GraphModule(Module):
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
         """Each instance has a class of its own, on which its forward stands."""
         base = next(c for c in cls.__mro__ if "_forward_of" not in vars(c))
-        own = type(cls.__name__, (base,), {"_forward_of": None, "__module__": cls.__module__})
+        own: Any = type(cls.__name__, (base,), {"_forward_of": None, "__module__": cls.__module__})
         return super().__new__(own)
 
     def __init__(self, root: Any, graph: Graph, class_name: str = "GraphModule"):

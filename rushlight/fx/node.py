@@ -61,7 +61,8 @@ class Node:
             )
         if op != "call_function" and not isinstance(target, str):
             raise ValueError(f"Node [name = '{name}'] target {target} has type {type(target)} but a str is expected")
-        self.graph, self.name, self.op, self.target, self.type = graph, name, op, target, return_type
+        self.graph, self.name, self.op, self.type = graph, name, op, return_type
+        self.target: Any = target
         self._args: tuple = ()
         self._kwargs: dict[str, Any] = {}
         self.users: dict[Node, None] = {}

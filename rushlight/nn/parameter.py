@@ -35,7 +35,7 @@ class Parameter(Tensor, metaclass=_FlaggedType):
     """
 
     _flag = "_is_param"
-    __torch_function__ = staticmethod(disabled_impl)  # results are plain tensors
+    __torch_function__: Any = staticmethod(disabled_impl)  # results are plain tensors
 
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -62,7 +62,7 @@ class Parameter(Tensor, metaclass=_FlaggedType):
         return _rebuild_parameter_with_state, (*arguments, dict(self.__dict__))
 
 
-def _flagged(data: Tensor, requires_grad: bool) -> Any:
+def _flagged(data: Any, requires_grad: bool) -> Any:
     """A parameter of the data's own class: the class is kept, a flag makes ``isinstance`` say yes."""
     param = data.detach().requires_grad_(requires_grad)
     if type(param) is not type(data):
@@ -95,7 +95,7 @@ class Buffer(Tensor, metaclass=_FlaggedType):
     """
 
     _flag = "_is_buffer"
-    __torch_function__ = staticmethod(disabled_impl)  # results are plain tensors
+    __torch_function__: Any = staticmethod(disabled_impl)  # results are plain tensors
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:

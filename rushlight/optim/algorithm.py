@@ -48,7 +48,7 @@ class Algorithm(Optimizer):
                 if name in self.defaults:
                     group.setdefault(name, value)
             for p in group["params"]:
-                p_state = self.state.get(p)
+                p_state = self.state.get(p) or {}
                 for name in self._counters if p_state else ():
                     if not isinstance(p_state[name], Tensor):
                         p_state[name] = scalar(float(p_state[name]), group)

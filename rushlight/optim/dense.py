@@ -84,7 +84,7 @@ def _arrays(params: list[Tensor], *others: list | None) -> list | None:
     return lists
 
 
-def _apply(update: Callable, lists: list[list | None], options: dict[str, Any]) -> None:
+def _apply(update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
     """Call the update over all arrays, a large one's in pieces: it works elementwise, so it cannot tell."""
     large = [i for i, a in enumerate(lists[0]) if a.size > _PIECE]
     for i in large:
@@ -96,13 +96,13 @@ def _apply(update: Callable, lists: list[list | None], options: dict[str, Any]) 
         update(*[arrays and [_dense(arrays[i]) for i in rest] for arrays in lists], **options)
 
 
-def _apply_in_pieces(update: Callable, arrays: list[np.ndarray | None], options: dict[str, Any]) -> None:
+def _apply_in_pieces(update: Callable, arrays: list[Any], options: dict[str, Any]) -> None:
     """Update one parameter piece by piece; every piece starts from the same 0-d counters."""
     if not all(a is None or a.flags.c_contiguous for a in arrays):
         update(*[None if a is None else [_dense(a)] for a in arrays], **options)
         return
     flat = [a.reshape(-1) if a is not None and a.ndim else a for a in arrays]
-    pieces: list[list[Dense] | None] = []
+    pieces: list[Any] = []
     for start in range(0, arrays[0].size, _PIECE):
         pieces = [f if f is None else [_dense(f[start : start + _PIECE] if f.ndim else f.copy())] for f in flat]
         update(*pieces, **options)
@@ -163,7 +163,7 @@ class Dense:
         self.a[()] = self.a.item() + count
         return self
 
-    def __imul__(self, other: Any) -> Self:
+    def __imul__(self, other: Any) -> Dense:
         return self.mul_(other)
 
     # ------------------------------------------------------------------------------------------------- in place
@@ -191,7 +191,7 @@ class Dense:
         sqrt(self.a, self.a)
         return self
 
-    def lerp_(self, end: Dense, weight: float) -> Dense:
+    def lerp_(self, end: Dense, weight: Any) -> Dense:
         a = self.a
         way = subtract(end.a, a)
         weight = _number(weight, a.dtype)

@@ -112,7 +112,7 @@ class SGD(Algorithm):
 def _single(
     params: list[Tensor],
     grads: list[Tensor],
-    buffers: list[Tensor | None] | None,
+    buffers: Any,
     *,
     lr: float | Tensor,
     momentum: float,

@@ -49,7 +49,8 @@ def _match(optimizer: Optimizer, parameters: dict[str, Tensor], saved: Any) -> l
         raise RuntimeError(_NAME + "initialized optimizer state.")
     if not isinstance(saved, dict):
         raise RuntimeError(_NAME + "a DCP-style optimizer state_dict.")
-    state, groups = saved.get("state"), saved.get("param_groups")
+    state: Any = saved.get("state")
+    groups: Any = saved.get("param_groups")
     _check_state(state)
     if not isinstance(groups, list):
         kind = type(groups).__name__

@@ -46,6 +46,9 @@ def test_from_the_cache(tmp_path, monkeypatch, capsys):
     assert torch.hub.help("owner/name:main", "linear") == "A layer."
     assert torch.hub.load("owner/name", "linear", 2).out_features == 3
     assert "Using cache found in" in capsys.readouterr().err
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    with pytest.raises(Exception, match="Untrusted repository"):
+        torch.hub.load("owner/name", "linear", 2, trust_repo=False)
     with pytest.raises(NotImplementedError, match=r"git clone --branch v2 https://github\.com/owner/name"):
         torch.hub.load("owner/name:v2", "linear", 2)
 

@@ -249,7 +249,7 @@ def gaussian_nll_loss(
     return _reduce(loss, reduction)
 
 
-def _match_variance(var: Tensor, input: Tensor) -> Tensor:
+def _match_variance(var: Any, input: Tensor) -> Tensor:
     """The variance with the input's number of dimensions, at most one of which it holds only once."""
     if var.shape == input.shape:
         return var

@@ -64,16 +64,16 @@ class BackwardHook:
         return results if isinstance(result, tuple) else results[0]
 
     def _on_output_grads(self, _: Any, grads: Sequence[Tensor | None]) -> tuple:
-        self.grad_outputs = _spread(grads, self.output_places, self.n_outputs)
+        outputs = _spread(grads, self.output_places, self.n_outputs)
         for pre_hook in self.pre_hooks:
-            replaced = pre_hook(self.module, self.grad_outputs)
+            replaced = pre_hook(self.module, outputs)
             if replaced is not None:
-                _check_count(replaced, self.grad_outputs, "Backward pre hook", "grad_output")
-                self.grad_outputs = replaced
-        replaced = self.grad_outputs
+                _check_count(replaced, outputs, "Backward pre hook", "grad_output")
+                outputs = replaced
+        self.grad_outputs = outputs
         if self.input_places is None:
             self._run_without_input_grads()
-        return tuple(replaced[place] for place in self.output_places)
+        return tuple(outputs[place] for place in self.output_places or ())
 
     def _run_without_input_grads(self) -> None:
         """No input needs a gradient, so its node never runs: call the hooks now, with nothing to change."""
@@ -103,7 +103,7 @@ class BackwardHook:
                 _check_count(replaced, grad_inputs, "Backward hook", "grad_input")
                 grad_inputs = replaced
         self.grad_outputs = None
-        return tuple(grad_inputs[place] for place in self.input_places)
+        return tuple(grad_inputs[place] for place in self.input_places or ())
 
 
 def _watch(values: tuple, hook: Callable) -> tuple[tuple, list[int] | None]:

@@ -138,7 +138,7 @@ class Sequential(_Numbered):
         self._make_room(index + len(self) if index < 0 else index, module)
         return self
 
-    def extend(self, sequential: Iterable[Module]) -> Sequential:
+    def extend(self, sequential: Iterable[Module]) -> Self:
         """Add modules at the end."""
         for module in list(sequential):
             self.append(module)
@@ -173,7 +173,7 @@ class ModuleList(_Numbered):
         """Put a module at a position; those behind it move up."""
         self._make_room(index, module)
 
-    def extend(self, modules: Iterable[Module]) -> ModuleList:
+    def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end."""
         if not isinstance(modules, Iterable):
             raise TypeError(f"ModuleList.extend should be called with an iterable, but got {type(modules).__name__}")
@@ -252,7 +252,9 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | ModuleDict) -> None:
         """Add or replace modules, from a mapping or from pairs of name and module."""
-        named = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else _pairs(modules, "ModuleDict")
+        named: Iterable[tuple[str, Any]] = (
+            modules.items() if isinstance(modules, (Mapping, ModuleDict)) else _pairs(modules, "ModuleDict")
+        )
         for key, module in named:
             self[key] = module
 
@@ -267,6 +269,7 @@ def _pairs(pairs: Any, owner: str, called: str | None = None) -> Iterator[tuple[
     for position, pair in enumerate(pairs):
         if not isinstance(pair, Iterable):
             raise TypeError(f"{owner} update sequence element #{position} should be Iterable; is {type(pair).__name__}")
-        if len(pair) != 2:
-            raise ValueError(f"{owner} update sequence element #{position} has length {len(pair)}; 2 is required")
-        yield pair[0], pair[1]
+        held: Any = pair
+        if len(held) != 2:
+            raise ValueError(f"{owner} update sequence element #{position} has length {len(held)}; 2 is required")
+        yield held[0], held[1]

@@ -103,8 +103,10 @@ def _padding_for_pad(
         if padding == "same":
             total = dilation[d] * (kernel_size[d] - 1)
             amounts += [total // 2, total - total // 2]
+        elif isinstance(padding, str):
+            amounts += [0, 0]
         else:
-            amounts += [0, 0] if padding == "valid" else [padding[d], padding[d]]
+            amounts += [padding[d], padding[d]]
     return amounts
 
 

@@ -98,7 +98,7 @@ class Stateful:
             destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = self.get_extra_state()
 
     def _own_state(self) -> dict[str, Tensor]:
-        state = {name: param for name, param in self._parameters.items() if param is not None}
+        state: dict[str, Tensor] = {name: param for name, param in self._parameters.items() if param is not None}
         transient = self._non_persistent_buffers_set
         state.update((name, b) for name, b in self._buffers.items() if b is not None and name not in transient)
         return state

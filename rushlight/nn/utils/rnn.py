@@ -43,7 +43,7 @@ class PackedSequence(_Packed):
     def __new__(
         cls,
         data: Any,
-        batch_sizes: Tensor | None = None,
+        batch_sizes: Any = None,
         sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> Self:

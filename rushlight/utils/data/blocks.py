@@ -152,7 +152,7 @@ def _map(descriptor: int):
 def _copy(descriptor: int, size_bytes: int) -> np.ndarray:
     array, offset = np.empty(size_bytes, np.uint8), 0
     while offset < size_bytes:
-        offset += os.preadv(descriptor, [memoryview(array)[offset:]], offset)
+        offset += os.preadv(descriptor, [array.data[offset:]], offset)
     return array
 
 

@@ -131,7 +131,8 @@ class DataLoader(Generic[_T_co]):
     def _default_sampler(self, shuffle, generator) -> Sampler:
         if self._dataset_kind == _DatasetKind.Iterable:
             return _InfiniteConstantSampler()
-        return RandomSampler(self.dataset, generator=generator) if shuffle else SequentialSampler(self.dataset)
+        dataset: Any = self.dataset
+        return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
 
     @property
     def multiprocessing_context(self):
@@ -168,14 +169,15 @@ class DataLoader(Generic[_T_co]):
         return self.batch_sampler is not None
 
     @property
-    def _index_sampler(self):
+    def _index_sampler(self) -> Any:
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __len__(self) -> int:
         if self._dataset_kind == _DatasetKind.Map:
             return len(self._index_sampler)
         # Remembered, because the iterator warns when more samples arrive than the dataset promised here.
-        length = self._IterableDataset_len_called = len(self.dataset)
+        dataset: Any = self.dataset
+        length = self._IterableDataset_len_called = len(dataset)
         if self.batch_size is None:
             return length
         full, rest = divmod(length, self.batch_size)

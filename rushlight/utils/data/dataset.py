@@ -4,8 +4,8 @@ import bisect
 import itertools
 import math
 import warnings
-from collections.abc import Sequence
-from typing import Generic, Iterable, TypeVar  # noqa: UP035 (abc's Iterable and Generic have no common MRO as bases)
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, Iterable, TypeVar  # noqa: UP035 (abc's Iterable and Generic have no common MRO as bases)
 
 from rushlight import ops
 from rushlight.core.random import default_generator
@@ -155,7 +155,7 @@ class ChainDataset(IterableDataset):
         super().__init__()
         self.datasets = datasets
 
-    def _streams(self):
+    def _streams(self) -> Iterator[Any]:
         for dataset in self.datasets:
             if not isinstance(dataset, IterableDataset):
                 raise AssertionError("ChainDataset only supports IterableDataset")  # torch's type
@@ -214,7 +214,7 @@ def _load_samples(dataset, indices: list) -> list:
     return samples
 
 
-def random_split(dataset: Dataset, lengths: Sequence[int | float], generator=default_generator) -> list[Subset]:
+def random_split(dataset: Any, lengths: Sequence[int | float], generator=default_generator) -> list[Subset]:
     """Split a dataset at random into disjoint subsets of the given lengths.
 
     Fractions that sum to 1 stand for floor(fraction * len(dataset)) samples each; the remaining samples go one by one

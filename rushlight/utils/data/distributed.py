@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rushlight import ops
 from rushlight.core.random import Generator
@@ -32,9 +32,9 @@ class DistributedSampler(Sampler[_T_co]):
         drop_last: bool = False,
     ) -> None:
         if num_replicas is None:
-            num_replicas = _process_group().get_world_size()
+            num_replicas = int(_process_group().get_world_size())
         if rank is None:
-            rank = _process_group().get_rank()
+            rank = int(_process_group().get_rank())
         if not 0 <= rank < num_replicas:
             raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
         self.dataset = dataset
@@ -48,7 +48,7 @@ class DistributedSampler(Sampler[_T_co]):
         self.shuffle = shuffle
         self.seed = seed
 
-    def __iter__(self) -> Iterator[_T_co]:
+    def __iter__(self) -> Iterator[Any]:
         indices = self._fit(self._order())
         if len(indices) != self.total_size:
             raise AssertionError(f"Number of indices ({len(indices)}) does not match total_size ({self.total_size})")

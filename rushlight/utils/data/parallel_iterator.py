@@ -3,6 +3,7 @@
 import itertools
 import warnings
 import weakref
+from typing import Any
 
 from rushlight.utils.data.failure import ExceptionWrapper
 from rushlight.utils.data.iterator import _BaseDataLoaderIter
@@ -54,7 +55,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _next_data(self):
         self._collect(timeout_s=0)
         while self._worker_of:
-            task = next(iter(self._worker_of if self._in_order else self._arrived), None)
+            task: Any = next(iter(self._worker_of if self._in_order else self._arrived), None)
             if task not in self._arrived:
                 self._collect(self._timeout or None)
                 continue

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence, Sized
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from rushlight import ops
 from rushlight.core.dtype import float64, int64
@@ -150,7 +150,7 @@ class BatchSampler(Sampler[list[int]]):
         if not isinstance(drop_last, bool):
             message = f"drop_last should be a boolean value, but got drop_last={drop_last}"
             raise ValueError(message)  # torch's type
-        self.sampler = sampler
+        self.sampler: Any = sampler
         self.batch_size = batch_size
         self.drop_last = drop_last
 

@@ -47,7 +47,7 @@ def _reduce_tensor(tensor: Tensor):
     strides = None if array.flags.c_contiguous else array.strides
     return _rebuild_tensor, (
         type(tensor),
-        pickle.PickleBuffer(memory),
+        pickle.PickleBuffer(memory),  # pyright: ignore[reportArgumentType]: an array is a buffer
         dtype,
         array.shape,
         strides,
@@ -162,7 +162,7 @@ class Channel:
     def receive(self):
         """The next message. BlockingIOError: none is there yet; EOFError: the other end is gone."""
         packet, descriptor = self._receive_packet()
-        number_of_segments, number, size = _BLOCK.unpack_from(packet)
+        number_of_segments, number, size = _BLOCK.unpack_from(packet.data)
         if number_of_segments == 0:
             packet = self._reader.read(number, size, descriptor)
         head, pickled, *buffers = _split(packet)
@@ -200,7 +200,7 @@ class Channel:
 
 def _split(memory: np.ndarray) -> list[memoryview]:
     """The segments of a message in a buffer; what is made of them keeps the buffer alive."""
-    view = memoryview(memory)
+    view = memory.data
     (count,) = struct.unpack_from("Q", view)
     lengths = struct.unpack_from(f"{count}Q", view, 8)
     offsets, _ = _layout(lengths)

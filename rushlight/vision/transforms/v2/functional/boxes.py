@@ -10,21 +10,27 @@ _FORMAT = tv_tensors.BoundingBoxFormat
 
 
 def convert_bounding_box_format(inpt, old_format=None, new_format=None, inplace=False):
-    """The boxes in another format; `old_format` is given for a plain tensor only."""
+    """The boxes in another format; `old_format` is given for a plain tensor only. inplace: in the input's memory."""
     if new_format is None:
         raise TypeError("convert_bounding_box_format() missing 1 required argument: 'new_format'")
     new = _named(new_format)
     if is_pure_tensor(inpt):
         if old_format is None:
             raise ValueError("For pure tensor inputs, `old_format` has to be passed.")
-        return _converted(inpt, _named(old_format), new)
+        return _stored(_converted(inpt, _named(old_format), new), inpt, inplace)
     if not isinstance(inpt, tv_tensors.BoundingBoxes):
         raise TypeError(
             f"Input can either be a plain tensor or a bounding box tv_tensor, but got {type(inpt)} instead."
         )
     if old_format is not None:
         raise ValueError("For bounding box tv_tensor inputs, `old_format` must not be passed.")
-    return like(_converted(plain(inpt), inpt.format, new), inpt, format=new)
+    boxes = plain(inpt)
+    return like(_stored(_converted(boxes, inpt.format, new), boxes, inplace), inpt, format=new)
+
+
+def _stored(boxes, where, inplace):
+    """The boxes, or, if they shall be written in place, the tensor `where` with them."""
+    return where.copy_(boxes) if inplace else boxes
 
 
 def _named(format):
