@@ -55,9 +55,11 @@ def test_trace_runs_once():
         seen.append(torch.jit.is_tracing())
         return {"out": [x + 1]}
 
-    assert torch.jit.trace(f, torch.ones(2)) is f
-    assert torch.jit.trace(f, (torch.ones(2),), example_kwarg_inputs={"y": torch.ones(1)}) is f
-    assert seen == [True, True] and not torch.jit.is_tracing()
+    assert torch.jit.trace(f, torch.ones(2), strict=False) is f
+    assert torch.jit.trace(f, (torch.ones(2),), strict=False, example_kwarg_inputs={"y": torch.ones(1)}) is f
+    with pytest.raises(RuntimeError, match="Encountering a dict at the output of the tracer"):
+        torch.jit.trace(f, torch.ones(2))
+    assert seen == [True, True, True] and not torch.jit.is_tracing()
     with pytest.raises(RuntimeError, match="Only tensors, lists, tuples of tensors"):
         torch.jit.trace(lambda x: 3, torch.ones(1))
     with pytest.raises(ZeroDivisionError):
