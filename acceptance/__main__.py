@@ -147,6 +147,10 @@ class Sides:
             self.theirs("nudged", **{"variation": "nudge", **options}),
         ]
 
+    def exact(self, **options):
+        """torch from the same parameters and random numbers, computed in double precision."""
+        return self.theirs("exact", variation="exact", **options)
+
     def in_float64(self, **options):
         """(torch's, Rushlight's) run in double precision."""
         return (
@@ -171,10 +175,21 @@ def run_one(entry, sides):
         return found
     if args.again:
         found["yardsticks"] = [compare.compare(theirs, other, ignore) for other in sides.yardsticks()]
-        found["rounding"] = compare.is_rounding(found["compared"], found["yardsticks"])
+        found["exact"] = _against_exact(sides.exact(), theirs, ours, found["compared"]["apart_at"])
+        found["rounding"] = compare.is_rounding(found["compared"], found["yardsticks"], found["exact"])
     if args.float64:
         found["float64"] = _compared_in_float64(*sides.in_float64(), ignore)
     return found
+
+
+def _against_exact(exact, theirs, ours, steps):
+    """The digits that either run shares with the exact one up to step `steps`, or None where that does not run."""
+    if exact["status"] != "ok":
+        return None
+    digits = {
+        name: compare.digits_of_losses(exact, run, steps) for name, run in (("torch", theirs), ("rushlight", ours))
+    }
+    return None if digits["torch"] is None else digits
 
 
 def _compared_in_float64(theirs, ours, ignore):

@@ -95,14 +95,26 @@ def compare(theirs, ours, ignore=(), steps=STEPS, enough=DIGITS):
     }
 
 
-def is_rounding(found, yardsticks):
-    """Whether a run parts from torch's no sooner than torch parts from itself when only its rounding changes.
+def is_rounding(found, yardsticks, exact=None):
+    """Whether a run parts from torch's for no other reason than rounding, by either of two signs.
 
-    `yardsticks`: comparisons of torch with torch, with other kernels or parameters one unit in the last place away. One draw of rounding errors
-    parts a little sooner or later than another, so a run may part at 0.7 of the earliest yardstick's step.
+    `yardsticks`: comparisons of torch with torch, with other kernels or parameters one unit in the last place away. One
+    draw of rounding errors parts a little sooner or later than another, so a run may part at 0.7 of the earliest
+    yardstick's step. `exact`: the `digits_of_losses` of torch's and of Rushlight's run against
+    torch's in double precision, up to the step where they part: Rushlight's error may be five times torch's.
     """
+    if found["apart_at"] is None:
+        return False
+    if exact and exact["rushlight"] is not None and exact["rushlight"] >= exact["torch"] - 0.7:
+        return True
     steps = [yardstick["apart_at"] for yardstick in yardsticks if yardstick["apart_at"] is not None]
-    return bool(steps) and found["apart_at"] is not None and found["apart_at"] >= 0.7 * min(steps)
+    return bool(steps) and found["apart_at"] >= 0.7 * min(steps)
+
+
+def digits_of_losses(exact, run, steps):
+    """The fewest digits that the losses of the first `steps` steps share with those of the exact run; None without any."""
+    rows = list(zip(exact["records"][:steps], run["records"][:steps]))
+    return _fewest(_series(rows, "losses"))
 
 
 def _series(rows, key):

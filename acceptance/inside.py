@@ -60,7 +60,7 @@ class Record:
         self.steps = self.backwards = self.depth = 0
         self.inside_backward = False
         self.losses = []
-        self.overhead_s = 0.0
+        self.overhead_s = self.overhead_cpu_s = 0.0
 
     def watch(self, torch):
         from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -106,7 +106,7 @@ class Record:
             self.end("limit", 0)
 
     def write_step(self, optimizer=None):
-        begun = time.perf_counter()
+        begun, begun_cpu = time.perf_counter(), time.process_time()
         values = {}
         if optimizer is not None:
             parameters = [p for group in optimizer.param_groups for p in group["params"]]
@@ -118,6 +118,7 @@ class Record:
         self.write(step=self.steps or self.backwards, losses=self.losses, out=self.printed(), **values)
         self.losses = []
         self.overhead_s += time.perf_counter() - begun
+        self.overhead_cpu_s += time.process_time() - begun_cpu
 
     def printed(self):
         sys.stdout.flush()
@@ -139,7 +140,7 @@ class Record:
         used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
         self.write(
             end=reason,
-            cpu_s=round(sum(each.ru_utime + each.ru_stime for each in used) - self.overhead_s, 3),
+            cpu_s=round(sum(each.ru_utime + each.ru_stime for each in used) - self.overhead_cpu_s, 3),
             status=status,
             steps=self.steps,
             backwards=self.backwards,

@@ -136,6 +136,46 @@ def float64(torch):
         setattr(torch, name, widened(getattr(torch, name), torch.Tensor, single))
 
 
+def exact(torch):
+    """torch's run as it would be without rounding: the program's parameters and random numbers, computed in float64.
+
+    A module's parameters are widened when it is first called; what meets a float64 tensor in a call is widened for it.
+    """
+    from torch.overrides import TorchFunctionMode
+    from torch.utils._pytree import tree_any, tree_map
+
+    single, double = torch.float32, torch.float64
+
+    def before_forward(module, args):
+        for tensor in (*module.parameters(), *module.buffers()):
+            if tensor.dtype == single:
+                tensor.data = tensor.data.double()
+
+    def is_double(x):
+        return isinstance(x, torch.Tensor) and x.dtype == double
+
+    def widen(x):
+        return x.double() if isinstance(x, torch.Tensor) and x.dtype == single else x
+
+    class Widening(TorchFunctionMode):
+        def __torch_function__(self, function, types, args=(), kwargs=None):
+            kwargs, name = kwargs or {}, function.__name__
+            if name == "__set__" or not tree_any(is_double, (args, kwargs)):
+                return function(*args, **kwargs)
+            if name in ("rand_like", "randn_like"):
+                return function(args[0].float(), *args[1:], **kwargs).double()
+            if name in ("float", "to", "type") and (name == "float" or single in args or single in kwargs.values()):
+                return args[0]
+            if name.endswith("_") and not is_double(args[0]):
+                return function(*args, **kwargs)
+            if name in ("normal_", "uniform_"):
+                return args[0].copy_(function(args[0].float(), *args[1:], **kwargs))
+            return function(*tree_map(widen, args), **tree_map(widen, kwargs))
+
+    torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
+    Widening().__enter__()  # for the rest of the process
+
+
 def widened(maker, tensor, single):
     """`maker`, its float32 tensors in double precision."""
 
@@ -159,4 +199,4 @@ ENVIRONMENT = {
     "seed_environments": seed_environments,
     "terminal": None,  # the runner gives the process a terminal
 }
-VARIATIONS = {"without_onednn": without_onednn, "nudge": nudge, "float64": float64}
+VARIATIONS = {"without_onednn": without_onednn, "nudge": nudge, "float64": float64, "exact": exact}

@@ -95,12 +95,19 @@ def _causes(programs, results):
 
 
 def _beside(found):
-    """What the other runs of a program that parts say: torch against itself, and both in double precision."""
+    """What the other runs say: torch's where both fail, and of one that parts torch against itself and double precision."""
     sentences = []
+    if found["rushlight"]["status"] != "ok" and found.get("torch", {}).get("error") == found["rushlight"]["error"]:
+        sentences.append("torch ends with the same message.")
     if yardsticks := found.get("yardsticks"):
         steps = [yardstick["apart_at"] for yardstick in yardsticks]
         at = " and ".join("never" if step is None else f"at step {step}" for step in steps)
         sentences.append(f"torch parts from itself {at}.")
+    if exact := found.get("exact"):
+        sentences.append(
+            f"Against the same run in double precision torch keeps {exact['torch']:.1f} digits until then, Rushlight "
+            f"{exact['rushlight']:.1f}."
+        )
     if double := found.get("float64"):
         if double.get("errors"):
             causes = "; ".join(f"{side}: {error}" for side, error in double["errors"].items())
@@ -135,7 +142,8 @@ and from the same seed.
 - **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does every number that the
   program printed (one unit of the last printed place apart counts as agreement; times and dates are left out).
 - **rounding**: a number parts, but no sooner than torch parts from itself when it runs on twice the threads without
-  oneDNN, or starts from parameters that are one unit in the last place away.
+  oneDNN, or starts from parameters that are one unit in the last place away; or no further from what torch computes in
+  double precision, from the same parameters and random numbers, than torch is (a factor of 5).
 - **differs**: it runs to the end, and at least one number does not agree.
 - **runs**: it runs to the end, and there is nothing to compare it with.
 

@@ -11,13 +11,19 @@ def table(entry, sides):
     """The lines of a table: for each step torch's loss, then the digits of loss and gradient of each other run.
 
     rushlight: against torch. plain, nudged: torch's own, on twice the threads without oneDNN and from parameters one unit
-    in the last place away. float64: Rushlight's against torch's where both compute in double precision.
+    in the last place away. exact: torch's and ours against torch's in double precision from the same parameters and random
+    numbers. float64: Rushlight's against torch's where the whole program is in double precision under both.
     """
     base = sides.theirs(keep=KEPT)
     others = {"rushlight": sides.ours(keep=KEPT)}
     others["plain"], others["nudged"] = sides.yardsticks(keep=KEPT)
-    base64, ours64 = sides.in_float64(keep=KEPT)
-    pairs = {name: (base, other) for name, other in others.items()} | {"float64": (base64, ours64)}
+    exact = sides.exact(keep=KEPT)
+    pairs = {name: (base, other) for name, other in others.items()}
+    pairs |= {
+        "exact": (exact, base),
+        "exact, ours": (exact, others["rushlight"]),
+        "float64": sides.in_float64(keep=KEPT),
+    }
     yield f"{entry.name}: digits of loss, gradients"
     for name, (first, second) in pairs.items():
         for run in (first, second):

@@ -112,3 +112,18 @@ def test_only_the_first_steps_count():
 )
 def test_rounding_is_parting_no_sooner_than_torch_parts_from_itself(ours, itself, rounding):
     assert compare.is_rounding({"apart_at": ours}, [{"apart_at": step} for step in itself]) is rounding
+
+
+@pytest.mark.parametrize(
+    ("digits", "rounding"),
+    [({"torch": 3.0, "rushlight": 2.4}, True), ({"torch": 3.0, "rushlight": 2.2}, False), (None, False)],
+)
+def test_rounding_is_being_as_near_to_double_precision_as_torch(digits, rounding):
+    assert compare.is_rounding({"apart_at": 5}, [{"apart_at": None}], digits) is rounding
+    assert not compare.is_rounding({"apart_at": None}, [{"apart_at": 3}], digits)
+
+
+def test_digits_of_losses_up_to_a_step():
+    exact, other = run([1.0, 1.0, 1.0]), run([1.001, 1.01, 1.5])
+    assert compare.digits_of_losses(exact, other, 2) == pytest.approx(2.0, abs=0.01)
+    assert compare.digits_of_losses(exact, run([]), 2) is None

@@ -50,3 +50,26 @@ def test_the_page_has_a_row_for_each_run_and_the_cause_of_each_failure():
 def test_a_program_is_as_good_as_its_worst_variant():
     programs = {"one": program("one", commands=("{variant}.py",), variants=("a", "b"))}
     assert "1 fail," in report.page(programs, {"one/a": found(), "one/b": {"rushlight": FAILED}})
+
+
+def test_what_the_other_runs_say_stands_beside_a_cause():
+    apart = {**COMPARED, "equal": False, "first_apart": "loss at step 3", "apart_at": 3}
+    double = {**COMPARED, "loss_digits": 12.34}
+    entry = found(
+        compared=apart,
+        rounding=True,
+        yardsticks=[{"apart_at": 4}, {"apart_at": None}],
+        exact={"torch": 2.0, "rushlight": 1.94},
+        float64=double,
+    )
+    page = report.page({"one": program("one", commands=("a.py --lr 1",), settings={"--lr 1": "2"})}, {"one": entry})
+    assert (
+        "- **one** rounding. `loss at step 3` torch parts from itself at step 4 and never. Against the same run in double "
+        "precision torch keeps 2.0 digits until then, Rushlight 1.9. In double precision every loss agrees to 12.3 digits."
+    ) in page
+    assert "| 6.9 | 12.3 | 0.50 |" in page
+    assert "- **one** `--lr 1` (2)" in page
+    failed = {"rushlight": FAILED, "torch": FAILED}
+    assert "torch ends with the same message." in report.page({"one": program("one")}, {"one": failed})
+    unlike = {"rushlight": FAILED, "torch": {**FAILED, "error": "other"}}
+    assert "torch ends" not in report.page({"one": program("one")}, {"one": unlike})

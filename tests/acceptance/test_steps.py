@@ -27,6 +27,9 @@ class Sides:
     def yardsticks(self, **options):
         return [result(1e-7, 10), result()]
 
+    def exact(self, **options):
+        return result(1e-8)
+
     def in_float64(self, **options):
         return result(), result(1e-14)
 
@@ -39,12 +42,12 @@ def entry():
 def test_each_step_has_the_digits_of_loss_and_gradients_of_every_pair():
     lines = list(steps.table(entry(), Sides()))
     assert lines[0] == "tiny: digits of loss, gradients"
-    assert lines[1].split() == ["step", "loss", "rushlight", "plain", "nudged", "float64"]
+    assert lines[1].split() == ["step", "loss", "rushlight", "plain", "nudged", "exact", "exact,", "ours", "float64"]
     assert [line.split() for line in lines[2:6]] == [
-        ["1", "2", "6.0", "5.2", "7.0", "6.2", "16.0", "16.0", "14.0", "13.2"],
-        ["2", "1", "5.0", "4.2", "6.0", "5.2", "16.0", "16.0", "14.0", "13.2"],
-        ["3", "0.5", "4.0", "3.2", "5.0", "4.2", "16.0", "16.0", "14.0", "13.2"],
-        ["4", "0.25", "3.0", "3.0", "4.0", "4.0", "16.0", "16.0", "14.0", "14.0"],
+        ["1", "2", "6.0", "5.2", "7.0", "6.2", "16.0", "16.0", "8.0", "7.2", "6.0", "5.2", "14.0", "13.2"],
+        ["2", "1", "5.0", "4.2", "6.0", "5.2", "16.0", "16.0", "8.0", "7.2", "5.0", "4.2", "14.0", "13.2"],
+        ["3", "0.5", "4.0", "3.2", "5.0", "4.2", "16.0", "16.0", "8.0", "7.2", "4.0", "3.2", "14.0", "13.2"],
+        ["4", "0.25", "3.0", "3.0", "4.0", "4.0", "16.0", "16.0", "8.0", "8.0", "3.0", "3.0", "14.0", "14.0"],
     ]
 
 
@@ -61,4 +64,4 @@ def test_a_side_that_fails_says_why():
 
     lines = list(steps.table(entry(), Failing()))
     assert lines[1] == "  float64: TypeError: no"
-    assert lines[3].split() == ["1", "2", "6.0", "5.2", "7.0", "6.2", "16.0", "16.0"]
+    assert lines[3].split() == ["1", "2", "6.0", "5.2", "7.0", "6.2", "16.0", "16.0", "8.0", "7.2", "6.0", "5.2"]
