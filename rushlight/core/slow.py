@@ -171,7 +171,7 @@ def prepare(record: Any, tensors: tuple) -> list:
     d = common_type(record, tensors)
     if d in dtypes.FLOAT8 and record.promote != "bool":
         raise NotImplementedError(f"\"{record.name}_cpu\" not implemented for '{type_word(d)}'")
-    if record.unrounded and d.itemsize == 2:
+    if record.unrounded and d is not None and d.itemsize == 2:
         return [_as_type(t, operand_type(record, i, _dims(t), d)) for i, t in enumerate(tensors)]
     return [t if t is None else _as_type(t, d) for t in tensors]
 
