@@ -71,7 +71,7 @@ def outcome(step: Any, sample: Any, dtype: Any, seed: int) -> list:
 def compared(name: str, sample: Any, dtype: Any) -> list[str]:
     """What differs between eager and compiled, in any call."""
     plain = step_of(name)
-    compiled = torch.compile(plain)
+    compiled = torch.compile(plain, fullgraph=True)
     for seed in range(20, 20 + CALLS):
         got = outcome(compiled, sample, dtype, seed)
         eager = outcome(plain, sample, dtype, seed)
@@ -125,7 +125,7 @@ _SHAPED_BY_VALUES = {
 def test_shapes_that_depend_on_values_are_refused(name):
     """A replay could not know the shape: the capture raises, or the function runs eagerly; wrong it is never."""
     function = _SHAPED_BY_VALUES[name]
-    compiled = torch.compile(lambda x: function(x) * 1)
+    compiled = torch.compile(lambda x: function(x) * 1, fullgraph=True)
     rng = np.random.default_rng(4)
     for _ in range(CALLS):
         x = torch.from_numpy(rng.normal(size=12).astype(np.float32) * 2)
