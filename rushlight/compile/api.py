@@ -81,12 +81,19 @@ def track(step: CompiledStep) -> CompiledStep:
 
 
 def reset() -> None:
-    """Forget every captured program, and this thread's programs of repeated backwards."""
+    """Forget every captured program and its code, and this thread's programs of repeated backwards."""
+    import gc
+
+    from ..backend.onednn.primitives import forget_unused
     from . import repeated
+    from .lower.llvm import engine
 
     for step in list(_steps):
         step.reset()
     repeated.forget()
+    gc.collect()  # programs are part of cycles
+    engine.forget()
+    forget_unused()
 
 
 def is_compiling() -> bool:

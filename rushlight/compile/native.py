@@ -18,6 +18,7 @@ import numpy as np
 
 from ..backend.onednn import calls
 from ..backend.onednn.address import ALIGNMENT_BYTES, address, aligned
+from ..backend.onednn.threads import settled_threads
 from ..core.mode import thread
 from ..core.random import mersenne
 from ..core.slow import number_as
@@ -68,10 +69,20 @@ def optimise(graph: Graph) -> Graph:
 
 
 class Native:
-    """An executable for one graph. It has one arena: threads take turns."""
+    """An executable for one graph. It has one arena: threads take turns.
+
+    Primitives are made for a number of threads. When a run finds another one (`set_num_threads`), all is made anew.
+    """
 
     def __init__(self, graph: Graph):
-        self.graph = graph = optimise(graph)
+        self.captured = graph
+        self.lock = allocate_lock()
+        self.has_run = False
+        self._make(settled_threads())
+
+    def _make(self, threads: int) -> None:
+        self.threads = threads
+        self.graph = graph = optimise(self.captured)
         into = lambda target: target.value if isinstance(target, Into) else None  # noqa: E731
         fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
         self.memory = plan_memory(graph, into, fresh, self._rooms)
@@ -83,8 +94,6 @@ class Native:
         self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
         self.binder: Binder | None = None
         self.steps: list[Callable[[], None]] = []
-        self.has_run = False
-        self.lock = allocate_lock()
         fixed = [i for i, source in enumerate(graph.inputs.values()) if isinstance(source, External)]
         self.pick = itemgetter(*fixed) if len(fixed) > 1 else lambda inputs: ()
         self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses stand in the table
@@ -280,6 +289,9 @@ class Native:
             return self._run(inputs, reuse, owner)
 
     def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None], owner: Any) -> list[np.ndarray]:
+        threads = settled_threads()
+        if threads != self.threads:
+            self._make(threads)
         if not self.has_run:
             self.has_run = True
             _return_memory()

@@ -14,7 +14,7 @@ from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 
 from .address import is_readable
 
-__all__ = ["OneDNNError", "available", "check", "load", "load_holding_lock", "reason_unavailable"]
+__all__ = ["OneDNNError", "available", "check", "is_loaded", "load", "load_holding_lock", "reason_unavailable"]
 
 _FILE = "libdnnl.so.3"
 _PACKAGE = "onednn-cpu-gomp"
@@ -27,6 +27,11 @@ class OneDNNError(RuntimeError):
 def available() -> bool:
     """Whether oneDNN can be used in this process; the first call loads the library."""
     return _open()[0] is not None
+
+
+def is_loaded() -> bool:
+    """Whether the library is here and has been loaded."""
+    return _open.cache_info().currsize > 0 and available()
 
 
 def reason_unavailable() -> str:
@@ -46,7 +51,7 @@ def load() -> ctypes.CDLL:
 def load_holding_lock() -> ctypes.PyDLL:
     """The same library, called without releasing the interpreter's lock: cheaper for what takes nanoseconds."""
     library = ctypes.PyDLL(load()._name)
-    for name in ("dnnl_memory_set_data_handle", "omp_set_num_threads"):
+    for name in ("dnnl_memory_set_data_handle", "omp_get_max_threads", "omp_set_num_threads"):
         _declare(library, name)
     return library
 
@@ -209,6 +214,8 @@ _SIGNATURES = {
     "dnnl_primitive_attr_set_post_ops": (_P, _P),
     "dnnl_eltwise_forward_primitive_desc_create": (_P, _P, _I, _I, _P, _P, c_float, c_float, _P),
     "dnnl_eltwise_backward_primitive_desc_create": (_P, _P, _I, *[_P] * 3, c_float, c_float, _P, _P),
+    "dnnl_get_primitive_cache_capacity": (_P,),
+    "dnnl_set_primitive_cache_capacity": (_I,),
     "omp_set_num_threads": (_I,),
     "omp_get_max_threads": (),
     "omp_pause_resource_all": (_I,),

@@ -7,7 +7,7 @@ import ctypes
 import threading
 from typing import Any
 
-from .library import check, load
+from .library import check, is_loaded, load
 
 __all__ = [
     "Argument",
@@ -16,6 +16,7 @@ __all__ = [
     "channels_last",
     "dims",
     "engine",
+    "forget_unused",
     "implementation",
     "plain",
     "primitive_desc",
@@ -153,6 +154,16 @@ def reorder_desc(source: int, target: int) -> Owned:
     name = "dnnl_reorder_primitive_desc_create"
     check(getattr(library, name)(ctypes.byref(handle), source, engine(), target, engine(), None), name)
     return Owned(handle.value, library.dnnl_primitive_desc_destroy)
+
+
+def forget_unused() -> None:
+    """Free the code of primitives that only oneDNN's cache, of the latest 1024, still holds."""
+    if not is_loaded():
+        return
+    library, capacity = load(), ctypes.c_int()
+    check(library.dnnl_get_primitive_cache_capacity(ctypes.byref(capacity)), "dnnl_get_primitive_cache_capacity")
+    for n in (0, capacity.value):
+        check(library.dnnl_set_primitive_cache_capacity(n), "dnnl_set_primitive_cache_capacity")
 
 
 def _caller_keeps_scratchpad() -> Owned:

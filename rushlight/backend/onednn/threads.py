@@ -2,9 +2,9 @@
 
 from . import calls
 from .blas import leave_cores_to_openmp, limit_blas_threads
-from .library import available, load
+from .library import available, load, load_holding_lock
 
-__all__ = ["get_num_threads", "set_num_threads"]
+__all__ = ["get_num_threads", "set_num_threads", "settled_threads"]
 
 
 def set_num_threads(n: int) -> None:
@@ -17,6 +17,21 @@ def set_num_threads(n: int) -> None:
         leave_cores_to_openmp()
     else:
         limit_blas_threads(n)
+
+
+def settled_threads() -> int:
+    """How many threads OpenMP starts from this Python thread, after it was told what `set_num_threads` wants.
+
+    OpenMP keeps a number for each thread of the process; 1 where oneDNN is missing.
+    """
+    if not available():
+        return 1
+    library = load_holding_lock()
+    wanted = calls.threads_wanted
+    if wanted is None or library.omp_get_max_threads() == wanted:
+        return wanted or library.omp_get_max_threads()
+    library.omp_set_num_threads(wanted)
+    return wanted
 
 
 def get_num_threads() -> int:

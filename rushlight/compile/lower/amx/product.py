@@ -87,7 +87,7 @@ def emit_product(binder: Probe, x: Ref, y: Ref, bias: Ref | None, out: Ref, flag
     room = binder.room(threads * each + _LINE)
     places = [binder.pointer(r) for r in (large, small, out, out if bias is None else bias)]
     binder.launch(
-        kernels.address_of(_product(form), 6, 8),
+        kernels.native(_product(form), 6, 8),
         -(-large.shape[0] // WIDTH),
         (*places, flag, -(-room // _LINE) * _LINE),
         large.shape[0],

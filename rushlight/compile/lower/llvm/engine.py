@@ -8,9 +8,11 @@ from __future__ import annotations
 import ctypes
 import functools
 from _thread import RLock
+from collections import deque
 from typing import Any
+from weakref import WeakValueDictionary
 
-__all__ = ["Code", "attributes", "available", "build", "register", "vector_bytes"]
+__all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "register", "vector_bytes"]
 
 
 _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
@@ -47,38 +49,95 @@ def attributes() -> str:
 
 
 class Code:
-    """The functions of one module. They stay as long as the process does."""
+    """The functions of one module. They are there as long as this object is; LLVM then takes their memory back."""
 
-    __slots__ = ("_prefix", "_addresses")
+    __slots__ = ("__weakref__", "_addresses", "_library")
 
-    def __init__(self, prefix: str):
-        self._prefix = prefix
-        self._addresses: dict[str, int] = {}
+    def __init__(self, library: Any, names: list[str]):
+        self._library = library
+        self._addresses = {name: library[name] for name in names}
 
     def address(self, name: str) -> int:
         """Where the function `name` starts. Raises KeyError if there is none."""
         if name not in self._addresses:
-            with _lock:
-                self._addresses[name] = _jit().engine.get_function_address(self._prefix + name)
-        if not self._addresses[name]:
             raise KeyError(f"no function {name} in this code")
         return self._addresses[name]
 
 
+class Shared:
+    """Compiled things by what decides their code: as long as somebody holds them, and the latest `recent` beyond that.
+
+    So programs that are made and dropped again and again compile once, and what nobody runs any more is bounded.
+    """
+
+    def __init__(self, recent: int):
+        self._known: WeakValueDictionary[tuple, Any] = WeakValueDictionary()
+        self._recent: deque[Any] = deque(maxlen=recent)
+        _all_shared.append(self)
+
+    def get(self, key: tuple) -> Any:
+        """What was added for the key, or None."""
+        return self._known.get(key)
+
+    def add(self, key: tuple, made: Any) -> None:
+        """Give it to whoever asks for the key."""
+        self._known[key] = made
+        self._recent.append(made)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def forget(self) -> None:
+        """Hold nothing that nobody else holds."""
+        self._recent.clear()
+
+
+def forget() -> None:
+    """Give back the code that no program runs."""
+    for shared in _all_shared:
+        shared.forget()
+
+
+_all_shared: list[Shared] = []
+
+
 class _Jit:
-    """The one engine of a process: what LLVM knows of the processor takes 0.75 MB for each target machine."""
+    """The one linker of a process: what LLVM knows of the processor takes 0.75 MB for each target machine.
+
+    Each module is a library of its own. What is left of one when its code is gone, its names, takes 13 kB.
+    """
 
     def __init__(self):
         from llvmlite import binding
 
-        self.machine = _new_machine()
-        module = binding.parse_assembly("", binding.create_context())
-        self.engine = binding.create_mcjit_compiler(module, self.machine)
+        self.machine = _machine()
+        self.linker = binding.create_lljit_compiler(_new_machine())
         self.modules = 0
+        self.math = self._link_math(binding)
+
+    def _link_math(self, binding: Any) -> Any:
+        """A library of libm's functions, for all others: LLVM calls some that no text names."""
+        libm = ctypes.CDLL("libm.so.6")
+        builder = binding.JITLibraryBuilder()
+        for name in (*MATH_FUNCTIONS, *(f"{name}f" for name in MATH_FUNCTIONS)):
+            builder.import_symbol(name, ctypes.cast(getattr(libm, name), ctypes.c_void_p).value)
+        return builder.link(self.linker, "math")
+
+    def link(self, binding: Any, image: bytes, names: list[str], declared: list[str]) -> Any:
+        """The functions `names` of an object file that calls what is `declared`."""
+        builder = binding.JITLibraryBuilder().add_object_img(image).add_jit_library("math").add_current_process()
+        for name in declared:
+            if name in _symbols:
+                builder.import_symbol(name, _symbols[name])
+        for name in names:
+            builder.export_symbol(name)
+        self.modules += 1
+        return builder.link(self.linker, f"m{self.modules}")
 
 
 _lock = RLock()
 _jit = functools.cache(_Jit)
+_symbols: dict[str, int] = {}
 
 
 def build(assembly: str, optimise: bool = True) -> Code:
@@ -89,25 +148,19 @@ def build(assembly: str, optimise: bool = True) -> Code:
     module = binding.parse_assembly(assembly, binding.create_context())
     with _lock:
         jit = _jit()
-        prefix = f"m{jit.modules}_"
-        jit.modules += 1
-        for function in module.functions:
-            if not function.is_declaration and function.linkage == binding.Linkage.external:
-                function.name = prefix + function.name
         if optimise:
             _optimise(module, jit.machine)
-        jit.engine.add_module(module)
-        jit.engine.finalize_object()
-        jit.engine.remove_module(module)
+        defined = [f for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
+        names = [f.name for f in defined]
+        declared = [f.name for f in module.functions if f.is_declaration]
+        image = jit.machine.emit_object(module)
         module.close()
-    return Code(prefix)
+        return Code(jit.link(binding, image, names, declared), names)
 
 
 def register(symbol: str, address: int) -> None:
     """Make an address known under the name by which generated code calls it."""
-    from llvmlite import binding
-
-    binding.add_symbol(symbol, address)
+    _symbols[symbol] = address
 
 
 def _optimise(module: Any, machine: Any) -> None:
@@ -140,20 +193,15 @@ def _new_machine() -> Any:
 
 @functools.cache
 def _machine() -> Any:
-    """Sets LLVM up, and makes the functions of libm known. The target machine itself, or None where there is none."""
+    """Sets LLVM up. The target machine itself, or None where there is none."""
     from llvmlite import binding
 
     try:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()
-        machine = _new_machine()
+        return _new_machine()
     except RuntimeError:
         return None
-    libm = ctypes.CDLL("libm.so.6")
-    for name in MATH_FUNCTIONS:
-        for symbol in (name, name + "f"):
-            binding.add_symbol(symbol, ctypes.cast(getattr(libm, symbol), ctypes.c_void_p).value)
-    return machine
 
 
 MATH_FUNCTIONS = (

@@ -12,6 +12,8 @@ import ctypes
 import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -108,7 +110,7 @@ class Executable:
     def __init__(self, program: Program, functions: list[Any]):
         self._steps, self._keep = program._steps, [program, functions]
         self._status = np.zeros(1, np.int64)
-        scratch_bytes = max((f.kernel.scratch_bytes for f in functions if not isinstance(f, str)), default=0)
+        scratch_bytes = max((f.scratch_bytes for f in functions if not isinstance(f, str)), default=0)
         scratch = np.zeros(scratch_bytes // 8 + 9, np.int64)
         self._keep.append(scratch)
         special = {"status": self._status.ctypes.data, "scratch": -(-scratch.ctypes.data // 64) * 64}
@@ -176,30 +178,38 @@ def _address(place: Place, arena: int) -> int:
 # ------------------------------------------------------------------------------------------------ kernels
 
 
-class _Compiled(NamedTuple):
-    kernel: nest.Kernel
+@dataclass(eq=False, slots=True, weakref_slot=True)
+class _Compiled:
     address: int
+    scratch_bytes: int
     code: engine.Code
 
 
-_compiled: dict[tuple, _Compiled] = {}
+_compiled = engine.Shared(recent=512)  # ResNet-18's step has 46 kernels, DCGAN's 120
+_number = count()
 
 
 def compile_kernels(nodes: Sequence[Nest | Loop | Reduce], check: bool = False) -> list[_Compiled]:
     """A kernel for each node; nodes of one structure share it."""
     keys = [(structure(node), check, parallel.pool()) for node in nodes]
-    new = {key: node for key, node in zip(keys, nodes, strict=True) if key not in _compiled}
-    if new:
-        _compile(new, check)
-    return [_compiled[key] for key in keys]
+    found = {key: _compiled.get(key) for key in keys}
+    new = {key: node for key, node in zip(keys, nodes, strict=True) if found[key] is None}
+    found.update(_compile(new, check))
+    return [found[key] for key in keys]
 
 
-def _compile(new: dict[tuple, Any], check: bool) -> None:
-    first = len(_compiled)
-    kernels = [nest.emit(node, f"k{first + i}", check) for i, node in enumerate(new.values())]
+def _compile(new: dict[tuple, Any], check: bool) -> dict[tuple, Any]:
+    if not new:
+        return {}
+    kernels = [nest.emit(node, f"k{next(_number)}", check) for node in new.values()]
     code = engine.build(assembly(kernels, check))
-    for key, kernel in zip(new, kernels, strict=True):
-        _compiled[key] = _Compiled(kernel, code.address(f"{kernel.name}_entry"), code)
+    made = {
+        key: _Compiled(code.address(f"{kernel.name}_entry"), kernel.scratch_bytes, code)
+        for key, kernel in zip(new, kernels, strict=True)
+    }
+    for key, compiled in made.items():
+        _compiled.add(key, compiled)
+    return made
 
 
 def assembly(kernels: Sequence[nest.Kernel], check: bool = False) -> str:

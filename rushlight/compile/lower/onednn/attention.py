@@ -70,7 +70,7 @@ def bind_forward(extern: Extern, binder: Probe) -> bool:
     scale, causal = kernels.bits(extern.options["scale"]), extern.options["causal"]
     if not lse.is_row_major():
         return False
-    function = kernels.address_of(_softmax_rows, 2, 5)
+    function = kernels.native(_softmax_rows, 2, 5)
     scores = _Room(binder, q, k, causal)
     with threads_for(q.size * k.shape[-2]) as threads:
         for block in _blocks(q.shape[:-2], q.shape[-2], k.shape[-2], causal):
@@ -106,7 +106,7 @@ def bind_backward(extern: Extern, binder: Probe) -> bool:
     scale, causal = kernels.bits(extern.options["scale"]), extern.options["causal"]
     if not lse.is_row_major() or g.strides[-1] != 1 or out.strides[-1] != 1:
         return False
-    function = kernels.address_of(_softmax_backward_rows, 5, 10)
+    function = kernels.native(_softmax_backward_rows, 5, 10)
     weights, slopes = _Room(binder, q, k, causal), _Room(binder, q, k, causal)
     with threads_for(q.size * k.shape[-2]) as threads:
         for block in _blocks(q.shape[:-2], q.shape[-2], k.shape[-2], causal):

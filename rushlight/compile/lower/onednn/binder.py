@@ -106,10 +106,11 @@ class Probe:
         return 0
 
     def launch(
-        self, function: int, rows: int, places: tuple[int | Place, ...], *numbers: int, threads: int = 0
+        self, function: kernels.Function, rows: int, places: tuple[int | Place, ...], *numbers: int, threads: int = 0
     ) -> None:
-        """Emit a call of a function made by `kernels.address_of`, on at most so many threads (0: all)."""
-        self.call(function, self.block(threads, rows, *numbers), *places)
+        """Emit a call of a function made by `kernels.native`, on at most so many threads (0: all)."""
+        self.keep(function)
+        self.call(function.address, self.block(threads, rows, *numbers), *places)
 
     def copy(self, target: Place, source: Place, size_bytes: int) -> None:
         """Emit a copy of bytes, if it is one."""

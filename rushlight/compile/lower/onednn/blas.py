@@ -59,7 +59,7 @@ def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float,
 def repeat(binder: Probe, row: Ref, out: Ref) -> None:
     """Emit out = row in every row, for a product to be added to."""
     width = out.shape[-1]
-    function = kernels.address_of(_repeat_rows, 2, 1)
+    function = kernels.native(_repeat_rows, 2, 1)
     binder.launch(function, out.size // width, (binder.pointer(row), binder.pointer(out)), width, threads=1)
 
 

@@ -76,7 +76,7 @@ def bind_forward(extern: Extern, binder: Probe) -> bool:
     if bias is not None and (bias.dtype != np.float32 or bias.shape != w.shape[:1] or not bias.is_row_major()):
         return False
     sizes = _sizes(x, w, y)
-    function = kernels.address_of(_forward(sizes._replace(batch=0), bias is not None), 3 + (bias is not None), 0)
+    function = kernels.native(_forward(sizes._replace(batch=0), bias is not None), 3 + (bias is not None), 0)
     places = tuple(binder.pointer(r) for r in (x, w, y, bias) if r is not None)
     binder.launch(function, sizes.batch * (-(-sizes.rows // 2)), places, threads=_threads(sizes))
     return True
@@ -92,11 +92,11 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
     if dbias is not None and (dbias.dtype != np.float32 or dbias.shape != dw.shape[:1] or not dbias.is_row_major()):
         return False
     sizes = _sizes(x, dw, g)
-    function = kernels.address_of(_backward_weights(sizes._replace(batch=0)), 3, 1)
+    function = kernels.native(_backward_weights(sizes._replace(batch=0)), 3, 1)
     places = tuple(map(binder.pointer, (x, g, dw)))
     binder.launch(function, sizes.channels * sizes.tall, places, sizes.batch, threads=_threads(sizes))
     if dbias is not None:
-        sums = kernels.address_of(_plane_sums(sizes.filters, sizes.rows * sizes.columns), 2, 1)
+        sums = kernels.native(_plane_sums(sizes.filters, sizes.rows * sizes.columns), 2, 1)
         binder.launch(
             sums, sizes.filters, (binder.pointer(g), binder.pointer(dbias)), sizes.batch, threads=_threads(sizes)
         )

@@ -14,7 +14,7 @@ from ....backend.onednn import convolution
 from ....backend.onednn.address import address
 from ...graph import Extern, Ref, Value
 from ...places import Place
-from . import few_channels
+from . import few_channels, kernels
 from .binder import Probe
 
 __all__ = ["install"]
@@ -28,10 +28,11 @@ def install() -> None:
 class _Launch(Probe):
     """Takes down the one launch of an Extern."""
 
-    function, words = 0, ()
+    function: kernels.Function
+    words: tuple[int, ...] = ()
 
     def launch(
-        self, function: int, rows: int, places: tuple[int | Place, ...], *numbers: int, threads: int = 0
+        self, function: kernels.Function, rows: int, places: tuple[int | Place, ...], *numbers: int, threads: int = 0
     ) -> None:
         self.function, self.words = function, (threads, rows, *numbers)
 
@@ -42,7 +43,8 @@ class _Forward:
     def __init__(self, launch: _Launch, shape: tuple[int, ...], arrays: int):
         self._shape = shape
         self._words = np.array(launch.words, np.int64)
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * (1 + arrays))(launch.function)
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_int64] * (1 + arrays))(launch.function.address)
+        self._code = launch.function
         self._block = address(self._words)
 
     @classmethod

@@ -17,7 +17,7 @@ from ..llvm import engine, parallel
 from ..llvm.ir import Builder, Val, number
 from ..llvm.vector_math import function
 
-__all__ = ["address_of", "available", "bits", "fixed", "float_at", "lanes"]
+__all__ = ["Function", "available", "bits", "fixed", "float_at", "lanes", "native"]
 
 Emit = Callable[[Builder, list[Val], Val, Val], None]
 
@@ -37,20 +37,31 @@ def bits(x: float) -> int:
     return struct.unpack("<I", struct.pack("<f", x))[0]
 
 
-@functools.cache
-def address_of(emit: Emit, addresses: int, numbers: int) -> int:
+class Function:
+    """A native function, there as long as this object is."""
+
+    __slots__ = ("__weakref__", "_code", "address")
+
+    def __init__(self, code: engine.Code):
+        self._code, self.address = code, code.address("all")
+
+
+def native(emit: Emit, addresses: int, numbers: int) -> Function:
     """The native function i32 f(block, *addresses) whose body `emit(builder, parameters, low, high)` writes.
 
     The block holds the number of threads (0: all), the number of rows and `numbers` more; parameters are the addresses
     and these; the body handles the rows from low up to below high.
     """
-    parallel.pool()
-    code = engine.build(_module(emit, addresses, numbers))
-    _compiled.append(code)
-    return code.address("all")
+    key = emit, addresses, numbers
+    known = _functions.get(key)
+    if known is None:
+        parallel.pool()
+        known = Function(engine.build(_module(*key)))
+        _functions.add(key, known)
+    return known
 
 
-_compiled: list[engine.Code] = []
+_functions = engine.Shared(recent=64)
 
 
 def _module(emit: Emit, addresses: int, numbers: int) -> str:

@@ -40,7 +40,7 @@ def bind_index_add(extern: Extern, binder: Probe) -> bool:
         return False
     if onto is not None:
         binder.copy(binder.pointer(out), binder.pointer(onto.ref()), onto.nbytes)
-    function = kernels.address_of(_index_add(_FLOATS[out.dtype.name], _INDICES[index.dtype.name]), 3, 5)
+    function = kernels.native(_index_add(_FLOATS[out.dtype.name], _INDICES[index.dtype.name]), 3, 5)
     skip = extern.options.get("skip", -1)
     binder.launch(
         function,
@@ -73,7 +73,7 @@ def bind_scatter_add(extern: Extern, binder: Probe) -> bool:
         return False
     if onto is not None:
         binder.copy(binder.pointer(out), binder.pointer(onto.ref()), onto.nbytes)
-    function = kernels.address_of(_scatter_add(_FLOATS[out.dtype.name], _INDICES[index.dtype.name]), 3, 10)
+    function = kernels.native(_scatter_add(_FLOATS[out.dtype.name], _INDICES[index.dtype.name]), 3, 10)
     binder.launch(
         function,
         x.shape[0] * x.shape[2],
