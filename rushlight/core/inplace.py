@@ -376,7 +376,7 @@ def set_history(self: Tensor, node: Node) -> None:
     node.shape, node.dtype = self._array.shape, self._array.dtype
     s = storage_of(self)
     if self._view is None:
-        self._edge = node
+        follow(self, node)
     else:
         base, chain = _chain(self)
         slices = _new(CopySlices)
@@ -385,9 +385,18 @@ def set_history(self: Tensor, node: Node) -> None:
         slices.inner, slices.chain = node, chain
         slices.saved, slices.storage, slices.hooks = (), None, None
         slices.shape, slices.dtype = base._array.shape, base._array.dtype
-        base._edge = slices
+        follow(base, slices)
     if s.views:
         refresh_views(s)
+
+
+def follow(t: Tensor, edge: Any) -> None:
+    """Give `t` another history; what keeps its gradient goes with it, its hooks stay with what it was."""
+    old = t._edge
+    t._edge = edge
+    if old is not None and old.hooks is not None and old.hooks.retain is not None and old.hooks.retain() is t:
+        old.hooks.retain = None
+        t.retain_grad()
 
 
 def _chain(view: Tensor) -> tuple[Tensor, tuple]:
@@ -409,7 +418,7 @@ def refresh_views(s: Any) -> None:
             continue
         parent, record, metadata, level = view._view
         if level > 0:
-            view._edge = replay(parent, record, metadata)._edge if parent._edge is not None else None
+            follow(view, replay(parent, record, metadata)._edge if parent._edge is not None else None)
 
 
 def replay(parent: Tensor, record: Any, metadata: tuple) -> Tensor:

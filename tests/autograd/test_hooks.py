@@ -99,6 +99,23 @@ def test_retain_grad_keeps_the_gradient_after_the_hooks():
         rl.ones(1).retain_grad()
 
 
+def test_retain_grad_follows_a_write_in_place():
+    """The gradient that is kept is that of the tensor as it is last; its hooks stay with what it was."""
+    x = rl.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    seen = []
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: seen.append(g.tolist()))
+    y.relu_()
+    (y * 3).sum().backward()
+    assert (y.grad.tolist(), seen, x.grad.tolist()) == ([3, 3, 3], [[3, 0, 3]], [6, 0, 6])
+    y = x * 2
+    y.retain_grad()
+    y[:2].mul_(3)
+    (y * y).sum().backward()
+    assert y.grad.tolist() == [12, -24, 12]
+
+
 def test_a_hook_on_the_gradient_of_a_gradient():
     x = rl.tensor(2.0, requires_grad=True)
     (g,) = rl.autograd.grad(x**3, x, create_graph=True)
