@@ -363,14 +363,14 @@ def _check_sizes(x_shape, kernel, padding, dilation):
 
 
 def _check_types(x, w, b):
+    if b is not None and b.dtype != x.dtype:
+        raise RuntimeError(f"Input type ({c_name(x)}) and bias type ({c_name(b)}) should be the same")
     if x.dtype != w.dtype:
         kinds = [type_word(from_numpy(a.dtype)) for a in (x, w)]
         raise RuntimeError(
-            f"Input type (torch.{kinds[0]}Tensor) and weight type (torch.{kinds[1]}Tensor) should be the same or input "
-            "should be a MKLDNN tensor and weight is a dense tensor"
+            f"expected scalar type {kinds[0]} but found {kinds[1]}: the input and the weight of a convolution must have "
+            "the same dtype"
         )
-    if b is not None and b.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({c_name(x)}) and bias type ({c_name(b)}) should be the same")
 
 
 def _named_padding(padding, kernel, stride, dilation):
@@ -433,6 +433,7 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
             f"channels, but got {x.shape[-n - 1]} channels instead"
         )
     _check_bias(w, b, w.shape[1] * groups)
+    _check_types(x, w, None)
     _check_types(x, w, b)
     if any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation, strict=True)):
         raise RuntimeError(
