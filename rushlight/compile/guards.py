@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import repeat
+from itertools import pairwise, repeat
 from operator import attrgetter, is_, is_not, itemgetter
 from typing import Any
 
@@ -11,11 +11,10 @@ import numpy as np
 from ..backend.onednn.precision import fpmath
 from ..core.dtype import get_default_dtype
 from ..core.mode import thread
-from ..core.storage import address_of
 from ..core.tensor import Tensor
 from .capture import Recorder
 from .outcome import Outcome
-from .sources import Argument, Attribute, External, Gradient, Option, Window
+from .sources import Argument, Attribute, External, Gradient, Option, Window, extent
 from .structure import same
 from .surroundings import HOOKS, OURS, PLAIN, as_guards
 
@@ -43,7 +42,8 @@ class Guards:
         self._note_tensors(recorder, outcome, sources)
         self.carried = [(s, _describe(recorder.before(s))) for s in sources if isinstance(s, Attribute)]
         written = [s.source if isinstance(s, Window) else s for s, _ in outcome.written]
-        self.aliases = _aliases(leaves) if any(isinstance(s, Argument) for s in written) else ()
+        shared = _aliases(leaves)
+        self.aliases = shared if any(shared) or any(isinstance(s, Argument) for s in written) else ()
         self.modules = tuple(m for m, _ in recorder.modules.values())
         self.states = [m.__dict__ for m in self.modules]
         self.training = [state["training"] for _, state in recorder.modules.values()]
@@ -202,10 +202,22 @@ def _equal(now: Any, value: Any, key: str, group: dict, free: set) -> bool:
     return not isinstance(value, Tensor) and type(now) is type(value) and now == value
 
 
-def _aliases(leaves: list) -> tuple[int, ...]:
-    """For each tensor among the arguments the first one that starts at the same address."""
-    places = [address_of(leaf._array) for leaf in leaves if isinstance(leaf, Tensor)]
-    return tuple(map(places.index, places))
+def _aliases(leaves: list) -> tuple:
+    """For each array among the arguments the first one that it shares memory with, and how far behind it it begins."""
+    arrays = [a for a in map(_array_in, leaves) if a is not None and a.size]
+    extents = [extent(a) for a in arrays]
+    if all(high <= low for (_, high), (low, _) in pairwise(sorted(extents))):
+        return (None,) * len(extents)
+    return tuple(_first_shared(extents[: i + 1]) for i in range(len(extents)))
+
+
+def _first_shared(extents: list[tuple[int, int]]) -> tuple[int, int] | None:
+    low, high = extents.pop()
+    return next(((i, low - a) for i, (a, b) in enumerate(extents) if a < high and low < b), None)
+
+
+def _array_in(leaf: Any) -> np.ndarray | None:
+    return leaf._array if isinstance(leaf, Tensor) else leaf if type(leaf) is np.ndarray else None
 
 
 def modes() -> tuple:

@@ -109,6 +109,24 @@ def nested_arguments(wrap):
 
 
 @program
+def arguments_that_are_the_same(wrap):
+    f = wrap(lambda x, y: x * 2 + y)
+    out = []
+    for x in inputs(6, n=8):
+        out += [f(x, x), f(x, x + 1), f(x[1:], x[:-1]), f(x[::2], x[::2]), f(x[:3], x[3:])]
+    return out
+
+
+@program
+def written_arguments_that_overlap(wrap):
+    f = wrap(lambda x, y: (x.mul_(2), y + 1)[1])
+    out = []
+    for x in inputs(6, n=6):
+        out += [f(x[:3].clone(), x[3:]), f(x[:3], x[2:5]), f(x[:3], x[3:]), f(x, x), x.clone()]
+    return out
+
+
+@program
 def strings_and_none(wrap):
     f = wrap(lambda x, how, mask=None: (x if mask is None else x * mask).sum() if how == "sum" else x.mean())
     return [f(x, how, mask) for x in inputs(3) for how in ("sum", "mean") for mask in (None, x)]
