@@ -202,16 +202,24 @@ FasterRCNN_MobileNet_V3_Large_FPN_Weights = weights_enum("FasterRCNN_MobileNet_V
 FasterRCNN_MobileNet_V3_Large_320_FPN_Weights = weights_enum("FasterRCNN_MobileNet_V3_Large_320_FPN_Weights", __name__)
 
 
-def resnet50_pyramid(start, **options):
-    """A feature pyramid on ResNet-50, its norms frozen if its weights are published ones."""
+def resnet50_pyramid(start, extra_blocks=None, **options):
+    """A feature pyramid on ResNet-50, its norms frozen if its weights are published ones.
+
+    extra_blocks: a function that makes them; the backbone's random numbers are drawn first.
+    """
     backbone = resnet50(weights=start.weights, progress=start.progress, norm_layer=start.norm_layer)
-    return _resnet_fpn_extractor(backbone, start.trainable_layers, **options)
+    return _pyramid(backbone, start, extra_blocks, options)
 
 
-def normed_resnet50_pyramid(start, **options):
-    """A feature pyramid on ResNet-50 whose norms learn."""
+def normed_resnet50_pyramid(start, extra_blocks=None, **options):
+    """A feature pyramid on ResNet-50 whose norms learn; `extra_blocks` as in `resnet50_pyramid`."""
     backbone = resnet50(weights=start.weights, progress=start.progress)
-    return _resnet_fpn_extractor(backbone, start.trainable_layers, **options)
+    return _pyramid(backbone, start, extra_blocks, options)
+
+
+def _pyramid(backbone, start, extra_blocks, options):
+    extra = None if extra_blocks is None else extra_blocks()
+    return _resnet_fpn_extractor(backbone, start.trainable_layers, extra_blocks=extra, **options)
 
 
 def second_version(start):
