@@ -252,9 +252,7 @@ class ModuleDict(Module):
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | ModuleDict) -> None:
         """Add or replace modules, from a mapping or from pairs of name and module."""
-        named: Any = (
-            modules.items() if isinstance(modules, (Mapping, ModuleDict)) else _pairs(modules, "ModuleDict")
-        )
+        named: Any = modules.items() if isinstance(modules, (Mapping, ModuleDict)) else _pairs(modules, "ModuleDict")
         for key, module in named:
             self[key] = module
 
