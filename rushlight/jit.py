@@ -209,9 +209,10 @@ def trace(
 ) -> Any:
     """Run `func` once for the example inputs, and return it.
 
-    strict: raise RuntimeError where a dict is returned. The result is `func` itself, so that a second run has nothing to check (the arguments about checking), and control
-    flow stays as it is written instead of being fixed to what the example took. Raises what `func` raises, and
-    RuntimeError where it returns something else than tensors or containers of them.
+    The result is `func` itself, so that a second run has nothing to check (the arguments about checking), and control flow
+    stays as it is written instead of being fixed to what the example took. strict: whether a dict that is returned raises
+    RuntimeError. Raises what `func` raises, and RuntimeError where it returns something else than tensors or containers
+    of them.
     """
     global _tracing
     if example_inputs is None and example_kwarg_inputs is None:

@@ -7,6 +7,7 @@ from operator import index
 import numpy as np
 
 from ..core.autocast import Off
+from ..core.channels import is_channels_last
 from ..core.record import composite, primitive
 from ..core.size import shape_from, wrap_dim, wrap_dims
 from ..core.slow import write_out
@@ -47,13 +48,9 @@ def _cat_slowly(tensors, dim):
 
 def _contiguous_or_channels_last(r, sources):
     """`r` in the layout that torch joins tensors in: channels last if all are, else contiguous."""
-    if r.flags.c_contiguous or r.ndim in (4, 5) and all(map(_is_channels_last, sources)):
+    if r.flags.c_contiguous or r.ndim in (4, 5) and all(map(is_channels_last, sources)):
         return r
     return np.asarray(r, order="C")
-
-
-def _is_channels_last(a):
-    return np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
 @_cat.vjp

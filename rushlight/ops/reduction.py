@@ -109,8 +109,10 @@ def sum_of_rows(a, keepdims=False):
 
 @functools.lru_cache(64)
 def ones(n, dtype):
-    """n ones, to be read only."""
-    return np.ones(n, dtype)
+    """n ones, read-only, since callers share them."""
+    a = np.ones(n, dtype)
+    a.flags.writeable = False
+    return a
 
 
 @functools.lru_cache(64)

@@ -1,6 +1,7 @@
 """Threads that call a compiled function share its memory, so they take turns. Threads that compute in it: `set_num_threads`."""
 
 import copy
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -9,6 +10,7 @@ import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
 from rushlight.compile import repeated
 from rushlight.compile.lower.llvm import engine
+from rushlight.compile.lower.llvm.program import _compiled as kernels
 from rushlight.nn import functional as F
 
 native = pytest.mark.skipif(not (engine.available() and has_onednn()), reason="no compiler or no oneDNN here")
@@ -141,3 +143,18 @@ def test_a_thread_computes_with_the_number_that_was_set_elsewhere(counts):
     with ThreadPoolExecutor(2) as pool:
         assert all(torch.equal(found, expected) for found in pool.map(elsewhere, range(6)))
     assert program.binder is binder and program.threads == 1
+
+
+@native
+def test_reset_gives_back_the_code_of_dropped_programs():
+    known = kernels._known
+    before = set(known)
+    f = torch.compile(lambda x: (x * 1.2345678).sin().cumsum(0).exp())
+    for i in range(4):
+        f(torch.full((3, 5), float(i)))
+    made = [weakref.ref(known[key]) for key in set(known) - before]
+    assert made, "the function has no kernel of its own"
+    del f
+    assert all(code() is not None for code in made), "the latest kernels stay, for programs that are made again"
+    torch.compiler.reset()
+    assert [code() for code in made] == [None] * len(made)

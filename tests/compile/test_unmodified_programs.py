@@ -30,6 +30,15 @@ def inputs(*shape, n=CALLS, seed=0):
     return [torch.from_numpy(rng.normal(size=shape).astype(np.float32)) for _ in range(n)]
 
 
+def gradients(f):
+    """The gradients of each of the `inputs` for what f makes of it."""
+    out = []
+    for x in inputs(3):
+        f(x.requires_grad_()).backward()
+        out.append(x.grad)
+    return out
+
+
 def plainly(value):
     """Everything that a value holds, as Python objects."""
     if isinstance(value, torch.Tensor):
@@ -750,12 +759,7 @@ class Cube(torch.autograd.Function):
 @program
 def an_own_function(wrap):
     f = wrap(lambda x: Cube.apply(x, 2.0).sum())
-    out = []
-    for x in inputs(3):
-        x.requires_grad_()
-        f(x).backward()
-        out.append(x.grad)
-    return out
+    return gradients(f)
 
 
 @program
@@ -770,12 +774,7 @@ def an_own_function_that_looks_at_values(wrap):
             return g / max(1.0, g.norm().item())
 
     f = wrap(lambda x: (Clipped.apply(x) ** 2).sum())
-    out = []
-    for x in inputs(3):
-        x.requires_grad_()
-        f(x).backward()
-        out.append(x.grad)
-    return out
+    return gradients(f)
 
 
 @program

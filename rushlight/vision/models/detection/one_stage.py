@@ -1,35 +1,21 @@
 """What the detectors of one stage share: the frame of a call, and the best boxes of each map."""
 
-from collections import OrderedDict
-
-from rushlight import nn, ops
+from rushlight import ops
 from rushlight.core.dtype import int64
-from rushlight.core.tensor import Tensor
 from rushlight.vision.models.detection import _utils as det_utils
-from rushlight.vision.models.detection.inputs import check_areas, check_targets, sizes_of
+from rushlight.vision.models.detection.detector import Detector
 from rushlight.vision.ops import boxes as box_ops
 
 
-class OneStage(nn.Module):
+class OneStage(Detector):
     """Maps, the head's outputs and anchors of the images, then losses or boxes.
 
     A subclass has `transform`, `backbone`, `head`, `anchor_generator` and the methods `_losses(targets, outputs, anchors,
     features)` and `_detections(outputs, anchors, features, image_sizes)`. See `GeneralizedRCNN` for what goes in.
     """
 
-    def eager_outputs(self, losses, detections):
-        """Which of both a call returns."""
-        return losses if self.training else detections
-
     def forward(self, images, targets=None):
-        if self.training:
-            check_targets(targets)
-        original = sizes_of(images)
-        images, targets = self.transform(images, targets)
-        check_areas(targets)
-        features = self.backbone(images.tensors)
-        if isinstance(features, Tensor):
-            features = OrderedDict([("0", features)])
+        images, features, targets, original = self._prepared(images, targets)
         features = list(features.values())
         outputs = self.head(features)
         anchors = self.anchor_generator(images, features)

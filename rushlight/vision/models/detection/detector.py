@@ -1,7 +1,29 @@
-"""What every detector asks of its images and targets before it looks at them."""
+"""How every detector's call begins and ends: checks of images and targets, the backbone's maps, losses or boxes."""
 
-from rushlight import ops
+from collections import OrderedDict
+
+from rushlight import nn, ops
 from rushlight.core.tensor import Tensor
+
+
+class Detector(nn.Module):
+    """Has `transform` and `backbone`. See `GeneralizedRCNN` for what goes in and comes out of a call."""
+
+    def eager_outputs(self, losses, detections):
+        """Which of both a call returns."""
+        return losses if self.training else detections
+
+    def _prepared(self, images, targets):
+        """(images of one size, their maps by name, targets of that size, sizes (height, width) as given)."""
+        if self.training:
+            check_targets(targets)
+        original = sizes_of(images)
+        images, targets = self.transform(images, targets)
+        check_areas(targets)
+        features = self.backbone(images.tensors)
+        if isinstance(features, Tensor):
+            features = OrderedDict([("0", features)])
+        return images, features, targets, original
 
 
 def check_targets(targets):
