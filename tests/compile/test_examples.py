@@ -13,6 +13,7 @@ from equality import differences, snapshot
 
 import rushlight as torch
 import rushlight.nn.functional as F
+import rushlight.vision.transforms
 from rushlight import nn
 
 STEPS, AFTER = 20, 5
@@ -277,15 +278,10 @@ def manual_updates():
 
 @pytest.fixture(autouse=True)
 def _examples(monkeypatch):
-    """`import torch` inside the examples is this package."""
-    for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
-        monkeypatch.delitem(sys.modules, name)
-    from rushlight.compat import install
-
-    install()
-    yield
-    for name in [n for n in sys.modules if n == "torch" or n.startswith(("torch.", "torchvision"))]:
-        del sys.modules[name]
+    """`import torch` inside the examples is this package (the alias itself would rename classes for later tests)."""
+    for ours, theirs in (("rushlight", "torch"), ("rushlight.vision", "torchvision")):
+        for name in [n for n in sys.modules if n == ours or n.startswith(f"{ours}.")]:
+            monkeypatch.setitem(sys.modules, name.replace(ours, theirs, 1), sys.modules[name])
 
 
 def example(name: str) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from itertools import product
 from typing import Any
 
@@ -34,15 +33,6 @@ REFUSED: dict[str, str] = {
     **dict.fromkeys(["multilabel_margin_loss", "embedding_bag", "repeat_interleave", "segment_reduce"], _ARRAY),
     **dict.fromkeys(["as_strided", "as_strided_copy"], "the gradient reads positions as Python's numbers"),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_heap():
-    """Captures look through all objects: those that were there before cannot matter."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 def step_of(name: str):
