@@ -41,6 +41,24 @@ class Draw:
         return f(*arrays, *metadata)
 
 
+class Demand:
+    """Stands for the record of a test that eager calls make of their values: the kernel raises where it fails."""
+
+    name, kind, promote, view, draws = "demand", "demand", None, False, ""
+
+    def __init__(self) -> None:
+        self.kernel = self.reference = _demand
+
+    def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
+        return f(*arrays)
+
+
+def _demand(holds: np.ndarray) -> tuple:
+    if not holds.all():
+        raise ValueError("a value is not allowed")  # the function runs again, and says which
+    return ()
+
+
 def _set_state(state: np.ndarray, generator: Any) -> None:
     generator.set_state_bytes(state)
 
@@ -302,6 +320,13 @@ class Recorder:
         raise CaptureError(
             f"{describe(self._line())}: the state of a random generator is set inside a compiled function; do it outside"
         )
+
+    def demanded(self, holds: Tensor) -> None:
+        """The call raises unless all of `holds` is true, which eager calls look at at once."""
+        line = self._line()
+        ref = self.ref(holds, line)
+        if ref.value not in self.graph.constants:
+            self.graph.nodes.append(Call(Demand(), (ref,), (), None, (), line))
 
     # ------------------------------------------------------------------------------------------ values for Python
 

@@ -15,12 +15,15 @@ import numpy as np
 from ..core.mode import thread
 from ..core.slow import number_as
 from ..core.storage import describe
+from . import undo
 from .graph import Call, Graph, Ref, Update, Value, Write
 from .sources import CaptureError, Fresh, Into
 
 
 class Executable(Protocol):
-    """What runs a graph."""
+    """What runs a graph. `undo`: what a run that fails may have changed."""
+
+    undo: undo.Undo
 
     def run(
         self,
@@ -56,6 +59,7 @@ class Interpreter:
         self.steps: list[tuple[Callable, Any]] = [(self._step(n, i), n) for i, n in enumerate(graph.nodes)]
         self.drop = self._last_uses(graph)
         self._plan_outputs(graph)
+        self.undo = undo.plan(graph.nodes, (), self._overwrites(graph).get)
 
     def _slot(self, value: Value) -> int:
         return self.slots.setdefault(value, len(self.slots))
@@ -71,6 +75,21 @@ class Interpreter:
             for r in _all_reads(node):
                 last.setdefault(r.value, i)
         self.free = {(v, i) for v, i in last.items() if v not in fixed}
+
+    def _overwrites(self, graph: Graph) -> dict[Value, tuple[str, int]]:
+        """By value, the input whose memory it is written into."""
+        lies: dict[Value, tuple[str, int]] = {v: ("input", i) for i, v in enumerate(graph.inputs)}
+        for i, node in enumerate(graph.nodes):
+            pairs: list[tuple[Any, Any]] = []
+            if isinstance(node, Write):
+                pairs = [(node.target, node.result)]
+            elif isinstance(node, Update):
+                rows = zip(node.lists, node.results, strict=True)
+                pairs = [pair for refs, values in rows if values for pair in zip(refs or (), values, strict=False)]
+            for target, value in pairs:
+                if value is not None and target.value in lies and (target.value, i) in self.free:
+                    lies[value] = lies[target.value]
+        return lies
 
     def _last_uses(self, graph: Graph) -> list[tuple[int, ...]]:
         kept = {self.slots[r.value] for r, _ in graph.outputs if r.value in self.slots}

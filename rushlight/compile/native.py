@@ -23,7 +23,7 @@ from ..core.mode import thread
 from ..core.random import mersenne
 from ..core.slow import number_as
 from ..core.storage import describe
-from . import heap
+from . import heap, undo
 from .graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from .interpret import Executable, Interpreter
 from .log import show
@@ -99,6 +99,16 @@ class Native:
         self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses stand in the table
         self.changing = [i for i in range(self.memory.slots) if i not in fixed]
         self._assemble(graph)
+        self.undo = undo.plan(graph.nodes, _checks_after(graph), self._outside)
+
+    def _outside(self, value: Value) -> tuple[str, int] | None:
+        """The input whose memory a value overwrites, or the output that it is."""
+        kind, number = self.memory.place.get(value, ("arena", 0))
+        if kind != "table":
+            return None
+        if number < len(self.graph.inputs):
+            return "input", number
+        return "output", next(i for i, (slot, _) in self.memory.of_output.items() if slot == number)
 
     def describe(self) -> str:
         """What was fused and chosen, in a few lines."""

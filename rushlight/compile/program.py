@@ -17,6 +17,7 @@ from .numbers import Computed, Read
 from .outcome import Constant, Made, Number, Outcome, Same
 from .sources import External, Fresh, Window
 from .structure import rebuild
+from .undo import Undone
 
 _new = object.__new__
 
@@ -60,7 +61,13 @@ class Program:
     def _run(self, leaves: list) -> Any:
         inputs = self._inputs(leaves)
         before = self._reusable(leaves)
-        arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
+        undo = self.executable.undo
+        kept = undo.remember(inputs, self.reuse)
+        try:
+            arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
+        except Exception as error:
+            undo.put_back(inputs, kept)
+            raise Undone(error) from None
         lives = None if self.backward is None else self.backward.lives(leaves, arrays)
         return self.finish(leaves, arrays, before, lives)
 

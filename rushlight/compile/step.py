@@ -26,6 +26,7 @@ from .printing import Output
 from .program import Program
 from .sources import CaptureError
 from .structure import Slot, containers, flatten
+from .undo import Undone
 from .verify import verify
 
 
@@ -116,7 +117,7 @@ class CompiledStep:
         for captured in self.captured:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
-                    return captured.program.run(leaves)
+                    return self._replay(captured.program, leaves, args, kwargs)
                 break
         if not self.capturing.acquire(blocking=False):
             return self.function(*args, **kwargs)  # another thread captures it
@@ -125,12 +126,24 @@ class CompiledStep:
         finally:
             self.capturing.release()
 
+    def _replay(self, program: Program, leaves: list, args: tuple, kwargs: dict[str, Any]) -> Any:
+        """Run a program; after an error the function itself, which raises its own."""
+        try:
+            return program.run(leaves)
+        except Undone as undone:
+            error = undone.error
+        if not self.fallback and isinstance(error, CaptureError):
+            raise error
+        result = self.function(*args, **kwargs)
+        self._refuse(error)  # only the program fails: it is not used again
+        return result
+
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
         """A call for which there was no program."""
         for captured in self.captured:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:  # another thread has just made it
-                    return captured.program.run(leaves)
+                    return self._replay(captured.program, leaves, args, kwargs)
                 return self._capture(args, kwargs, leaves, template, now, captured)
         self.calls += 1
         if self.calls == 1:
@@ -251,12 +264,12 @@ def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def prune(graph: Graph) -> Graph:
-    """The graph without the nodes whose results nobody reads. Draws stay: they move a random stream."""
+    """The graph without the nodes whose results nobody reads. Draws stay, which move a random stream, and demands."""
     wanted = {ref.value for ref, _ in graph.outputs}
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        draws = isinstance(node, Call) and getattr(node.record, "draws", "")
-        if draws or isinstance(node, Update) or any(v in wanted for v in node.writes()):
+        stays = isinstance(node, Call) and (getattr(node.record, "draws", "") or node.record.name == "demand")
+        if stays or isinstance(node, Update) or any(v in wanted for v in node.writes()):
             kept.append(node)
             wanted.update(r.value for r in node.reads())
     graph.nodes = kept[::-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
-from ..core.mode import may_look, no_grad
+from ..core.mode import may_look, no_grad, tell
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word, wrap
 from .create import arange
@@ -212,6 +212,7 @@ def one_hot(tensor, num_classes=-1):
     if a.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if num_classes > 0 and not may_look():
+        tell("demanded", ((tensor >= 0) & (tensor < num_classes)).all())
         return (tensor.unsqueeze(-1) == arange(num_classes)).to(dtypes.int64)
     if not a.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")

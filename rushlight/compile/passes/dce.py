@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..graph import Call, Graph, Loop
+from ..graph import Call, Graph, Loop, Node
 
 
 def dce(graph: Graph) -> Graph:
@@ -19,9 +19,13 @@ def dce(graph: Graph) -> Graph:
             if not stores:
                 continue
             node = node if len(stores) == len(node.stores) else Loop(node.space, stores[::-1])
-        elif not any(v in needed for v in node.writes()) and not (isinstance(node, Call) and node.record.draws):
+        elif not any(v in needed for v in node.writes()) and not _stays(node):
             continue
         needed.update(r.value for r in node.reads())
         kept.append(node)
     graph.nodes = kept[::-1]
     return graph
+
+
+def _stays(node: Node) -> bool:
+    return isinstance(node, Call) and bool(node.record.draws or node.record.name == "demand")

@@ -17,6 +17,7 @@ from . import (
     product,
     recurrent,
     reduction,
+    value_checks,
 )
 from .table import RULES
 
@@ -34,4 +35,5 @@ __all__ = [
     "product",
     "recurrent",
     "reduction",
+    "value_checks",
 ]

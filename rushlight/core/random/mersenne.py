@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock  # threading.Lock, without importing threading
 from collections.abc import Callable
+from ctypes import memmove, string_at
 from typing import Any
 
 import numpy as np
@@ -247,6 +248,21 @@ class Generator:
         self._start().set_state(state)
         self.words(used)
 
+    def snapshot(self) -> tuple:
+        """All of the stream, for `restore`, in less than a microsecond: NumPy's own state takes 60."""
+        with self.lock:
+            words = None if self._stream is None else string_at(_address(self._stream), _TWISTER_BYTES)
+            return words, self._block, self._at, self._unused, self._seed, self._normal, self._float_normal
+
+    def restore(self, snapshot: tuple) -> None:
+        """Return to where the stream was."""
+        with self.lock:
+            words, self._block, self._at, self._unused, self._seed, self._normal, self._float_normal = snapshot
+            if words is None:
+                self._stream = None
+            else:
+                memmove(_address(self._stream), words, _TWISTER_BYTES)
+
     @property
     def cached_normal(self) -> float | None:
         """The second value of the last scalar Box-Muller pair, where it still waits."""
@@ -281,6 +297,13 @@ class Generator:
         used = state[2]
         left = stream.randint(0, 1 << 32, WORDS - used, np.uint32)
         self._block, self._at = np.concatenate([np.zeros(used, np.uint32), left]), used
+
+
+_TWISTER_BYTES = 4 * (WORDS + 1)  # NumPy's record: the words and the position among them
+
+
+def _address(stream: Any) -> int:
+    return stream._bit_generator.ctypes.state_address
 
 
 def _require_cpu(where: Any) -> None:

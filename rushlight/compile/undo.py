@@ -1,0 +1,82 @@
+"""What a run that ends with an error has changed by then, so that it can be taken back.
+
+Operators may refuse values: a target out of range, a singular matrix. A program writes parameters and statistics where
+they lie and draws first, in another order than eager calls do. After an error everything is put back as it was before
+the call, and the function runs eagerly: its error, and what it leaves behind, are then those of eager calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ..core.random import Generator, default_generator
+from .graph import Call, Node, Value
+
+# Calls of these do not look at values: nothing before them has to be remembered.
+_SAFE = frozenset(
+    """
+    sort argsort topk cumsum cumprod cummax cummin logcumsumexp max.dim min.dim argmax argmin median.dim kthvalue flip roll
+    searchsorted bucketize
+    """.split()  # noqa: SIM905
+)
+
+
+class Undone(Exception):
+    """A run ended with `error`, and nothing is changed."""
+
+    def __init__(self, error: Exception):
+        super().__init__(str(error))
+        self.error = error
+
+
+class Undo:
+    """inputs, outputs: which arrays of a run may have been written before its last error can occur."""
+
+    def __init__(self, inputs: Iterable[int] = (), outputs: Iterable[int] = (), generators: Iterable[Generator] = ()):
+        self.inputs, self.outputs = sorted(set(inputs)), sorted(set(outputs))
+        self.generators = list(generators)
+
+    def remember(self, arrays: list[np.ndarray], reuse: list) -> tuple:
+        """The arrays as they are and the random streams; memory of gradients that an error would leave half written is
+        not lent."""
+        if not (self.inputs or self.outputs or self.generators):
+            return (), ()
+        for i in self.outputs:
+            reuse[i] = None
+        return [arrays[i].copy(order="K") for i in self.inputs], [g.snapshot() for g in self.generators]
+
+    def put_back(self, arrays: list[np.ndarray], before: tuple) -> None:
+        """Make everything as it was."""
+        kept, streams = before
+        for i, a in zip(self.inputs, kept, strict=True):
+            np.copyto(arrays[i], a)
+        for g, stream in zip(self.generators, streams, strict=True):
+            g.restore(stream)
+
+
+def plan(nodes: list[Node], checks: Iterable[int], place: Callable[[Value], tuple[str, int] | None]) -> Undo:
+    """The `Undo` of a list of nodes. checks: nodes that are followed by a check; place: ("input" or "output", index)."""
+    last = max(checks, default=-1)
+    calls = [i for i, n in enumerate(nodes) if isinstance(n, Call) and _may_raise(n)]
+    before = max(calls, default=-1)  # what such a call itself writes is written when it has succeeded
+    done = [n for i, n in enumerate(nodes) if i <= last or i < before]
+    places = [p for n in done for v in n.writes() if (p := place(v)) is not None]
+    generators = {id(g): g for n in done for g in _generators(n)}
+    return Undo(
+        (i for kind, i in places if kind == "input"), (i for kind, i in places if kind == "output"), generators.values()
+    )
+
+
+def _may_raise(call: Call) -> bool:
+    record = call.record
+    name = record.name
+    return record.draws != "shape" and name not in _SAFE and not name.endswith(("backward", "in order"))
+
+
+def _generators(node: Node) -> list[Generator]:
+    if not (isinstance(node, Call) and node.record.draws):
+        return []
+    return [v for v in node.metadata if isinstance(v, Generator)] or [default_generator]
