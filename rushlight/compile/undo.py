@@ -8,7 +8,6 @@ the call, and the function runs eagerly: its error, and what it leaves behind, a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import numpy as np
 
