@@ -93,11 +93,21 @@ def tell(event: str, *values: Any) -> Any:
     """Call the listener's method `event`, if it has one: for what happens beside operators' calls (level 2 only).
 
     A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
-    `rebound`), tests of values that raise where they fail (`demanded`), values that leave for Python (`read`), optimizers (`updating`, `updated`), schedulers (`scheduled`),
-    module calls (`entered`), changes of a random stream (`reseeded`), and of each call the kernel's result (`returned`).
+    `rebound`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),
+    schedulers (`scheduled`), module calls (`entered`), changes of a random stream (`reseeded`), and of each call the
+    kernel's result (`returned`).
     """
     method = getattr(thread.state.listener, event, None)
     return None if method is None else method(*values)
+
+
+def demand(holds: Any) -> bool:
+    """Whether all of a tensor of booleans is true, for a caller that raises where it is not.
+
+    Unlike other looks at values this one can be recorded: each later call looks, too.
+    """
+    tell("demanded", holds)
+    return bool(holds._array.all())
 
 
 def may_look() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rushlight.core.mode import may_look, no_grad, tell
+from rushlight.core.mode import demand, no_grad
 from rushlight.core.size import Size
 from rushlight.core.tensor import Tensor
 
@@ -222,12 +222,8 @@ class Distribution:
 
 
 def _holds(constraint: Any, value: Tensor) -> bool:
-    """Whether all of `value` is inside; while a function is captured, where no value is known, its program checks it."""
-    inside = constraint.check(value).all()
-    if may_look():
-        return bool(inside)
-    tell("demanded", inside)
-    return True
+    """Whether all of `value` is inside."""
+    return demand(constraint.check(value).all())
 
 
 def _expanded(part: Any, batch_dims: int, batch_shape: Size) -> Any:

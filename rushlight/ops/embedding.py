@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
-from ..core.mode import may_look, no_grad, tell
+from ..core.mode import demand, may_look, no_grad
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word, wrap
 from .create import arange
@@ -205,6 +205,13 @@ def _bag_maximum(rows, counts):
 # ---------------------------------------------------------------------------------------------- one-hot
 
 
+def _check_classes(not_negative, below):
+    if not not_negative:
+        raise RuntimeError("Class values must be non-negative.")
+    if not below:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+
+
 @composite(name="one_hot")
 def one_hot(tensor, num_classes=-1):
     """A new last dimension with a one at each index. Shape: (*) int64 -> (*, C) int64."""
@@ -212,18 +219,18 @@ def one_hot(tensor, num_classes=-1):
     if a.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if num_classes > 0 and not may_look():
-        tell("demanded", ((tensor >= 0) & (tensor < num_classes)).all())
+        _check_classes(demand((tensor >= 0).all()), demand((tensor < num_classes).all()))
         return (tensor.unsqueeze(-1) == arange(num_classes)).to(dtypes.int64)
     if not a.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    if a.size and a.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
+        _check_classes(a.min() >= 0, True)
         num_classes = int(a.max()) + 1
-    elif num_classes < 1 or (a.size and a.max() >= num_classes):
-        raise RuntimeError(
-            "Class values must be smaller than num_classes." if num_classes > 0 else "num_classes should be positive"
-        )
+    elif num_classes < 1:
+        _check_classes(not a.size or a.min() >= 0, True)
+        raise RuntimeError("num_classes should be positive")
+    else:
+        _check_classes(not a.size or a.min() >= 0, not a.size or a.max() < num_classes)
     out = np.zeros((*a.shape, num_classes), np.int64)
     np.put_along_axis(out, a[..., None], 1, -1)
     return wrap(out)

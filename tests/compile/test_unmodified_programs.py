@@ -52,18 +52,18 @@ def plainly(value):
     return type(value).__name__, value
 
 
-def near(a, b, where=""):
+def near(a, b, where="", rel=2e-5):
     """Raise where two values of `plainly` differ in more than rounding."""
     if isinstance(a, dict) and isinstance(b, dict):
         assert list(a) == list(b), where
         for k in a:
-            near(a[k], b[k], f"{where}.{k}")
+            near(a[k], b[k], f"{where}.{k}", rel)
     elif isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
         assert len(a) == len(b), where
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
-            near(x, y, f"{where}[{i}]")
+            near(x, y, f"{where}[{i}]", rel)
     elif isinstance(a, float) and isinstance(b, float):
-        assert a == pytest.approx(b, rel=2e-5, abs=2e-6, nan_ok=True), f"{where}: {a} and {b}"
+        assert a == pytest.approx(b, rel=rel, abs=rel / 10, nan_ok=True), f"{where}: {a} and {b}"
     else:
         assert type(a) is type(b) and a == b, f"{where}: {a!r} and {b!r}"
 

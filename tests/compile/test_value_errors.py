@@ -87,7 +87,7 @@ def test_refused_values(what, twice, build, monkeypatch):
         warnings.simplefilter("error")  # it stays compiled
         got = trained(what, True, twice)
     assert expected[1][12][0] == "tuple", "the seventh call has to fail"
-    near(expected, got)
+    near(expected, got, rel=1e-4)  # eighteen backwards through batch norm of six rows
 
 
 def test_a_program_whose_result_changes_its_shape_is_given_up():
