@@ -13,6 +13,7 @@ from ..core.inplace import write
 from ..core.record import binary, composite, primitive, unary
 from ..core.tensor import Tensor
 from .elements import conjugate, for_types, not_implemented, of_arrays, tensors_only, widened, zero_rule, zeros_of
+from .one_pass import LARGE, one_pass
 
 # ---------------------------------------------------------------------------------------------- size and sign
 
@@ -22,6 +23,8 @@ def _sgn(x):
         return x.copy()
     if x.dtype.kind not in "fV":
         return np.sign(x)
+    if x.size > LARGE and (r := one_pass("sign", (x,))) is not None:
+        return r
     return np.subtract(x > 0, x < 0, dtype=x.dtype)  # 0 for nan and for -0
 
 

@@ -12,6 +12,7 @@ from ..core.slow import are_operands, number_as, write_out
 from ..core.tensor import Tensor, constant, type_word
 from .elements import CHUNK, F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
 from .multiply_add import multiply_add
+from .one_pass import LARGE, one_pass
 
 # ---------------------------------------------------------------------------------------------- powers
 
@@ -203,10 +204,16 @@ def _lerp(a, b, weight):
     d = a.dtype.type
     if a.dtype.kind == "c":
         return a + d(weight) * (b - a) if abs(weight) < 0.5 else b - (b - a) * d(1 - weight)
+    loop, part = _part_of_way(a, weight)
+    r = one_pass(loop, (a, b), (part,)) if a.size > LARGE else None
+    return multiply_add(np.subtract(b, a), part, a if loop == "lerp_from" else b) if r is None else r
+
+
+def _part_of_way(a, weight):
+    """(the loop to take, its factor): forth from the start for less than half the way, else back from the end."""
+    d = a.dtype.type
     weight = d(weight)
-    if abs(weight) < 0.5:
-        return multiply_add(np.subtract(b, a), weight, a)
-    return multiply_add(np.subtract(b, a), weight - d(1), b)
+    return ("lerp_from", weight) if abs(weight) < 0.5 else ("lerp_to", weight - d(1))
 
 
 @primitive(public=False, name="lerp.scalar", node="LerpBackward0")
@@ -243,6 +250,8 @@ def _lerp_tensor(input, end, weight, /):
 
 
 def _lerp_by(a, b, weight):
+    if a.size > LARGE and (r := one_pass("lerp", (a, b, weight))) is not None:
+        return r
     small = np.abs(weight) < 0.5
     if a.dtype.kind == "c":
         return np.where(small, a + weight * (b - a), b - (b - a) * (1 - weight))
@@ -277,29 +286,32 @@ def lerp_(self, end, weight):
         return write(_lerp_tensor.record, self, (end, weight), ())
     state = accept_inplace(self, end)
     if state is not None:
-        _run(state, _lerp_into, (self._array, end._array), weight)
+        a = self._array
+        loop, part = _part_of_way(a, weight)
+        _run(state, loop, _lerp_from if loop == "lerp_from" else _lerp_to, (a, end._array), part)
         return self
     return write(_lerp_scalar.record, self, (end,), (weight,))
 
 
-def _run(state, step, arrays, *rest):
-    """Run `step` on whole arrays, or in pieces that stay in the cache."""
+def _run(state, loop, step, arrays, number):
+    """Run `step`, which writes to the first array, on whole arrays or in pieces that stay in the cache; or the loop."""
     a = arrays[0]
+    if a.size > LARGE and one_pass(loop, arrays, (number,), a) is not None:
+        return
     if a.size <= CHUNK or not all(x.flags.c_contiguous for x in arrays):
-        state.run(step, *arrays, *rest)
+        state.run(step, *arrays, number)
         return
     flat = [x.reshape(-1) for x in arrays]
     for i in range(0, a.size, CHUNK):
-        state.run(step, *[x[i : i + CHUNK] for x in flat], *rest)
+        state.run(step, *[x[i : i + CHUNK] for x in flat], number)
 
 
-def _lerp_into(a, b, weight):
-    d = a.dtype.type
-    weight = d(weight)
-    if abs(weight) < 0.5:
-        multiply_add(np.subtract(b, a), weight, a, a)
-    else:
-        multiply_add(np.subtract(b, a), weight - d(1), b, a)
+def _lerp_from(a, b, part):
+    multiply_add(np.subtract(b, a), part, a, a)
+
+
+def _lerp_to(a, b, part):
+    multiply_add(np.subtract(b, a), part, b, a)
 
 
 def _check_value(d, value) -> None:
@@ -320,6 +332,8 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
 
 @widened
 def _add_product(x, y, z, value):
+    if x.size > LARGE and (r := one_pass("addcmul", (x, y, z), (value,))) is not None:
+        return r
     y = y if value == 1 else _by(value, y)
     return multiply_add(y, z, x) if x.dtype.kind == "f" else x + y * z
 
@@ -351,6 +365,8 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
 
 @widened
 def _add_quotient(x, y, z, value):
+    if x.size > LARGE and (r := one_pass("addcdiv", (x, y, z), (value,))) is not None:
+        return r
     return x + (y / z if value == 1 else _by(value, y) / z)
 
 
@@ -411,7 +427,7 @@ def _three(op, step):
         if kind is float or kind is int:
             state = accept_inplace(self, tensor1, tensor2)
             if state is not None:
-                _run(state, step, (self._array, tensor1._array, tensor2._array), value)
+                _run(state, record.name, step, (self._array, tensor1._array, tensor2._array), value)
                 return self
         return write(record, self, (tensor1, tensor2), (value,))
 

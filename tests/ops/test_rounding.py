@@ -81,6 +81,13 @@ def test_infinities_in_double_precision():
     assert got[0] == np.inf and np.isnan(got[1]) and got[2] == np.inf and np.isnan(got[3]) and got[4] == 1.5e300
 
 
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_the_sign_of_zero(kind):
+    zero = torch.tensor([-0.0, -0.0], dtype=getattr(torch, kind))
+    for got in (torch.add(zero, zero, alpha=0.3), torch.addcmul(zero, -zero, zero)):
+        assert np.signbit(got.numpy()).all()
+
+
 def test_scaled_sums_of_mixed_types():
     half, whole = torch.ones(2, dtype=torch.float16), torch.tensor([1, 2])
     assert torch.add(half, whole, alpha=0.5).dtype is torch.float16
