@@ -8,11 +8,14 @@ to a file or read from one: `save`, `load` and attributes such as `.graph` raise
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, NoReturn, TypeVar
 
+from . import trace_check
 from .core.tensor import Tensor
 from .futures import Future
 from .nn.modules.module import Module
+from .trace_check import TracerWarning
 
 __all__ = [
     "Attribute",
@@ -58,14 +61,6 @@ _tracing = False
 
 class Error(RuntimeError):
     """An error inside a scripted program."""
-
-
-class TracerWarning(Warning):
-    """What torch's tracer warns of; nothing here does."""
-
-    @staticmethod
-    def ignore_lib_warnings() -> None:
-        """Does nothing: there are no such warnings."""
 
 
 def is_scripting() -> bool:
@@ -207,24 +202,38 @@ def trace(
     example_kwarg_inputs: dict[str, Any] | None = None,
     _store_inputs: bool = True,
 ) -> Any:
-    """Run `func` once for the example inputs, and return it.
+    """Run `func` for the example inputs, and return it.
 
-    The result is `func` itself, so that a second run has nothing to check (the arguments about checking), and control flow
-    stays as it is written instead of being fixed to what the example took. strict: whether a dict that is returned raises
-    RuntimeError. Raises what `func` raises, and RuntimeError where it returns something else than tensors or containers
-    of them.
+    The result is `func` itself: control flow stays as it is written instead of being fixed to what the example took.
+    strict: whether a dict that is returned raises RuntimeError. Raises what `func` raises, and RuntimeError where it
+    returns something else than tensors or containers of them.
+
+    check_trace: torch runs the trace and the function again, and compares. Those runs draw random numbers and move running
+    averages, so they happen here where the first did so, with torch's TracerWarning where two runs differ by more than
+    check_tolerance. check_inputs: inputs of these runs, a list; by default the example.
     """
-    global _tracing
     if example_inputs is None and example_kwarg_inputs is None:
         raise RuntimeError("example_kwarg_inputs should be a dict, or example_inputs be given")
-    inputs = (example_inputs,) if _is_instance(example_inputs, (Tensor, dict)) else tuple(example_inputs or ())
+    inputs, named = _arguments(example_inputs), example_kwarg_inputs or {}
+    before = trace_check.marks(func)
+    _check_traceable(_run_tracing(func, inputs, named), strict)
+    if check_trace and trace_check.marks(func) != before:
+        for check in [inputs] if check_inputs is None else map(_arguments, check_inputs):
+            trace_check.run(func, partial(_run_tracing, func), check, named, check_tolerance)
+    return func
+
+
+def _arguments(inputs: Any) -> tuple:
+    return (inputs,) if _is_instance(inputs, (Tensor, dict)) else tuple(inputs or ())
+
+
+def _run_tracing(func: Any, inputs: tuple, named: dict[str, Any]) -> Any:
+    global _tracing
     before, _tracing = _tracing, True
     try:
-        result = func(*inputs, **(example_kwarg_inputs or {}))
+        return func(*inputs, **named)
     finally:
         _tracing = before
-    _check_traceable(result, strict)
-    return func
 
 
 def trace_module(
@@ -241,15 +250,24 @@ def trace_module(
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Module:
-    """`trace` of several methods of a module: `inputs` maps their names to example inputs. Returns the module."""
+    """`trace` of several methods of a module: `inputs` maps their names to example inputs. Returns the module.
+
+    check_inputs: a list of such tables.
+    """
     if not _is_instance(inputs, dict):
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     for name, example in inputs.items():
         method = mod if name == "forward" else getattr(mod, name)
-        if example_inputs_is_kwarg:
-            trace(method, strict=strict, example_kwarg_inputs=example)
-        else:
-            trace(method, example, strict=strict)
+        checks = None if check_inputs is None else [check[name] for check in check_inputs]
+        given = {"example_kwarg_inputs": example} if example_inputs_is_kwarg else {"example_inputs": example}
+        trace(
+            method,
+            check_trace=check_trace,
+            check_inputs=checks,
+            check_tolerance=check_tolerance,
+            strict=strict,
+            **given,
+        )
     return mod
 
 

@@ -1,5 +1,7 @@
 """torch.jit and torch.onnx: what runs as Python, and what raises."""
 
+from contextlib import nullcontext
+
 import pytest
 
 import rushlight as torch
@@ -65,6 +67,42 @@ def test_trace_runs_once():
     with pytest.raises(ZeroDivisionError):
         torch.jit.trace(lambda x: 1 / 0, torch.ones(1))
     assert not torch.jit.is_tracing()
+
+
+@pytest.mark.parametrize(
+    ("function", "runs", "warns"),
+    [
+        (lambda x: x + 1, 1, False),
+        (lambda x: x + torch.rand(3), 4, True),
+        (lambda x: x * torch.rand(3).ceil(), 5, False),
+    ],
+)
+def test_tracing_leaves_the_stream_where_torch_does(function, runs, warns):
+    seen = []
+
+    def f(x):
+        seen.append(torch.jit.is_tracing())
+        return function(x)
+
+    torch.manual_seed(0)
+    drawn = [torch.rand(3) for _ in range(6)]
+    torch.manual_seed(0)
+    with pytest.warns(torch.jit.TracerWarning, match="Output nr 1. of the traced") if warns else nullcontext():
+        torch.jit.trace(f, torch.ones(3))
+    assert seen == [True, True, False, False, False][:runs]
+    assert torch.equal(torch.rand(3), drawn[0 if runs == 1 else runs])
+    seen.clear()
+    torch.jit.trace(f, torch.ones(3), check_trace=False)
+    assert len(seen) == 1
+
+
+def test_tracing_moves_running_averages():
+    layer, x = nn.BatchNorm1d(2), torch.arange(6.0).view(3, 2)
+    torch.jit.trace(layer, x)  # in torch: two traces, and three runs of what they are
+    assert layer.num_batches_tracked == 5 and torch.allclose(layer.running_mean, (1 - 0.9**5) * x.mean(0))
+    torch.jit.trace(layer.eval(), x)
+    torch.jit.trace(layer.train(), x, check_inputs=[(x,), (x + 1,)], check_tolerance=1e9)
+    assert layer.num_batches_tracked == 5 + 1 + 2 * 4
 
 
 def test_freeze():

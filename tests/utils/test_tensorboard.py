@@ -105,6 +105,17 @@ def test_graph(writer, tmp_path):
     assert edges == [(names[0], [])] + [(b, [a]) for a, b in pairwise(names)] + [("output/result", [names[-1]])]
 
 
+def test_a_graph_is_of_evaluation(writer):
+    layers = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3), torch.nn.Dropout(0.5))
+    layers[1].eval()
+    torch.manual_seed(0)
+    writer.add_graph(layers, torch.ones(4, 2))
+    after = torch.rand(1)
+    torch.manual_seed(0)
+    assert torch.equal(after, torch.rand(1)) and layers[1].num_batches_tracked == 0
+    assert layers.training and layers[1].training  # torch sets the parts' mode to the whole's
+
+
 def test_mistakes(writer):
     for call, error, words in (
         (lambda: writer.add_scalar("x", torch.ones(2)), AssertionError, "contain one element"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rushlight.core.mode import no_grad
@@ -11,7 +13,7 @@ __all__ = ["graph_of"]
 
 
 def graph_of(model: Any, inputs: Any) -> tuple[Any, Any]:
-    """(graph, step statistics) of one forward pass, in TensorBoard's messages.
+    """(graph, step statistics) of one forward pass in evaluation mode, in TensorBoard's messages.
 
     What a module computes outside its children belongs to no node: an edge ends at the module that made the tensor, and
     at the model's input where none did.
@@ -31,7 +33,7 @@ def graph_of(model: Any, inputs: Any) -> tuple[Any, Any]:
         if name and next(module.children(), None) is None
     ]
     try:
-        with no_grad():
+        with no_grad(), _evaluating(model):
             result = model(*arguments)
     finally:
         for handle in handles:
@@ -40,6 +42,20 @@ def graph_of(model: Any, inputs: Any) -> tuple[Any, Any]:
     graph = GraphDef(node=calls.nodes, versions=VersionDef(producer=22))
     statistics = StepStats(dev_stats=[DeviceStepStats(device="/device:CPU:0")])
     return graph, RunMetadata(step_stats=statistics)
+
+
+@contextmanager
+def _evaluating(model: Any) -> Iterator[None]:
+    """Evaluation mode: looking at a network draws no dropout mask and moves no running average.
+
+    Afterwards the mode of `model` is its parts' too, as in torch.
+    """
+    training = model.training
+    model.train(False)
+    try:
+        yield
+    finally:
+        model.train(training)
 
 
 def tensor_name(tensor: Tensor) -> str:
