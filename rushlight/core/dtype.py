@@ -22,8 +22,11 @@ class dtype:
 
     def __init__(self, name: str, array_type: Any, kind: str, *aliases: str):
         self.name = name
-        self.numpy = np.dtype(array_type)
-        self.itemsize = self.numpy.itemsize
+        if isinstance(array_type, int):
+            self.itemsize = array_type  # in bytes: NumPy has no such type
+        else:
+            self.numpy = np.dtype(array_type)
+            self.itemsize = self.numpy.itemsize
         self.category = _KINDS[kind]
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
@@ -32,6 +35,11 @@ class dtype:
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "numpy":
+            raise NotImplementedError(f"there are no tensors of the type {self} here, only its name and its facts")
+        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __reduce__(self):
         return _by_name, (self.name,)
@@ -44,11 +52,18 @@ class dtype:
 
     def to_real(self) -> dtype:
         """The type of a complex type's parts; itself for a real type."""
-        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+        return {"complex32": float16, "complex64": float32, "complex128": float64}.get(self.name, self)
 
     def to_complex(self) -> dtype:
-        """The complex type whose parts have this type."""
-        return {"float32": complex64, "float64": complex128}.get(self.name, self)
+        """The complex type whose parts have this type, or hold it. Raises RuntimeError for a type of whole numbers."""
+        if self.is_complex:
+            return self
+        found = {"float16": complex32, "bfloat16": complex64, "float32": complex64, "float64": complex128}.get(
+            self.name
+        )
+        if found is None:
+            raise RuntimeError(f"Unknown Complex ScalarType for {type_word(self)}")
+        return found
 
 
 float16 = half = dtype("float16", np.float16, "f", "half", "HalfTensor")
@@ -69,6 +84,7 @@ float8_e4m3fnuz = dtype("float8_e4m3fnuz", ml_dtypes.float8_e4m3fnuz, "f")
 float8_e5m2 = dtype("float8_e5m2", ml_dtypes.float8_e5m2, "f")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", ml_dtypes.float8_e5m2fnuz, "f")
 float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "f")
+complex32 = chalf = dtype("complex32", 4, "c", "chalf")
 complex64 = cfloat = dtype("complex64", np.complex64, "c", "cfloat")
 complex128 = cdouble = dtype("complex128", np.complex128, "c", "cdouble")
 
@@ -80,7 +96,7 @@ ALL = (
 _BY_NUMBER = {t.numpy.num: t for t in ALL}
 _BY_NUMBER[np.dtype(np.longlong).num] = int64
 _BY_NUMBER[np.dtype(np.ulonglong).num] = uint64
-_BY_NAME = {t.name: t for t in ALL}
+_BY_NAME = {t.name: t for t in (*ALL, complex32)}
 
 
 def _by_name(name: str) -> dtype:
@@ -96,6 +112,20 @@ def from_numpy(array_type: np.dtype) -> dtype:
             f"can't convert np.ndarray of type {array_type}. The only supported types are: float64, float32, float16, "
             "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         ) from None
+
+
+_WORDS = {
+    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "uint8": "Byte", "int8": "Char",
+    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
+    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+    "float8_e4m3fn": "Float8_e4m3fn", "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2": "Float8_e5m2",
+    "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu",
+}  # fmt: skip
+
+
+def type_word(d: dtype) -> str:
+    """The word for a dtype in torch's messages: 'Float', 'Long', ..."""
+    return _WORDS[d.name]
 
 
 class _Default:
@@ -151,9 +181,9 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         low, high = (a, b) if a.category < b.category else (b, a)
         if high.is_complex and low is float64:
             return complex128
-        return high
+        return complex64 if high is complex32 and low in (float32, bfloat16) else high
     if a.is_complex:
-        return complex128
+        return complex128 if complex128 in (a, b) else complex64
     if a.is_floating_point:
         if float64 in (a, b):
             return float64

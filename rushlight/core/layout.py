@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,8 @@ class finfo:
         self.dtype, self.bits = d.name, 8 * d.itemsize
         self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = 0.01 if d is dtypes.bfloat16 else float(info.resolution)
+        digits = int(-math.log10(self.eps))  # the decimal digits that every number keeps
+        self.resolution = float(f"1e-{digits}")
 
     def __repr__(self) -> str:
         return (

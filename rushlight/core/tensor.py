@@ -12,6 +12,7 @@ import numpy as np
 
 from . import dtype as dtypes
 from .device import CPU
+from .dtype import type_word
 from .layout import strided
 from .mode import tell, thread
 from .node import Leaf, Output, hooks_of
@@ -494,20 +495,6 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
 
 def _python_number(value: Any) -> Any:
     return value if isinstance(value, (int, float, complex, bool)) else float(value)
-
-
-_WORDS = {
-    "float16": "Half", "bfloat16": "BFloat16", "float32": "Float", "float64": "Double", "uint8": "Byte", "int8": "Char",
-    "int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool", "complex64": "ComplexFloat",
-    "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
-    "float8_e4m3fn": "Float8_e4m3fn", "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2": "Float8_e5m2",
-    "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu",
-}  # fmt: skip
-
-
-def type_word(d: dtypes.dtype) -> str:
-    """The word for a dtype in torch's messages: 'Float', 'Long', ..."""
-    return _WORDS[d.name]
 
 
 def _check_grad(t: Tensor, value: Any) -> None:

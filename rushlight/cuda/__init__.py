@@ -32,6 +32,9 @@ from .absent import (
     synchronize,
     utilization,
 )
+from .absent import (
+    _initialized as _initialized,
+)
 from .memory import (
     empty_cache,
     max_memory_allocated,

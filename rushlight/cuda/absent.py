@@ -31,6 +31,9 @@ def device_count() -> int:
     return 0
 
 
+_initialized = False  # some programs ask so, as torch.utils.checkpoint once did
+
+
 def is_initialized() -> bool:
     """Whether CUDA has been started: False."""
     return False

@@ -10,6 +10,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.channels import CHANNELS_LAST
+from ..core.dense import cast_like
 from ..core.inplace import accept_inplace, check_writable, set_history
 from ..core.mode import tell, thread
 from ..core.node import Node
@@ -27,7 +28,7 @@ from .create import check_rank, format_name
 def _clone(input, /, order="K"):
     if order == "C":
         return np.array(input, order="C")
-    return input.copy(order="K") if 0 not in input.strides else np.array(input, order="C")
+    return input.copy(order="K") if 0 not in input.strides else cast_like(input, input.dtype)
 
 
 @_clone.vjp
@@ -65,7 +66,7 @@ def _to_copy(input, /, dtype):
         return _float_to_int(input, new)
     if input.dtype.kind == "c" and new.kind not in "cb":
         input = input.real
-    return _to_float8(input, dtype) if new.itemsize == 1 and dtype in dtypes.FLOAT8 else input.astype(new)
+    return _to_float8(input, dtype) if new.itemsize == 1 and dtype in dtypes.FLOAT8 else cast_like(input, new)
 
 
 def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
@@ -84,7 +85,7 @@ def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
 
 def _float_to_int(a: np.ndarray, new: np.dtype) -> np.ndarray:
     """Truncation; narrow integers wrap around as torch's conversion through int64 does."""
-    return a.astype(np.int64).astype(new) if new.itemsize < 8 else a.astype(new)
+    return cast_like(a, np.dtype(np.int64)).astype(new) if new.itemsize < 8 else cast_like(a, new)
 
 
 @_to_copy.vjp

@@ -10,6 +10,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.channels import CHANNELS_LAST
+from ..core.dense import dense_like
 from ..core.errors import argument_type
 from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided
@@ -404,8 +405,12 @@ def _like(name: str, make: Any) -> Any:
 
 
 def _dense_like(make: Any) -> Any:
-    """NumPy's *_like keeps the order of strides (order='K'), as torch's preserve_format does for dense tensors."""
-    return lambda a, kind: make(a, dtype=kind, subok=False)
+    """NumPy's *_like in the order of `dense_like`, as torch's preserve_format."""
+
+    def like(a, kind):
+        return make(a if 0 not in a.strides else dense_like(a), dtype=kind, subok=False)
+
+    return like
 
 
 zeros_like = _like("zeros_like", _dense_like(np.zeros_like))
@@ -429,7 +434,8 @@ def full_like(
     devices.check(device)
     check_options(layout, pin_memory)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    a = np.full_like(input._array, value, dtype=numpy_type(dtype, input.dtype), subok=False)
+    a = dense_like(input._array, numpy_type(dtype, input.dtype))
+    np.copyto(a, value, "unsafe")
     return fresh(arranged(a, memory_format), requires_grad)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core import random as streams
+from ..core.dense import dense_like
 from ..core.mode import tell, thread
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from
@@ -129,7 +130,7 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
         kind = numpy_type(dtype, input.dtype)
         if hasattr(input, "_drawn_like"):  # a batch
             return input._drawn_like(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
-        out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
+        out = arranged(dense_like(input._array, kind), memory_format)
         if out.flags.c_contiguous:
             return fresh(drawn(name, draw, generator, out.shape, kind), requires_grad)
         return fresh(drawn(name, _draw_like, scattered, generator, out), requires_grad)
@@ -159,7 +160,7 @@ def randint_like(
     kind = numpy_type(dtype, input.dtype)
     if hasattr(input, "_drawn_like"):  # a batch
         return input._drawn_like(lambda t: randint_like(t, low, high, dtype=dtype, requires_grad=requires_grad))
-    out = arranged(np.empty_like(input._array, dtype=kind, subok=False), memory_format)
+    out = arranged(dense_like(input._array, kind), memory_format)
     draw = partial(streams.randint, low=int(low), high=int(high))
     return fresh(drawn("randint_like", _draw_like, draw, None, out), requires_grad)
 

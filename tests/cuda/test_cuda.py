@@ -8,6 +8,7 @@ ANSWERS = {
     "is_available()": False,
     "device_count()": 0,
     "is_initialized()": False,
+    "_initialized": False,
     "is_bf16_supported()": False,
     "get_arch_list()": [],
     "manual_seed(1)": None,

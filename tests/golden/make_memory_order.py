@@ -14,6 +14,8 @@ LAYOUTS = {
     "computed": "torch.ones(5, 3, 4, 2).permute(0, 3, 1, 2).exp()",
     "strided": "torch.ones(6, 8)[:, ::2]",
     "expanded": "torch.ones(3, 1).expand(3, 8)",
+    "rows repeated": "torch.ones(1, 8).expand(3, 8)",
+    "images repeated": "torch.ones(1, 3, 1, 2).expand(2, 3, 4, 2)",
 }
 DRAWS = [
     "torch.randn_like(t)",
@@ -23,6 +25,8 @@ DRAWS = [
     "torch.randint_like(t, 7, dtype=torch.int64)",
     "torch.multinomial(t.flatten(1), 2)",
     "t.clone().normal_()",
+    "torch.nn.functional.dropout(t, 0.5)",
+    "torch.nn.functional.alpha_dropout(t, 0.5, True)",
 ]
 WRITES = [
     ("torch.arange(6.0)", "x[1:] = x[:-1]"),
@@ -68,6 +72,19 @@ RESULTS = [
     "torch.nn.functional.rms_norm(t, t.shape[-1:])", "t.mvlgamma(1)", "torch.transpose_copy(t, 0, 1)",
     "torch.nn.functional.batch_norm(t, None, None, training=True)",
 ]  # fmt: skip
+REPEATED = {
+    "rows": "torch.ones(1, 4).expand(3, 4)",
+    "images": "torch.ones(1, 3, 1, 5).expand(2, 3, 4, 5)",
+    "pixels": "torch.ones(1, 3, 1, 1).expand(2, 3, 4, 5)",
+    "between": "torch.ones(4, 3).t().unsqueeze(1).expand(3, 5, 4)",
+    "channels last": "torch.ones(1, 3, 4, 5).to(memory_format=torch.channels_last).expand(2, 3, 4, 5)",
+    "equal strides": "torch.ones(7).as_strided((2, 3, 1, 4), (1, 1, 5, 0))",
+    "number": "torch.ones(1).expand(3, 4)",
+}
+OF_REPEATED = [
+    "torch.empty_like(t)", "torch.zeros_like(t, dtype=torch.int64)", "torch.full_like(t, 3)", "t.clone()", "t.double()",
+    "t.bool()", "t.to(torch.uint8)", "t.to(torch.bfloat16)", "torch.rand_like(t)",
+]  # fmt: skip
 IMAGES = {
     "channels last": "torch.ones(2, 4, 6, 6).to(memory_format=torch.channels_last)",
     "some channels": "torch.ones(2, 6, 6, 6).to(memory_format=torch.channels_last)[:, :4]",
@@ -87,9 +104,9 @@ OF_IMAGES = [
 ]  # fmt: skip
 
 
-def stride_of(torch, layout, result):
-    """The strides of a result."""
-    t = eval((IMAGES if result in OF_IMAGES else LAID_OUT)[layout], {"torch": torch})
+def stride_of(torch, start, result):
+    """The strides of a result of the tensor that `start` makes."""
+    t = eval(start, {"torch": torch})
     return list(eval(result, {"torch": torch, "t": t, "F": torch.nn.functional}).stride())
 
 
@@ -117,8 +134,11 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     answers = {
         "draws": {f"{draw} {layout}": drawn(torch, layout, draw) for layout in LAYOUTS for draw in DRAWS},
-        "strides": {f"{r} {layout}": stride_of(torch, layout, r) for layout in LAID_OUT for r in RESULTS},
-        "images": {f"{r} {layout}": stride_of(torch, layout, r) for layout in IMAGES for r in OF_IMAGES},
+        "strides": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in LAID_OUT.items() for r in RESULTS},
+        "repeated": {
+            f"{r} {layout}": stride_of(torch, start, r) for layout, start in REPEATED.items() for r in OF_REPEATED
+        },
+        "images": {f"{r} {layout}": stride_of(torch, start, r) for layout, start in IMAGES.items() for r in OF_IMAGES},
         "writes": {f"{start}; {write}": written(torch, start, write) for start, write in WRITES},
     }
     lines = [f'"{k}": ' + "{\n" + ",\n".join(f"{json.dumps(n)}: {json.dumps(v)}" for n, v in part.items()) + "\n}"

@@ -31,13 +31,19 @@ def test_draws_fill_memory_in_torchs_order(draw, layout):
 @pytest.mark.parametrize("layout", MAKER.LAID_OUT)
 @pytest.mark.parametrize("result", MAKER.RESULTS)
 def test_results_lie_in_memory_as_torchs(result, layout):
-    assert MAKER.stride_of(rushlight, layout, result) == ANSWERS["strides"][f"{result} {layout}"]
+    assert MAKER.stride_of(rushlight, MAKER.LAID_OUT[layout], result) == ANSWERS["strides"][f"{result} {layout}"]
+
+
+@pytest.mark.parametrize("layout", MAKER.REPEATED)
+@pytest.mark.parametrize("result", MAKER.OF_REPEATED)
+def test_results_of_repeated_elements_lie_in_memory_as_torchs(result, layout):
+    assert MAKER.stride_of(rushlight, MAKER.REPEATED[layout], result) == ANSWERS["repeated"][f"{result} {layout}"]
 
 
 @pytest.mark.parametrize("layout", MAKER.IMAGES)
 @pytest.mark.parametrize("result", MAKER.OF_IMAGES)
 def test_results_of_images_lie_in_memory_as_torchs(result, layout):
-    assert MAKER.stride_of(rushlight, layout, result) == ANSWERS["images"][f"{result} {layout}"]
+    assert MAKER.stride_of(rushlight, MAKER.IMAGES[layout], result) == ANSWERS["images"][f"{result} {layout}"]
 
 
 @pytest.mark.parametrize(("start", "write"), MAKER.WRITES, ids=[f"{i}-{w}" for i, (_, w) in enumerate(MAKER.WRITES)])

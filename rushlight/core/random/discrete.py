@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dense import dense_like
 from .continuous import canonical32, canonical64, exponential, uniform64
 from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, require, store, torch_name
 from .libm import libm
@@ -111,7 +112,7 @@ def multinomial(gen: Generator | None, p: np.ndarray, num_samples: int, replacem
     if (wide.sum(-1) == 0).any():
         raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     with np.errstate(divide="ignore", over="ignore"):
-        scores = p / store(np.empty_like(p), exponential(gen, p.shape, p.dtype))
+        scores = p / store(dense_like(p), exponential(gen, p.shape, p.dtype))
     if num_samples == 1:
         return scores.argmax(-1, keepdims=True).astype(np.int64, copy=False)
     scores = scores.astype(np.float64, copy=False)

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from ..dense import dense_like
 from .discrete import fill_with_trials
 from .layout import FLOATING, require, store
 from .mersenne import Generator, resolve
@@ -22,7 +23,7 @@ def dropout_mask(gen: Generator | None, x: np.ndarray, p: float = 0.5) -> np.nda
     Shape: x (*) -> (*). Raises RuntimeError for p outside [0, 1].
     """
     _check(x, p)
-    return _mask(gen, np.empty_like(x, subok=False), p)
+    return _mask(gen, dense_like(x), p)
 
 
 def feature_dropout_mask(gen: Generator | None, x: np.ndarray, p: float = 0.5) -> np.ndarray:
@@ -39,7 +40,7 @@ def alpha_dropout_masks(
     Shape: x (*) -> two of (*); with `feature`, x (N, C, *) -> two of (N, C, 1...)
     """
     _check(x, p)
-    keep = np.empty(_channels(x), x.dtype) if feature else np.empty_like(x, subok=False)
+    keep = np.empty(_channels(x), x.dtype) if feature else dense_like(x)
     if p in (0, 1):
         keep[...] = 1 - p
         return keep, np.zeros_like(keep)
