@@ -251,7 +251,10 @@ def status(path):
             continue
         if value is MISSING:
             return "absent" if known is not None else "unknown"
-        return _status_of_attributes(value, known, parts[i + 1 :])
+        found = _status_of_attributes(value, known, parts[i + 1 :])
+        if found != "unknown" or not torch_names.is_module(deeper):
+            return found
+        module = deeper  # a function that hides the module of its name: `from` reaches the module all the same
     if loaded(module) is not None or (torch_names.is_module(module) and not is_hollow(module)):
         return "here"
     return "absent" if torch_names.is_module(module) else "unknown"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import inspect
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -128,40 +129,77 @@ class Tracer(TracerBase):
             self.root, function = Module(), root
         self.graph = Graph(tracer_cls=type(self))
         self.tensor_attrs = {}
-        args = self._placeholders(function, isinstance(root, Module), concrete_args or {})
+        flat = _flat(function)
+        args, kwargs = self._placeholders(function, isinstance(root, Module), concrete_args or {})
+        if flat is not function:
+            args, kwargs = [*args, *kwargs.values()], {}
         with _Patched(self):
-            result = function(*args[0], **args[1])
-            self.create_node("output", "output", (self.create_arg(result),), {})
+            result = flat(*args, **kwargs)
+            self.create_node("output", "output", (self.create_arg(result),), {}, type_expr=_returned(function))
         return self.graph
 
     def _placeholders(self, function: Callable, is_method: bool, concrete: dict[str, Any]) -> tuple[list, dict]:
-        """A proxy for each parameter of the function; the values that it is called with."""
-        import inspect
-
+        """A proxy for each parameter of the function, *args and **kwargs last; the values that it is called with."""
         args: list[Any] = [self.root] if is_method else []
         kwargs: dict[str, Any] = {}
+        types = _annotations(function)
         parameters = list(inspect.signature(function).parameters.values())[1 if is_method else 0 :]
-        for p in parameters:
+        for p in sorted(parameters, key=lambda p: p.kind in _MANY):
             if p.name in concrete:
                 value: Any = concrete[p.name]
                 default = () if p.default is p.empty else (p.default,)
                 if not isinstance(value, (int, float, bool, str, type(None), tuple)):
                     raise NotImplementedError(f"concrete_args: a value of type {type(value)} for {p.name}")
-                self.create_proxy("placeholder", p.name, default, {})
-            elif p.kind is p.VAR_POSITIONAL:
-                args.append(self.create_proxy("placeholder", f"*{p.name}", (), {}))
-                continue
-            elif p.kind is p.VAR_KEYWORD:
-                kwargs["**"] = self.create_proxy("placeholder", f"**{p.name}", (), {})
-                continue
+                self.create_proxy("placeholder", p.name, default, {}, type_expr=types.get(p.name))
+            elif p.kind in _MANY:
+                stars = "*" if p.kind is p.VAR_POSITIONAL else "**"
+                value = self.create_proxy("placeholder", stars + p.name, (), {})
             else:
                 default = () if p.default is p.empty else (self.create_arg(p.default),)
-                value = self.create_proxy("placeholder", p.name, default, {})
-            if p.kind is p.KEYWORD_ONLY:
+                value = self.create_proxy("placeholder", p.name, default, {}, type_expr=types.get(p.name))
+            if p.kind is p.KEYWORD_ONLY or p.kind in _MANY:
                 kwargs[p.name] = value
             else:
                 args.append(value)
-        return args, {k: v for k, v in kwargs.items() if k != "**"}
+        return args, kwargs
+
+
+_MANY = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_STARS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+def _flat(function: Callable) -> Callable:
+    """The function with its keyword-only parameters, *args and **kwargs as plain ones, in this order.
+
+    So `args` is one proxy while it is traced, and `args[0]` a node; else the function itself.
+    """
+    code = getattr(function, "__code__", None)
+    if (
+        code is None
+        or inspect.unwrap(function) is not function
+        or not (code.co_kwonlyargcount or code.co_flags & _STARS)
+    ):
+        return function
+    stars = bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    count = code.co_argcount + code.co_kwonlyargcount + stars
+    plain = code.replace(co_argcount=count, co_posonlyargcount=0, co_kwonlyargcount=0, co_flags=code.co_flags & ~_STARS)
+    return FunctionType(plain, function.__globals__, function.__name__, None, function.__closure__)
+
+
+def _returned(function: Callable) -> Any:
+    """The annotation of a function's result; as in torch, not where parameters are keyword-only or of any number."""
+    kinds = {p.kind for p in inspect.signature(function).parameters.values()}
+    return None if kinds & {*_MANY, inspect.Parameter.KEYWORD_ONLY} else _annotations(function).get("return")
+
+
+def _annotations(function: Callable) -> dict[str, Any]:
+    """A function's annotations; those of the package's own functions, which are kept as text, as what they mean.
+
+    Where they say `Any`, torch's say nothing.
+    """
+    if getattr(function, "__module__", "").startswith("rushlight."):
+        return {n: kind for n, kind in inspect.get_annotations(function, eval_str=True).items() if kind is not Any}
+    return getattr(function, "__annotations__", {})
 
 
 class _Patched:

@@ -8,15 +8,18 @@ import math
 import operator
 import re
 import sys
+import typing
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from types import GenericAlias, UnionType
+from typing import Any, NamedTuple, get_args
 
-from .node import Argument, Node, Target, map_arg, qualified_name
+from .node import Argument, Node, Target, map_arg, qualified_name, type_repr
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
 _NUMBERED = re.compile(r"(.*)_(\d+)$")
-_ILLEGAL = re.compile(r"\W")
+_ILLEGAL = re.compile(r"\W+")
+_OF_TYPING = {list: "List", dict: "Dict", set: "Set", frozenset: "FrozenSet", tuple: "Tuple"}
 _OPERATORS = {
     "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "truediv": "{} / {}", "floordiv": "{} // {}", "mod": "{} % {}",
     "pow": "{} ** {}", "matmul": "{} @ {}", "and_": "{} & {}", "or_": "{} | {}", "xor": "{} ^ {}", "lshift": "{} << {}",
@@ -101,6 +104,31 @@ class _Source:
             if _found(qualified, self.globals[head]) is obj:
                 return qualified
         name = _ILLEGAL.sub("_", qualified)
+        while self.globals.setdefault(name, obj) is not obj:
+            name += "_"
+        return name
+
+    def annotation(self, kind: Any) -> str:
+        """The text of an annotation: parts of a generic one are named one by one."""
+        origin = getattr(kind, "__origin__", None)
+        if kind == ():
+            return "()"
+        if origin is None and not isinstance(kind, UnionType):
+            return self.named(type_repr(kind), kind)
+        parts = [self.annotation(part) for part in get_args(kind)]
+        if isinstance(kind, UnionType):
+            return "|".join(parts)
+        if type(kind) is not GenericAlias:  # of typing: List[int], not list[int]
+            origin = getattr(typing, _OF_TYPING.get(origin, ""), origin)
+        head = self.named(type_repr(origin), origin)
+        return f"{head}[{','.join(parts)}]" if parts else head
+
+    def named(self, text: str, obj: Any) -> str:
+        """A name for an object that prints itself as `text`."""
+        if text.startswith("torch.") and _found(text, sys.modules["rushlight"]) is obj:
+            self.globals["torch"] = sys.modules["rushlight"]
+            return text
+        name = _ILLEGAL.sub("_", text)
         while self.globals.setdefault(name, obj) is not obj:
             name += "_"
         return name
@@ -384,14 +412,16 @@ class Graph:
                 if n not in used:
                     used.add(n)
                     last.setdefault(node, []).append(n)
-        parameters, lines = [], []
+        parameters, lines, returned = [], [], ""
         for node in self.nodes:
             if node.op == "placeholder":
                 default = f" = {source.value(node.args[0])}" if node.args else ""
-                parameters.append(f"{node.target}{default}")
+                kind = f" : {source.annotation(node.type)}" if node.type is not None else ""
+                parameters.append(f"{node.target}{kind}{default}")
                 if node.name != node.target.lstrip("*"):
                     lines.append(f"{node.name} = {node.target.lstrip('*')}")
             elif node.op == "output":
+                returned = f" -> {source.annotation(node.type)}" if node.type is not None else ""
                 lines.append(self._codegen.generate_output(source.value(node.args[0])))
             else:
                 lines.append(f"{node.name} = {source.expression(node)}{_forget(last.get(node, []), node)}")
@@ -399,7 +429,7 @@ class Graph:
         wrapped = "".join(f'torch.fx._symbolic_trace.wrap("{name}")\n' for name in dict.fromkeys(source.wrapped))
         if wrapped:
             source.globals["torch"] = sys.modules["rushlight"]
-        text = f"\n{wrapped or chr(10)}\n{self._codegen.gen_fn_def(parameters)}\n{body}    "
+        text = f"\n{wrapped or chr(10)}\n{self._codegen.gen_fn_def(parameters, returned)}\n{body}    "
         return PythonCode(text, source.globals)
 
     def set_codegen(self, codegen: CodeGen) -> None:
@@ -428,7 +458,7 @@ def _forget(nodes: list[Node], user: Node) -> str:
 
 def _name_of(target: Target) -> str:
     name = target if isinstance(target, str) else getattr(target, "__name__", None) or type(target).__name__
-    name = name.lstrip("*").replace(".", "_")
+    name = name.replace(".", "_")
     if not isinstance(target, str):
         name = name.strip("_") if name.startswith("__") else name
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower() if not isinstance(target, str) else name

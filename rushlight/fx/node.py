@@ -6,6 +6,7 @@ import builtins
 import operator
 import sys
 from collections.abc import Callable
+from types import FunctionType, GenericAlias
 from typing import Any
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
@@ -219,7 +220,15 @@ class Node:
 
 
 def _type_text(kind: Any) -> str:
-    return "" if kind is None else f"{getattr(kind, '__name__', kind)} "
+    return "" if kind is None else f"{type_repr(kind)} "
+
+
+def type_repr(kind: Any) -> str:
+    """An annotation's text: a class by its module and name, others as they print themselves."""
+    if isinstance(kind, type) and not isinstance(kind, GenericAlias):
+        name = kind.__qualname__
+        return name if kind.__module__ == "builtins" else f"{kind.__module__}.{name}"
+    return "..." if kind is ... else kind.__name__ if isinstance(kind, FunctionType) else repr(kind)
 
 
 def _with_percent(a: Argument) -> str:

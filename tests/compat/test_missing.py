@@ -121,3 +121,23 @@ def test_check_of_what_is_no_program(tmp_path, capsys):
 def test_reading_what_is_not_python(program, text):
     uses, errors = names_in([program.write("script.py", text)])
     assert uses == [] and len(errors) == 1 and "script.py" in errors[0]
+
+
+def test_a_function_hides_its_module(program):
+    program.write(
+        "script.py",
+        """\
+from torch.autograd.gradcheck import gradcheck, nonesuch
+from torch.nn.parallel.parallel_apply import parallel_apply
+from torch.nn.parallel.data_parallel import DataParallel
+from torch.autograd.gradcheck import get_numerical_jacobian
+import torch
+torch.autograd.gradcheck(torch.nn.functional.relu.none, ())
+""",
+    )
+    done = program.python("-m", "rushlight", "check", "script.py")
+    assert [line.partition(";")[0] for line in done.stdout.splitlines()] == [
+        "script.py:4: torch.autograd.gradcheck.get_numerical_jacobian is absent",
+        "script.py:1: torch.autograd.gradcheck.nonesuch is absent (nor has torch 2.13)",
+        "script.py:6: torch.nn.functional.relu.none is absent (nor has torch 2.13)",
+    ]

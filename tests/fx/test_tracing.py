@@ -11,6 +11,12 @@ import pytest
 # tracing makes every operator of its process ask for `__torch_function__`: programs in processes of their own
 ROOT = Path(__file__).parents[2]
 HEAD = "import rushlight as torch\nimport rushlight.fx as fx\nfrom rushlight import nn\nfrom rushlight.nn import functional as F\n"
+ALIAS = """
+from rushlight import compat
+compat.install()
+import torch, torchvision
+from torch import fx, nn
+"""
 NETWORK = """
 class Network(nn.Module):
     def __init__(self):
@@ -50,7 +56,76 @@ CODE = """def forward(self, x, scale = 2.0, flag = None):
     neg = -getitem_1;  getitem_1 = None
     return {'a': add_1, 't': (getitem_3, neg)}"""
 
+STARS = """def forward(self, x : torch.Tensor, k = 1, *args, **kw):
+    _args = args
+    _kw = kw
+    getitem = _args[1];  _args = None
+    mul = getitem * k;  getitem = k = None
+    add = x + mul;  x = mul = None
+    getitem_1 = _kw['z'];  _kw = None
+    add_1 = add + getitem_1;  add = getitem_1 = None
+    return add_1"""
+
 PROGRAMS = {
+    "annotations": ALIAS
+    + """
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
+
+class Pair(NamedTuple):
+    a: int
+
+def old(x: Optional[torch.Tensor], n: List[int], t: Dict[str, torch.Tensor], p: Pair = None) -> Tuple[torch.Tensor, int]:
+    return x + n[0], 1
+
+def new(x: torch.Tensor | None, n: list[int], t: dict[str, list[float]], e: tuple[int, ...]) -> dict[str, torch.Tensor]:
+    return {"a": x}
+
+def odd(x: "torch.Tensor", f: Callable, u: Union[int, float, None], d: torch.dtype = torch.float32) -> None:
+    return x
+
+for function, head in (
+    (old, "(self, x : typing_Union[torch.Tensor,NoneType], n : typing_List[int], t : typing_Dict[str,torch.Tensor], "
+          "p : __main___Pair = None) -> typing_Tuple[torch.Tensor,int]:"),
+    (new, "(self, x : torch.Tensor|NoneType, n : list[int], t : dict[str,list[float]], e : tuple[int,_]) "
+          "-> dict[str,torch.Tensor]:"),
+    (odd, "(self, x : _torch_Tensor_, f : collections_abc_Callable, u : typing_Union[int,float,NoneType], "
+          "d : torch.dtype = torch.float32):"),
+):
+    traced = fx.symbolic_trace(function)
+    assert traced.code.strip().startswith("def forward" + head), traced.code
+    types = {n.target: n.type for n in traced.graph.nodes if n.op == "placeholder"}
+    assert types == {k: v for k, v in function.__annotations__.items() if k != "return"}
+graph = str(fx.symbolic_trace(old).graph)
+assert "%x : typing.Optional[torch.Tensor] [num_users=1] = placeholder[target=x]" in graph, graph
+assert "%n : typing.List[int] [num_users=1] = placeholder[target=n]" in graph, graph
+for layer, head in ((nn.Linear(2, 2), "(self, input : torch.Tensor) -> torch.Tensor:"), (nn.Sequential(), "(self, input):"),
+                    (torchvision.models.squeezenet1_0(), "(self, x : torch.Tensor) -> torch.Tensor:")):
+    assert fx.symbolic_trace(layer).code.strip().startswith("def forward" + head)
+""",
+    "any number of arguments": ALIAS
+    + """
+import functools
+
+def f(x: torch.Tensor, *args: int, k=1, **kw) -> torch.Tensor:
+    return x + args[1] * k + kw["z"]
+
+traced = fx.symbolic_trace(f)
+assert traced.code.strip() == STARS, traced.code
+x = torch.ones(2)
+assert torch.equal(traced(x, 2, 5.0, 7.0, z=1.0), torch.tensor([16.0, 16.0]))
+
+class Sums(nn.Module):
+    def forward(self, *xs):
+        return xs[0] + xs[1]
+
+assert torch.equal(fx.symbolic_trace(Sums())(x, x), x + x)
+
+@functools.wraps(lambda x, y=2: None)
+def wrapped(*args):
+    return args[0] * args[1]
+
+assert torch.equal(fx.symbolic_trace(wrapped)(x), x * 2)
+""",
     "the code, and that it computes the same": NETWORK
     + """
 traced = fx.symbolic_trace(net)
@@ -209,7 +284,7 @@ assert str(graph).splitlines()[1:] == [
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name, tmp_path):
-    text = HEAD + f"CODE = {CODE!r}\n" + textwrap.dedent(PROGRAMS[name])
+    text = HEAD + f"CODE = {CODE!r}\nSTARS = {STARS!r}\n" + textwrap.dedent(PROGRAMS[name])
     file = tmp_path / "program.py"
     file.write_text(text)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}

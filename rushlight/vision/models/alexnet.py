@@ -1,6 +1,7 @@
 """AlexNet in its one-tower form (Krizhevsky, arXiv 1404.5997)."""
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 
 __all__ = ["AlexNet", "AlexNet_Weights", "alexnet"]
@@ -40,7 +41,7 @@ class AlexNet(nn.Module):
             nn.Linear(4096, num_classes),
         )
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = self.avgpool(self.features(x))
         return self.classifier(ops.flatten(x, 1))
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.vision.models._api import builder, weights_enum
 from rushlight.vision.ops.layers import Conv2dNormActivation, Permute
@@ -120,7 +121,7 @@ class ConvNeXt(nn.Module):
     def _forward_impl(self, x):
         return self.classifier(self.avgpool(self.features(x)))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self._forward_impl(x)
 
 

@@ -120,7 +120,7 @@ class DenseNet(nn.Module):
             elif isinstance(m, nn.Linear):
                 nn.init.zeros_(m.bias)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         features = F.relu(self.features(x), inplace=True)
         return self.classifier(ops.flatten(F.adaptive_avg_pool2d(features, (1, 1)), 1))
 

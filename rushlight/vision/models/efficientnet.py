@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 from rushlight.vision.models._utils import _make_divisible
 from rushlight.vision.ops.layers import Conv2dNormActivation, SqueezeExcitation
@@ -206,7 +207,7 @@ class EfficientNet(nn.Module):
         x = self.avgpool(self.features(x))
         return self.classifier(ops.flatten(x, 1))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self._forward_impl(x)
 
 

@@ -3,6 +3,7 @@
 import warnings
 
 from rushlight import nn
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 from rushlight.vision.models._utils import _make_divisible
 
@@ -113,7 +114,7 @@ class MNASNet(nn.Module):
                 nn.init.kaiming_uniform_(m.weight, mode="fan_out", nonlinearity="sigmoid")
                 nn.init.zeros_(m.bias)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self.classifier(self.layers(x).mean([2, 3]))
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, *args):

@@ -1,6 +1,7 @@
 """MobileNetV2 (Sandler et al., arXiv 1801.04381): inverted residuals with linear bottlenecks."""
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.vision.models._api import builder, weights_enum
 from rushlight.vision.models._utils import _make_divisible
@@ -90,7 +91,7 @@ class MobileNetV2(nn.Module):
         x = F.adaptive_avg_pool2d(self.features(x), (1, 1))
         return self.classifier(ops.flatten(x, 1))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self._forward_impl(x)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 from rushlight.vision.models._utils import _make_divisible
 from rushlight.vision.ops.layers import Conv2dNormActivation, SqueezeExcitation
@@ -125,7 +126,7 @@ class MobileNetV3(nn.Module):
         x = self.avgpool(self.features(x))
         return self.classifier(ops.flatten(x, 1))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self._forward_impl(x)
 
 

@@ -5,6 +5,7 @@ from collections import OrderedDict
 from functools import partial
 
 from rushlight import nn
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 from rushlight.vision.models._utils import _make_divisible
 from rushlight.vision.ops.layers import Conv2dNormActivation, SqueezeExcitation
@@ -194,7 +195,7 @@ class RegNet(nn.Module):
                 nn.init.normal_(m.weight, mean=0.0, std=0.01)
                 nn.init.zeros_(m.bias)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = self.avgpool(self.trunk_output(self.stem(x)))
         return self.fc(x.flatten(start_dim=1))
 

@@ -4,6 +4,7 @@ The stride of a bottleneck lies in its 3x3 convolution, as in torchvision ("ResN
 """
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, set_option, weights_enum
 
 __all__ = [
@@ -173,7 +174,7 @@ class ResNet(nn.Module):
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return self.fc(ops.flatten(self.avgpool(x), 1))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self._forward_impl(x)
 
 

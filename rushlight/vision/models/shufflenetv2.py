@@ -1,6 +1,7 @@
 """ShuffleNetV2 (Ma et al., arXiv 1807.11164)."""
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 
 __all__ = [
@@ -93,7 +94,7 @@ class ShuffleNetV2(nn.Module):
         x = self.conv5(self.stage4(self.stage3(self.stage2(x))))
         return self.fc(x.mean([2, 3]))
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return self._forward_impl(x)
 
 

@@ -1,6 +1,7 @@
 """SqueezeNet (Iandola et al., arXiv 1602.07360)."""
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 
 __all__ = ["SqueezeNet", "SqueezeNet1_0_Weights", "SqueezeNet1_1_Weights", "squeezenet1_0", "squeezenet1_1"]
@@ -65,7 +66,7 @@ class SqueezeNet(nn.Module):
                     nn.init.kaiming_uniform_(m.weight)
                 nn.init.zeros_(m.bias)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         return ops.flatten(self.classifier(self.features(x)), 1)
 
 

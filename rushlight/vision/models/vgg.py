@@ -1,6 +1,7 @@
 """VGG networks (Simonyan and Zisserman, arXiv 1409.1556), with and without batch normalization."""
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.vision.models._api import builder, weights_enum
 
 __all__ = [
@@ -58,7 +59,7 @@ class VGG(nn.Module):
                 nn.init.normal_(m.weight, 0, 0.01)
                 nn.init.zeros_(m.bias)
 
-    def forward(self, x):
+    def forward(self, x: Tensor) -> Tensor:
         x = self.avgpool(self.features(x))
         return self.classifier(ops.flatten(x, 1))
 

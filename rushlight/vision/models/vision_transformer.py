@@ -7,6 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from rushlight import nn, ops
+from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.vision.models._api import builder, set_option, weights_enum
 from rushlight.vision.ops.layers import MLP, Conv2dNormActivation
@@ -196,7 +197,7 @@ class VisionTransformer(nn.Module):
         count = (height // self.patch_size) * (width // self.patch_size)
         return self.conv_proj(x).reshape(n, self.hidden_dim, count).permute(0, 2, 1)
 
-    def forward(self, x):
+    def forward(self, x: Tensor):
         x = self._process_input(x)
         token = self.class_token.expand(x.shape[0], -1, -1)
         x = self.encoder(ops.cat([token, x], dim=1))
