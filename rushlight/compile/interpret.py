@@ -39,10 +39,6 @@ class Executable(Protocol):
         """
         ...
 
-    def wrote(self, owner: Callable[[int], Any]) -> None:
-        """Hear that the writes of the last run were noted in the tensors' records."""
-        ...
-
 
 class Interpreter:
     """A graph of Call, Write and Update as a list of steps."""
@@ -123,9 +119,6 @@ class Interpreter:
         owner: Callable[[int], Any] | None = None,
     ) -> list[np.ndarray]:
         return thread.state.run(self._run, inputs)
-
-    def wrote(self, owner: Callable[[int], Any]) -> None:
-        pass
 
     def _run(self, inputs: list[np.ndarray]) -> list[np.ndarray]:
         env: list[Any] = [None] * len(self.slots)

@@ -11,6 +11,7 @@ import warnings
 from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import starmap
 from operator import is_, itemgetter
 from typing import Any
 
@@ -87,6 +88,7 @@ class Native:
         fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
         self.memory = plan_memory(graph, into, fresh, self._rooms)
         verify(graph, "plan_memory")
+        self.packs = Packs((p for p in self.needs.packs if p in self.memory.rooms), graph.inputs, _written(graph))
         self.arena = np.empty(self.memory.arena_bytes + ALIGNMENT_BYTES, np.uint8)
         self.arena_address = aligned(address(self.arena))
         self.table = np.zeros(max(1, self.memory.slots), np.int64)
@@ -133,14 +135,15 @@ class Native:
 
     # ------------------------------------------------------------------------------------------ assembly
 
-    def _rooms(self, graph: Graph) -> Iterator[Room]:
-        """The memory that library calls need besides their values."""
-        outputs = [(target.value, ref.value) for ref, target in graph.outputs if isinstance(target, Into)]
-        after = {home: value for home, value in outputs if home is not value}
-        self.needs = Needs(graph.nodes, after)
-        self.packs = Packs(self.needs.packs, graph.inputs, after)
-        for room in self.needs.rooms():
-            yield Room(*room)
+    def _rooms(self, graph: Graph) -> Iterator[Iterator[Room]]:
+        """The memory that library calls need besides their values; with all packs, then without those that gain least."""
+        self.needs = Needs(graph.nodes)
+        packs = self.needs.packs
+        yield starmap(Room, self.needs.rooms(packs))
+        written = _written(graph)
+        most = [p for p in packs if p.times != 2 or p.ref.value not in written]
+        if len(most) < len(packs):
+            yield starmap(Room, self.needs.rooms(most))
 
     def _assemble(self, graph: Graph) -> None:
         program = self._start()
@@ -284,10 +287,6 @@ class Native:
 
     # ------------------------------------------------------------------------------------------- running
 
-    def wrote(self, owner: Callable[[int], Any]) -> None:
-        """See `interpret.Executable`."""
-        self.packs.wrote(owner)
-
     def run(
         self,
         inputs: list[np.ndarray],
@@ -411,6 +410,11 @@ def _draws_first(nodes: list[Node]) -> list[Node]:
         return nodes
     first = {id(n) for n in draws}
     return [*draws, *(n for n in nodes if id(n) not in first)]
+
+
+def _written(graph: Graph) -> set[Value]:
+    """The inputs whose content the program replaces."""
+    return {target.value for _, target in graph.outputs if isinstance(target, Into)}
 
 
 def _checks_after(graph: Graph) -> dict[int, list]:

@@ -29,22 +29,21 @@ _gone: Callable[[], Any] = lambda: None  # noqa: E731
 class _Source:
     """An input, and its packs: what was known of its memory when they were made."""
 
-    def __init__(self, index: int, packs: list[int], changes: bool):
+    def __init__(self, index: int, packs: list[int]):
         self.index, self.packs = index, packs
-        self.changes = changes  # whether the program writes it, and packs that too
         self.array: Callable[[], Any] = _gone
         self.storage: Callable[[], Any] = _gone
         self.stamp = -1
         self.holds = False
         self.kept = False  # whether the packs have room of their own
 
-    def is_as_known(self, t: Any, array: np.ndarray | None) -> bool:
+    def is_as_known(self, t: Any, array: np.ndarray) -> bool:
         """Whether the memory is what it was the last time that this was asked. It is known from now on.
 
-        array: what the program reads, which the tensor must show; None if that cannot be another one.
+        array: what the program reads, which the tensor must show.
         """
         state = state_of(t) if isinstance(t, Tensor) else None
-        if state is None or (array is not None and state[0] is not array):
+        if state is None or state[0] is not array:
             self.array, self.stamp = _gone, -1
             return False
         a, storage, stamp = state
@@ -64,23 +63,22 @@ class _Source:
 class Packs:
     """The packs of one executable that may hold from run to run.
 
-    inputs: the graph's input values, in order; written: those that the program writes. owner: gives an input's tensor.
+    inputs: the graph's input values, in order; written: those that the program writes, whose packs never hold.
     """
 
     def __init__(self, packs: Iterable[Pack], inputs: Iterable[Value], written: Container[Value]):
         index = {v: i for i, v in enumerate(inputs)}
-        self.packs = [p for p in packs if p.ref.value in index and (p.ref.value not in written or p.then is not None)]
+        self.packs = [p for p in packs if p.ref.value in index and p.ref.value not in written]
         self.flags = np.ones(max(1, len(self.packs)), np.int64)
         for i, pack in enumerate(self.packs):
             pack.flag = self.flags.ctypes.data + 8 * i
-        of: dict[tuple[int, bool], list[int]] = {}
+        of: dict[int, list[int]] = {}
         for i, pack in enumerate(self.packs):
-            of.setdefault((index[pack.ref.value], pack.then is not None), []).append(i)
-        self.sources = [_Source(k, mine, changes) for (k, changes), mine in of.items()]
-        self.changing = [s for s in self.sources if s.changes]
+            of.setdefault(index[pack.ref.value], []).append(i)
+        self.sources = [_Source(*row) for row in of.items()]
 
     def begin(self, inputs: list[np.ndarray], owner: Callable[[int], Any] | None, binder: Binder) -> None:
-        """Before a run: say which packs are made. Without owners all are."""
+        """Before a run: say which packs are made. owner: gives an input's tensor; without owners all are made."""
         flags = self.flags
         for s in self.sources:
             held = s.holds
@@ -102,10 +100,4 @@ class Packs:
     def done(self) -> None:
         """After a run: what was packed holds for the memory as it was."""
         for s in self.sources:
-            s.holds = not s.changes
-
-    def wrote(self, owner: Callable[[int], Any]) -> None:
-        """After a run whose writes were noted: what was packed of the new values holds for them."""
-        for s in self.changing:
-            s.is_as_known(owner(s.index), None)
             s.holds = True

@@ -17,7 +17,6 @@ from .numbers import Computed, Read
 from .outcome import Constant, Made, Number, Outcome, Same
 from .sources import External, Fresh, Window
 from .structure import rebuild
-from .undo import Undone
 
 _new = object.__new__
 
@@ -66,8 +65,7 @@ class Program:
         try:
             arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
         except Exception as error:
-            undo.put_back(inputs, kept)
-            raise Undone(error) from None
+            raise undo.put_back(inputs, kept, error) from None
         lives = None if self.backward is None else self.backward.lives(leaves, arrays)
         return self.finish(leaves, arrays, before, lives)
 
@@ -88,7 +86,6 @@ class Program:
         build = _Building(leaves, arrays, lives)
         if outcome.written:
             self._note_writes(leaves)
-            self.executable.wrote(lambda i: self.sources[i].tensor(leaves))
         result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
         reuse = self.reuse
         for t, i, _ in self.own:

@@ -17,13 +17,14 @@ from ..core.tensor import Tensor
 from . import log, numbers
 from .capture import Listener, Recorder
 from .compare import Comparison
-from .graph import Call, Graph, Node, Update
+from .graph import Graph, Node, Update
 from .guards import Guards, modes
 from .interpret import Executable
 from .joint import Backward
 from .outcome import Outcome
 from .printing import Output
 from .program import Program
+from .refusals import stays
 from .sources import CaptureError
 from .structure import Slot, containers, flatten
 from .undo import Undone
@@ -264,12 +265,11 @@ def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def prune(graph: Graph) -> Graph:
-    """The graph without the nodes whose results nobody reads. Draws stay, which move a random stream, and demands."""
+    """The graph without the nodes whose results nobody reads, and which do nothing else."""
     wanted = {ref.value for ref, _ in graph.outputs}
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        stays = isinstance(node, Call) and (getattr(node.record, "draws", "") or node.record.name == "demand")
-        if stays or isinstance(node, Update) or any(v in wanted for v in node.writes()):
+        if stays(node) or isinstance(node, Update) or any(v in wanted for v in node.writes()):
             kept.append(node)
             wanted.update(r.value for r in node.reads())
     graph.nodes = kept[::-1]

@@ -10,6 +10,7 @@ from test_unmodified_programs import inputs, near, plainly
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.compile import step as steps
+from rushlight.compile import undo
 from rushlight.compile.interpret import Interpreter
 from rushlight.nn import functional as F
 
@@ -88,6 +89,54 @@ def test_refused_values(what, twice, build, monkeypatch):
         got = trained(what, True, twice)
     assert expected[1][12][0] == "tuple", "the seventh call has to fail"
     near(expected, got, rel=1e-4)  # eighteen backwards through batch norm of six rows
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_results_that_nobody_reads_are_refused_too(what):
+    loss_of, good, bad = REFUSED[what]
+    x = torch.full((2, 3), 0.25)
+
+    def f(y):
+        loss_of(x, y)
+        return y + 1
+
+    compiled = torch.compile(f)
+    for _ in range(5):
+        torch.manual_seed(0)
+        compiled(torch.tensor(good))
+    expected = refusal(f, bad)
+    assert expected == refusal(compiled, bad)
+
+
+def refusal(f, bad):
+    with pytest.raises(Exception) as caught:
+        f(torch.tensor(bad))
+    return type(caught.value), str(caught.value)
+
+
+def test_what_is_too_much_to_copy_stays_written(monkeypatch):
+    """A second loss behind an update of large parameters: the program's own error, which says so."""
+    monkeypatch.setattr(undo, "MOST_BYTES", 8)
+    model = nn.Linear(4, 3)
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+
+    @torch.compile
+    def step(x, y, z):
+        for factor in (y, z):
+            optimizer.zero_grad()
+            F.binary_cross_entropy(model(x).sigmoid() * factor, torch.ones(2, 3)).backward()
+            optimizer.step()
+
+    good, bad = torch.tensor(0.5), torch.tensor(9.0)
+    for x in inputs(2, 4, n=5):
+        step(x, good, good.clone())
+    before = model.weight.clone()
+    with pytest.raises(RuntimeError, match="between 0 and 1") as caught:
+        step(x, good, bad)
+    assert any("they stay updated" in note for note in caught.value.__notes__)
+    assert not torch.equal(model.weight, before)
+    step(x, good, good.clone())
+    assert model.weight.isfinite().all()
 
 
 def test_a_program_whose_result_changes_its_shape_is_given_up():

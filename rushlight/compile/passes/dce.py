@@ -1,8 +1,9 @@
-"""Dead code: what no output and no check depends on."""
+"""Dead code: what no output and no check depends on, and what is not run for more than its results."""
 
 from __future__ import annotations
 
-from ..graph import Call, Graph, Loop, Node
+from ..graph import Graph, Loop
+from ..refusals import stays
 
 
 def dce(graph: Graph) -> Graph:
@@ -19,13 +20,9 @@ def dce(graph: Graph) -> Graph:
             if not stores:
                 continue
             node = node if len(stores) == len(node.stores) else Loop(node.space, stores[::-1])
-        elif not any(v in needed for v in node.writes()) and not _stays(node):
+        elif not any(v in needed for v in node.writes()) and not stays(node):
             continue
         needed.update(r.value for r in node.reads())
         kept.append(node)
     graph.nodes = kept[::-1]
     return graph
-
-
-def _stays(node: Node) -> bool:
-    return isinstance(node, Call) and bool(node.record.draws or node.record.name == "demand")

@@ -120,7 +120,7 @@ def silu_backward(b, x, y):
     return x * s * (1 + y * (1 - s))
 
 
-@rule("binary_cross_entropy")
+@rule("binary_cross_entropy", checks=True)
 def binary_cross_entropy(b, input, target, weight=None, reduction="mean"):
     _floats(input, target)
     for x, name in ((input, "input"), (target, "target")):

@@ -9,7 +9,7 @@ from ..lazy import Lazy, Untraceable
 from .table import rule
 
 
-@rule("embedding")
+@rule("embedding", checks=True)
 def embedding(b, weight, input, padding_idx, scale_grad_by_freq):
     n = weight.shape[0]
     rows = input.astype(np.int64)
@@ -44,7 +44,7 @@ def _checked(b, i, n, text):
     return np.where(wrong, np.int64(0), i)
 
 
-@rule("gather")
+@rule("gather", checks=True)
 def gather_rule(b, input, index, dim, *rest):
     if not input.ndim or not index.ndim or (rest and any(rest)):
         raise Untraceable("gather")
@@ -52,7 +52,7 @@ def gather_rule(b, input, index, dim, *rest):
     return _along(b, input, dim, _checked(b, index, n, f"index out of bounds for dimension {dim} with size {n}"))
 
 
-@rule("index_select")
+@rule("index_select", checks=True)
 def index_select(b, input, index, dim):
     if not input.ndim or index.ndim > 1:
         raise Untraceable("index_select")

@@ -38,7 +38,7 @@ def _weights(b: Builder, t: Lazy, valid: Lazy | None, weight: Lazy | None, dtype
     return w if valid is None else np.where(valid, w, dtype.type(0))
 
 
-@rule("nll_loss", "nll_loss2d")
+@rule("nll_loss", "nll_loss2d", checks=True)
 def nll_loss(b, input, target, weight=None, ignore_index=-100, reduction="mean"):
     if input.dtype.kind != "f" or input.dtype.itemsize == 2 or target.dtype.kind not in "iu":
         raise Untraceable("nll_loss")

@@ -12,16 +12,18 @@ from ...core.dtype import bfloat16
 from ..lazy import Lazy
 
 RULES: dict[str, Callable[..., Any]] = {}  # operator's name -> rule
+CHECKING: set[str] = set()  # the operators that refuse some values
 
 
-def rule(*names: str) -> Callable[[Callable], Callable]:
-    """Decorator: the rule of the operators of these names."""
+def rule(*names: str, checks: bool = False) -> Callable[[Callable], Callable]:
+    """Decorator: the rule of the operators of these names. checks: whether they refuse some values."""
 
     def register(f: Callable) -> Callable:
         for name in names:
             if name in RULES:
                 raise ValueError(f"two rules for {name!r}")
             RULES[name] = f
+        CHECKING.update(names if checks else ())
         return f
 
     return register

@@ -11,7 +11,7 @@ from ..lazy import Lazy
 from .table import rule
 
 
-@rule("demand")
+@rule("demand", checks=True)
 def demand(b, holds):
     b.check(np.logical_not(holds), ValueError, "a value is not allowed")
     return ()
@@ -20,7 +20,7 @@ def demand(b, holds):
 def _divided(record: Any) -> None:
     """Division of integers, which refuses a divisor of 0; the rest is the kernel's."""
 
-    @rule(record.name)
+    @rule(record.name, checks=True)
     def divided(b: Any, x: Any, y: Any) -> Any:
         if isinstance(y, Lazy) and y.dtype.kind in "iu" and y.expr.op != "const":
             b.check(y == 0, RuntimeError, "ZeroDivisionError")

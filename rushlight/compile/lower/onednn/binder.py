@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -143,10 +143,10 @@ class Probe:
 
 
 class Rooms(Probe):
-    """Goes through what binding does and counts the memory that it takes besides operands: `size_bytes`."""
+    """Goes through what binding does and counts the memory that it takes besides operands and packs: `size_bytes`."""
 
-    def __init__(self, uses: Counter[Ref]):
-        self._uses = uses
+    def __init__(self, uses: Counter[Ref], packs: Sequence[Any]):
+        self._uses, self._packs = uses, packs
         self._used = self.size_bytes = 0
 
     def temporary(self, layout: int) -> int:
@@ -162,6 +162,8 @@ class Rooms(Probe):
 
     def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         wanted = wanted_desc(desc, kind)
+        if not any(p.holds(ref, wanted) for p in self._packs):
+            return self.inside(desc, kind, ref, layout)
         if not equal(wanted, layout.value):
             self.reorder(layout.value, 0, wanted, 0)  # a pack has room of its own
         return 0
@@ -267,10 +269,9 @@ class Binder(Probe):
             pack.memory = self._memory(pack.layout, self._packs[pack])
             if not self._packs[pack]:
                 self.move_pack(pack)
-        if ref not in pack.made:
-            pack.made.append(ref)
-            only_if = pack.flag if ref == pack.ref else 0
-            self.reorder(layout.value, self.memory(ref, layout), pack.layout, pack.memory, only_if)
+        if not pack.is_made:
+            pack.is_made = True
+            self.reorder(layout.value, self.memory(ref, layout), pack.layout, pack.memory, pack.flag)
         return pack.memory
 
     def move_pack(self, pack: Any) -> None:

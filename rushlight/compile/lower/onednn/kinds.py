@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...graph import Extern, Node, Value
+from ...graph import Extern, Node
 from . import attention, convolution, few_channels, kernels, matmul, pooling, scatter
 from .binder import Binder, Probe, Rooms, second_operands
 from .descriptors import channels_last_order
 from .matmul import absorbs
-from .packs import find_packs
+from .packs import Pack, find_packs
 
 __all__ = ["KINDS", "SAME", "Choice", "Needs", "absorbs", "bind", "choose", "serves"]
 
@@ -46,21 +45,21 @@ def bind(extern: Extern, binder: Binder) -> bool:
 class Needs:
     """What the Externs of a graph need besides their operands and results. packs: see `packs.py`.
 
-    uses: how many matrix products multiply by a ref. after: the values that replace others outside, by what they replace.
+    uses: how many matrix products multiply by a ref.
     """
 
-    def __init__(self, nodes: Sequence[Node], after: Mapping[Value, Value] = MappingProxyType({})):
+    def __init__(self, nodes: Sequence[Node]):
         self._externs = [(i, n) for i, n in enumerate(nodes) if isinstance(n, Extern) and n.kind in KINDS]
         self.uses = second_operands(nodes)
-        self.packs = find_packs(self._externs, self.uses, _bind, after)
+        self.packs = find_packs(self._externs, self.uses, _bind)
 
-    def rooms(self) -> Iterator[tuple[Any, int, int, int]]:
-        """(key, bytes, first node, last node): a node's number for what it needs while it runs, or a pack."""
+    def rooms(self, packs: Sequence[Pack]) -> Iterator[tuple[Any, int, int, int]]:
+        """(key, bytes, first node, last node): a node's number for what it needs while it runs, or one of `packs`."""
         for i, extern in self._externs:
-            rooms = Rooms(self.uses)
+            rooms = Rooms(self.uses, packs)
             _bind(extern, rooms)
             yield i, rooms.size_bytes, i, i
-        for pack in self.packs:
+        for pack in packs:
             yield pack, pack.nbytes, pack.first, pack.last
 
 
