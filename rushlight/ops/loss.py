@@ -215,7 +215,7 @@ _I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
 def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     """The usual case in a third of the time: every target a class, none of them ignored. None where that has to be looked into."""
     n = len(x)
-    if len(target) != n or not n or x.dtype is not _F32 or np.minimum.reduce(target) < 0:
+    if len(target) != n or not n or x.dtype is not _F32 or target.item(target.argmin()) < 0:
         return None
     try:
         return np.add.reduce(x[np.arange(n), target]) / -n
@@ -307,7 +307,8 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
         raise RuntimeError("Expected floating point type for target with class probabilities, of the input's shape "
                            f"{list(input.shape)}, got {list(target.shape)}")  # fmt: skip
     logp = input.log_softmax(d)
-    loss = nll_loss(logp, target, weight, ignore_index, reduction)
+    picked = _nll_loss2d if input._array.ndim > 2 else _nll_loss
+    loss = picked(logp, target, weight, ignore_index, reduction)
     if not label_smoothing:
         return loss
     return loss * (1 - label_smoothing) + _smooth(logp, target, weight, ignore_index, reduction, d) * (

@@ -13,7 +13,6 @@ import numpy as np
 from .elements import CHUNK, F32, F64
 from .one_pass import LARGE, one_pass
 
-_FEW = 512  # elements below which NumPy converts sooner within an operation than before it: 1.6 us against 2.6 for 64
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a float64 into two halves whose products are exact
 
 
@@ -24,58 +23,52 @@ def multiply_add(x: Any, y: Any, z: np.ndarray, out: np.ndarray | None = None) -
     an element in 5e8 comes out otherwise. That costs 1.2 ns an element instead of the 0.4 of a product and a sum.
     """
     d = z.dtype
+    if type(x) is not np.ndarray:
+        x, y = y, x
+    if type(y) is not np.ndarray:
+        y = np.array(y, d)
     of = _in_float64 if d is F32 else _in_halves
-    x, y = (a if isinstance(a, np.ndarray) else d.type(a) for a in (x, y))
-    if z.size > LARGE:
-        x, y = (a if a.ndim else a[()] for a in (x, y))
-        arrays = [a for a in (x, y, z) if isinstance(a, np.ndarray)]
-        if all(a.shape == z.shape and a.flags.c_contiguous for a in arrays):
-            r = _in_one_pass(x, y, z, out)
-            if r is not None:
-                return r
-            if z.size > 2 * CHUNK:
-                return _in_pieces(of, x, y, z, out)
+    if z.size > LARGE and x.shape == z.shape and y.shape in (z.shape, ()):
+        r = _of_large(of, x, y, z, out)
+        if r is not None:
+            return r
     r = of(x, y, z)
     if out is None:
         return np.asarray(r).astype(d, copy=False)
-    np.copyto(out, r, casting="same_kind")
+    out[...] = r
     return out
 
 
-def _in_one_pass(x: Any, y: Any, z: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
-    if not isinstance(x, np.ndarray):
-        x, y = y, x
-    if isinstance(y, np.ndarray):
-        return one_pass("multiply_add", (x, y, z), (), out)
-    return one_pass("scaled", (x, z), (y,), out)
+def _of_large(of: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
+    """In one native loop, or in pieces; None for arrays that are not contiguous."""
+    if not all(a.flags.c_contiguous for a in (x, y, z)):
+        return None
+    r = one_pass("multiply_add", (x, y, z), (), out) if y.ndim else one_pass("scaled", (x, z), (y,), out)
+    return _in_pieces(of, x, y, z, out) if r is None and z.size > 2 * CHUNK else r
 
 
-def _in_pieces(of: Any, x: Any, y: Any, z: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+def _in_pieces(of: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     """`of` on parts that stay in the cache."""
     if out is None or not out.flags.c_contiguous:
         r = np.empty(z.shape, z.dtype)
     else:
         r = out
-    flat = [a.reshape(-1) if isinstance(a, np.ndarray) else a for a in (x, y, z)]
+    flat = [a.reshape(-1) if a.ndim else a for a in (x, y, z)]
     to = r.reshape(-1)
     for i in range(0, z.size, CHUNK):
-        piece = [a[i : i + CHUNK] if isinstance(a, np.ndarray) else a for a in flat]
-        np.copyto(to[i : i + CHUNK], of(*piece), casting="same_kind")
+        to[i : i + CHUNK] = of(*[a[i : i + CHUNK] if a.ndim else a for a in flat])
     if out is not None and r is not out:
         np.copyto(out, r)
     return r if out is None else out
 
 
-def _in_float64(x: Any, y: Any, z: np.ndarray) -> Any:
-    if z.size < _FEW:
-        p = np.multiply(x, y, dtype=F64)
-    else:
-        z = z.astype(F64)
-        p = x.astype(F64) * y.astype(F64)
+def _in_float64(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
+    p = x.astype(F64) * y.astype(F64)  # to convert within an operation takes NumPy twice as long
+    z = z.astype(F64)
     return np.add(p, z, p) if type(p) is np.ndarray and p.shape == z.shape else p + z
 
 
-def _in_halves(x: Any, y: Any, z: np.ndarray) -> Any:
+def _in_halves(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
     """By the errors of the product (Dekker) and of the sum (Knuth), which float64 holds exactly."""
     p = x * y
     (x1, x2), (y1, y2) = _halves(x), _halves(y)

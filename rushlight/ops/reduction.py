@@ -400,7 +400,7 @@ def _variance(a, axis, correction, keepdims, root=False):
     if a.dtype is F32 and n:
         if a.size > _SMALL:
             return _variance_of_many(a, axis, n, n - correction, keepdims, root)
-        return _variance(a.astype(F64), axis, correction, keepdims, root).astype(F32)
+        return _variance_of_few(a.astype(F64), axis, n, n - correction, keepdims, root)
     centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
     free = n - correction
@@ -409,6 +409,37 @@ def _variance(a, axis, correction, keepdims, root=False):
 
 
 _SMALL = CHUNK  # elements up to which a copy in float64 costs less than sums in float64 of an array in float32
+
+
+def _variance_of_few(x, axis, n, free, keepdims, root):
+    """The variance of a copy in float64 of float32 numbers. Sums along rows are products with a vector: 0.3 us instead of 1."""
+    shape = x.shape
+    if axis is None:
+        x = x.reshape(1, -1)
+    elif axis == 0:
+        x = x.reshape(n, -1).T
+    elif axis == x.ndim - 1:
+        x = x.reshape(-1, n)
+    else:
+        return _variance(x, axis, n - free, keepdims, root).astype(F32)
+    mean = x.dot(_full(n, 1.0))
+    mean /= _full((), n)  # not a product with 1/n: equal elements have no variance
+    x -= mean[:, None]
+    x *= x
+    r = x.dot(_full(n, 1 / free)) if free > 0 else x.dot(_full(n, 1.0)) / F64.type(0)
+    r = (np.sqrt(r, r) if root else r).astype(F32)
+    if axis is None:
+        return r.reshape([1] * len(shape) if keepdims else ())
+    rest = shape[:axis], shape[axis + 1 :]
+    return r.reshape((*rest[0], 1, *rest[1]) if keepdims else rest[0] + rest[1])
+
+
+@functools.lru_cache(64)
+def _full(shape, value):
+    """A float64 array of one number, read-only, since callers share it."""
+    a = np.full(shape, value, F64)
+    a.flags.writeable = False
+    return a
 
 
 def _variance_of_many(a, axis, n, free, keepdims, root):

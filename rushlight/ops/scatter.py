@@ -55,7 +55,7 @@ def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> 
 def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     """The usual case in half the time: columns of a matrix. None where something has to be looked into."""
     n = len(index)
-    if n > len(input) or not index.size or _minimum(index, None) < 0:
+    if n > len(input) or not index.size or index.item(index.argmin()) < 0:
         return None
     try:
         return input[np.arange(n)[:, None], index]

@@ -158,6 +158,27 @@ class TestMoments:
         np.testing.assert_allclose(mean.numpy(), X.mean(0), rtol=1e-13)
         check_gradients(lambda x: rl.var_mean(x, 0)[0] + rl.var_mean(x, 0)[1], X[0])
 
+    @pytest.mark.parametrize("dim", [None, 0, 1, 2, (0, 2), (1, 2), (0, 1, 2)], ids=str)
+    @pytest.mark.parametrize("shape", [(3, 4, 5), (1, 6, 1), (7, 60, 50), (50, 3, 400)], ids=str)
+    def test_single_precision_is_rounded_at_the_end(self, shape, dim):
+        x = (np.random.default_rng(1).normal(size=shape) * 3 + 40).astype(np.float32)
+        for a in (x, np.asfortranarray(x), np.sort(x, None).reshape(shape)):
+            for keepdim in (False, True):
+                exact = a.astype(np.float64).var(dim, keepdims=keepdim)
+                got = rl.from_numpy(a).var(dim, correction=0, keepdim=keepdim).numpy()
+                assert got.shape == exact.shape
+                np.testing.assert_array_max_ulp(got, exact.astype(np.float32), 2)
+                got = rl.from_numpy(a).std(dim, correction=0, keepdim=keepdim).numpy()
+                np.testing.assert_array_max_ulp(got, np.sqrt(exact).astype(np.float32), 2)
+
+    @pytest.mark.parametrize("shape", [(6,), (2, 3), (130, 257)])
+    def test_what_has_no_variance(self, shape):
+        x = np.zeros(shape, np.float32)
+        assert not rl.from_numpy(x + np.float32(0.1)).var().item()
+        for value in (np.nan, np.inf):
+            x.flat[-1] = value
+            assert math.isnan(rl.from_numpy(x).var().item()) and math.isnan(rl.from_numpy(x).var(-1).sum().item())
+
     def test_too_few_samples(self):
         with pytest.warns(UserWarning, match="degrees of freedom is <= 0"):
             assert math.isnan(rl.tensor([1.0]).var().item())

@@ -21,7 +21,7 @@ from .mersenne import Generator, resolve
 F32 = np.dtype(np.float32)
 _STRIP = 1 << 15  # words and temporaries of this many values stay in the second-level cache
 _MODEST = 1e30  # bounds below it are far from what float32 can hold
-_LOW_24, _UNIT = np.uint32(0xFFFFFF), np.float32(2.0**-24)
+_LOW_24, _UNIT = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)  # arrays: 0.3 us sooner than numbers
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -35,18 +36,28 @@ def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
 
     A trial succeeds where its 53-bit integer is below p 2**53. The high 21 bits decide all but one in 2**21.
     """
-    limit = math.ceil(p * 2.0**53)
-    high_limit, low_limit = limit >> 32, limit & 0xFFFFFFFF
+    high_limit, low_limit = _limits(float(p))
     with gen.lock:
         for start in range(0, out.size, _STRIP):
             part = out[start : start + _STRIP]
             words = gen.words(2 * part.size)
-            high = words[0::2] & 0x1FFFFF
+            high = words[0::2] & _LOW_21
             trials = high < high_limit
             if low_limit:
-                ties = np.flatnonzero(high == high_limit)
-                trials[ties] = words[1::2][ties] < low_limit
+                ties = (high == high_limit).nonzero()[0]
+                if ties.size:
+                    trials[ties] = words[1::2][ties] < low_limit
             part[...] = trials
+
+
+_LOW_21 = np.array(0x1FFFFF, np.uint32)
+
+
+@functools.lru_cache(64)
+def _limits(p: float) -> tuple[np.ndarray, int]:
+    """What the high word must be below, and for words equal to that the low one. An array: 0.3 us sooner than a number."""
+    limit = math.ceil(p * 2.0**53)
+    return np.array(limit >> 32, np.uint32), limit & 0xFFFFFFFF
 
 
 def bernoulli_of(gen: Generator | None, p: np.ndarray, dtype: Any = None, shape: Any = None) -> np.ndarray:
