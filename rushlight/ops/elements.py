@@ -145,8 +145,10 @@ def by_rows(kernel):
     """A kernel `f(*arrays, dim)` on arrays of one shape that treats each slice along `dim` by itself, in blocks of rows."""
 
     def run(a, *rest):
+        if a.size <= 4 * CHUNK or not a.flags.c_contiguous:
+            return kernel(a, *rest)
         *others, dim = rest
-        if a.size <= 4 * CHUNK or dim not in (-1, a.ndim - 1) or not a.flags.c_contiguous:
+        if dim not in (-1, a.ndim - 1):
             return kernel(a, *rest)
         if not all(b.shape == a.shape and b.flags.c_contiguous for b in others):
             return kernel(a, *rest)

@@ -86,15 +86,16 @@ def _wanted(gradients: tuple, needs: tuple) -> tuple:
 _NO_SHAPE = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
 
 _SHORT = 4096
-_SHARES: dict = {}  # (n, dtype) -> n times 1/n
+_CONSTANTS: dict = {}  # (n, dtype, eps) -> n times 1/n, and eps
 
 
 def _rows_standardised(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """((x - mean) rstd, mean, rstd) of each row: sums as products with a vector, half the time of reductions."""
     n = x.shape[-1]
-    share = _SHARES.get((n, x.dtype))
-    if share is None:
-        share = _SHARES[n, x.dtype] = np.full(n, 1 / n, x.dtype)
+    constants = _CONSTANTS.get((n, x.dtype, eps))
+    if constants is None:
+        constants = _CONSTANTS[n, x.dtype, eps] = np.full(n, 1 / n, x.dtype), np.array(eps, x.dtype)
+    share, eps_array = constants
     rows = x.reshape(-1, n)
     mean = rows.dot(share)[:, None]
     d = rows - mean
@@ -102,10 +103,12 @@ def _rows_standardised(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarra
     d -= rest
     mean += rest
     rstd = (d * d).dot(share)[:, None]
-    rstd += eps
+    rstd += eps_array  # 0.3 us sooner than a number
     np.sqrt(rstd, rstd)
     np.reciprocal(rstd, rstd)
     d *= rstd
+    if x.ndim == 2:
+        return d, mean, rstd
     kept = (*x.shape[:-1], 1)
     return d.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
 
@@ -123,6 +126,24 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
             f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
             f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}"
         )
+    if weight is not None or bias is not None:
+        _check_parameters(input, weight, bias, normalized_shape)
+    if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
+        d, mean, rstd = _rows_standardised(input, eps)
+    else:
+        d, mean, var = _moments(np.asarray(_wide(input), order="C"), tuple(range(input.ndim - k, input.ndim)))
+        rstd = _inverse_root(var, eps)
+        d *= rstd
+    if weight is not None:
+        d *= weight
+    if bias is not None:
+        d += bias
+    return d if d.dtype is input.dtype else d.astype(input.dtype), mean, rstd
+
+
+def _check_parameters(
+    input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, normalized_shape: tuple[int, ...]
+) -> None:
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and p.shape != normalized_shape:
             raise RuntimeError(
@@ -131,18 +152,6 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
             )
     if input.dtype.kind not in "biu":
         _check_types(input, weight, bias)
-    axes = tuple(range(input.ndim - k, input.ndim))
-    if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
-        d, mean, rstd = _rows_standardised(input, eps)
-    else:
-        d, mean, var = _moments(np.asarray(_wide(input), order="C"), axes)
-        rstd = _inverse_root(var, eps)
-        d *= rstd
-    if weight is not None:
-        d *= weight
-    if bias is not None:
-        d += bias
-    return d if d.dtype is input.dtype else d.astype(input.dtype), mean, rstd
 
 
 @_layer_norm.vjp
