@@ -46,6 +46,7 @@ newaxis = None
 _LAZY_PACKAGES = (
     "_C",
     "_dynamo",
+    "_functorch",
     "_higher_order_ops",
     "_inductor",
     "_tensor",

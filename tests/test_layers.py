@@ -61,6 +61,7 @@ def test_every_folder_is_a_layer():
         "backends",
         "multiprocessing",
         "_dynamo",
+        "_functorch",
         "_higher_order_ops",
         "_inductor",
         "cli",

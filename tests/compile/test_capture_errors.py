@@ -513,11 +513,11 @@ def test_training_mode_set_inside():
 def test_settings_of_dynamo(monkeypatch):
     import rushlight._dynamo as dynamo
 
-    monkeypatch.setattr(dynamo.step.settings, "suppress_errors", True)
+    monkeypatch.setattr(dynamo.config, "suppress_errors", True)
     f = strict(branch)
     with pytest.warns(UserWarning, match="runs eagerly"):
         assert [y.tolist() for y in call(f, 4, -torch.ones(1))] == [[1.0]] * 4
-    monkeypatch.setattr(dynamo.step.settings, "limit", 1)
+    monkeypatch.setattr(dynamo.config, "cache_size_limit", 1)
     g = torch.compile(lambda x: x + 1)
     with pytest.warns(UserWarning, match="captured 1 times"):
         for n in (2, 2, 2, 3):
