@@ -167,6 +167,19 @@ def by_rows(kernel):
 # ---------------------------------------------------------------------------------------------- checks
 
 
+def extremes(a: np.ndarray):
+    """The smallest and the largest of some elements, nan where there is one. By their places: 0.5 us instead of 2."""
+    return a.item(a.argmin()), a.item(a.argmax())
+
+
+def lies_within(index: np.ndarray, low: int, high: int) -> bool:
+    """Whether all of an array of integers lie in [low, high)."""
+    if not index.size:
+        return True
+    smallest, largest = extremes(index)
+    return low <= smallest and largest < high
+
+
 def guard(op, check, *, operators=True):
     """Call `check(tensors)` in the careful path of `op`, where bools, numbers and mixed types arrive, before its work."""
 

@@ -9,6 +9,7 @@ from ..core.mode import demand, may_look, no_grad
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, type_word, wrap
 from .create import arange
+from .elements import lies_within
 from .repeats import add_at
 
 # ---------------------------------------------------------------------------------------------- embedding
@@ -24,7 +25,7 @@ def _embedding(weight, input, /, padding_idx, scale_grad_by_freq):
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     n = weight.shape[0]
-    if input.size and int(input.min()) < 0 or input.size and int(input.max()) >= n:
+    if not lies_within(input, 0, n):
         bad = input[(input < 0) | (input >= n)].flat[0]
         raise IndexError(f"index out of range in self: embedding got index {bad} for a table of {n} rows")
     return weight.take(input, 0)

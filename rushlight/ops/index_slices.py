@@ -13,7 +13,7 @@ from ..core.record import composite, primitive
 from ..core.size import wrap_dim
 from ..core.slow import number_as
 from ..core.tensor import Tensor, constant
-from .elements import word
+from .elements import lies_within, word
 from .repeats import add_at
 from .twins import twins
 
@@ -27,7 +27,7 @@ def _check_index(name: str, index: np.ndarray, n: int) -> np.ndarray:
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
     flat = index.reshape(-1)
-    if flat.size and (flat.min() < 0 or flat.max() >= n):
+    if not lies_within(flat, 0, n):
         bad = flat[(flat < 0) | (flat >= n)][0]
         raise IndexError(f"index out of range in self: {name}() got index {bad} for a dimension of size {n}")
     return flat
@@ -127,7 +127,7 @@ def _index_fill(input, index, value, /, dim):
     where = index.reshape(-1)
     if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if where.size and (where.min() < -n or where.max() >= n):
+    if not lies_within(where, -n, n):
         raise IndexError(f"index_fill_(): index out of range for a dimension of size {n}")
     if not input.ndim:
         return np.full_like(input, value) if where.size else out

@@ -13,7 +13,7 @@ from ..core import dtype as dtypes
 from ..core.record import composite, primitive
 from ..core.size import broadcast_shapes
 from ..core.tensor import Tensor, constant, type_word, wrap
-from .elements import not_implemented
+from .elements import extremes, lies_within, not_implemented
 
 
 def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
@@ -184,7 +184,7 @@ def _valid(target: np.ndarray, c: int, ignore_index: int) -> np.ndarray | None:
     """Which targets count: None for all. Raises IndexError for a class that does not exist."""
     if target.dtype == np.uint8:
         target = target.astype(np.int64)
-    if not target.size or int(target.view(np.uint64).max()) < c and not 0 <= ignore_index < c:
+    if lies_within(target, 0, c) and (not target.size or not 0 <= ignore_index < c):
         return None
     valid = target != ignore_index
     bad = target[valid & ((target < 0) | (target >= c))]
@@ -363,10 +363,10 @@ def kl_div(input, target, reduction="mean", log_target=False):
 def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
     _same_type(input, target)
     _float_only(input, "binary_cross_entropy")
-    if input.size and not (input.min() >= 0 and input.max() <= 1):
-        raise RuntimeError("all elements of input should be between 0 and 1")
-    if target.size and not (target.min() >= 0 and target.max() <= 1):
-        raise RuntimeError("all elements of target should be between 0 and 1")
+    for name, a in (("input", input), ("target", target)):
+        low, high = extremes(a) if a.size else (0, 1)
+        if not (low >= 0 and high <= 1):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     kind = input.dtype.type
     floor = kind(-100)
     loss = (target - kind(1)) * np.maximum(np.log1p(-input), floor) - target * np.maximum(np.log(input), floor)

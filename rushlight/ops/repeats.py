@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .elements import lies_within
+
 __all__ = ["add_at", "combine_at"]
 
 _BLOCK = 1 << 16  # elements whose numbers are worked out at a time: a block's stay in the cache
@@ -47,7 +49,7 @@ def combine_at(how: Any, out: np.ndarray, where: tuple, values: Any) -> None:
 def _row_numbers(where: tuple, shape: tuple[int, ...]) -> np.ndarray:
     rows: Any = np.intp(0)
     for w, n in zip(where, shape, strict=False):
-        if w.size and (w.min() < -n or w.max() >= n):
+        if not lies_within(w, -n, n):
             raise IndexError(f"index out of bounds for a dimension of size {n}")
         rows = rows * n + np.where(w < 0, w + n, w)
     return np.asarray(rows, np.intp)

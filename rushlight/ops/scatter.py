@@ -14,11 +14,11 @@ from ..core.record import composite, primitive
 from ..core.size import wrap_dim
 from ..core.slow import write_out
 from ..core.tensor import Tensor, constant, wrap
+from .elements import lies_within
 from .repeats import add_at, combine_at
 from .twins import twins
 
 _I64 = np.dtype(np.int64)
-_minimum, _maximum = np.minimum.reduce, np.maximum.reduce
 
 
 def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
@@ -26,7 +26,7 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
     if index.dtype != np.int64 and index.dtype != np.int32:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     n = shape[d] if shape else 1
-    if index.size and (_minimum(index, None) < 0 or _maximum(index, None) >= n):
+    if not lies_within(index, 0, n):
         bad = index[(index < 0) | (index >= n)].flat[0]
         raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
     if index.ndim == 2:

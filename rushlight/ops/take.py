@@ -9,7 +9,7 @@ from ..core.record import composite, primitive
 from ..core.size import broadcast_shapes, wrap_dim
 from ..core.tensor import wrap
 from .comparison import where
-from .elements import word
+from .elements import lies_within, word
 from .repeats import add_at
 from .scatter import _gather
 from .twins import twins
@@ -22,7 +22,7 @@ def _take(input, index, /):
     n = input.size
     if index.size and not n:
         raise IndexError("take(): tried to take from an empty tensor")
-    if index.size and (index.min() < -n or index.max() >= n):
+    if not lies_within(index, -n, n):
         raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
     return input.reshape(-1)[index]
 
@@ -51,7 +51,7 @@ def _put(input, index, source, /, accumulate):
             f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, index.numel() = {index.size}"
         )
     n = input.size
-    if index.size and (index.min() < -n or index.max() >= n):
+    if not lies_within(index, -n, n):
         raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
     out = np.array(input, order="C")
     flat = out.reshape(-1)
