@@ -144,3 +144,8 @@ ABSENT = {
 def test_absent(call):
     with pytest.raises(NotImplementedError, match=ABSENT[call]):
         eval(f"torch.{call}")
+
+
+def test_a_future_is_one_by_torchs_short_name():
+    future = torch.futures.Future()
+    assert isinstance(future, torch.Future) and isinstance(future.then(lambda f: 1), torch.Future)
