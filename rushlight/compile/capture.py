@@ -90,6 +90,8 @@ class Recorder:
         self.group: Any = None
         self.options: dict[tuple, Ref] = {}
         self.schedules: list[tuple] = []
+        self.shaped: set[Value] = set()  # what depends on shapes alone
+        self.looked: list[tuple[Region, Ref, np.ndarray]] = []  # integers from outside that Python has seen
         self.handed_out: list = []  # weak references to the tokens of the numbers that were read
         self.floats: dict[int, tuple[float, Read, Any]] = {}
         self.closed: Any = None  # the line of a float(): nothing may be computed after it
@@ -146,6 +148,8 @@ class Recorder:
             else None  # else: memory that a kernel keeps
             for a, region in zip(arrays, before, strict=True)
         )
+        if record.view:
+            self.shaped.update(r.value for r in results[1:] if r is not None)
         self.graph.nodes.append(Call(record, operands, metadata, cast, results, line))
 
     def _call_in_place(self, record, target, operands, metadata, cast, r, line) -> None:
@@ -335,7 +339,10 @@ class Recorder:
         line = self._line()
         a = t._array
         ref = self.ref(t, line, how)
-        if ref.value in self.graph.constants:
+        if ref.value in self.graph.constants or ref.value in self.shaped:
+            return None
+        if how != "numpy()" and how != "item()" and self._may_be_guarded(t, ref):
+            self.looked.append((self._region(t, line), ref, a.copy()))
             return None
         if how == "item()" and a.dtype.kind in "fiu":
             return marked(a.item(), Read(ref, type(a.item())), self)
@@ -354,6 +361,15 @@ class Recorder:
             "function is captured, so Python cannot decide by it: use torch.where or a mask instead, return the tensor "
             "and look at it outside, or .item() for a number that is only returned"
         )
+
+    def _may_be_guarded(self, t: Tensor, ref: Ref) -> bool:
+        """Whether a tensor's values are few integers that were there before: lengths, which may decide a shape."""
+        return ref.value in self.graph.inputs and ref.dtype.kind in "iub" and 0 < t._array.size <= _MOST_LOOKED_AT
+
+    def check_looked(self) -> None:
+        """Raise where integers that Python has seen are written in the same call."""
+        if any(region.writes for region, _, _ in self.looked):
+            raise CaptureError("the values of a tensor decide something in Python, and the function writes the tensor")
 
     def check_floats(self, leaves: list) -> None:
         """Raise where the number of a float() is not returned: what else was done with it is not known."""
@@ -564,4 +580,5 @@ def _check_shape_is_fixed(record: Any, operands: tuple, line: Any) -> None:
         )
 
 
+_MOST_LOOKED_AT = 4096  # elements
 _COUNTING = frozenset(("masked_select", "nonzero", "unique2", "unique_dim", "unique_consecutive", "bincount"))

@@ -13,6 +13,7 @@ from ..core.dtype import get_default_dtype
 from ..core.mode import thread
 from ..core.tensor import Tensor
 from .capture import Recorder
+from .interpret import window
 from .outcome import Outcome
 from .sources import Argument, Attribute, External, Gradient, Option, Window, extent
 from .structure import same
@@ -40,6 +41,7 @@ class Guards:
         self.rows = recorder.around.rows
         sources = [s.source if isinstance(s, Window) else s for s in recorder.graph.inputs.values()]
         self._note_tensors(recorder, outcome, sources)
+        self.values = [(recorder.graph.inputs[ref.value], window(ref), a) for _, ref, a in recorder.looked]
         self.carried = [(s, _describe(recorder.before(s))) for s in sources if isinstance(s, Attribute)]
         written = [s.source if isinstance(s, Window) else s for s, _ in outcome.written]
         shared = _aliases(leaves)
@@ -92,7 +94,14 @@ class Guards:
                 return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
         if self.aliases and _aliases(leaves) != self.aliases:
             return "which arguments share memory"
-        return self._tensors_changed(leaves) or self._modules_changed() or self._around_changed()
+        changed = self._tensors_changed(leaves) or self._modules_changed() or self._around_changed()
+        return changed or (self._values_changed(leaves) if self.values else None)
+
+    def _values_changed(self, leaves: list) -> str | None:
+        for source, show, known in self.values:
+            if not np.array_equal(show(source.array(leaves)), known):
+                return f"the values of a tensor {list(known.shape)} of integers that Python decides by"
+        return None
 
     def _tensors_changed(self, leaves: list) -> str | None:
         now = list(map(_array_of, self.externals))

@@ -204,6 +204,7 @@ class CompiledStep:
         """Make a candidate of a finished call, or a program if it agrees with the candidate before it."""
         leaves = _leaves((result, recorder.schedules))
         recorder.check_floats(leaves)
+        recorder.check_looked()
         outcome = Outcome(recorder, result)
         backward = Backward(recorder, outcome, listen, prune) if outcome.live else None
         complete = outcome.check_kept(list(filter(numbers.is_read, leaves)))

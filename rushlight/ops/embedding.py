@@ -145,6 +145,10 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
+        if not may_look():
+            rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+            padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
+            return _bags_of_any_values(rows, input, offsets, mode, per_sample_weights, padding, include_last_offset)
         starts = offsets._array if include_last_offset else np.append(offsets._array, input._array.size)
         if starts.size and starts[0]:
             raise ValueError(
@@ -189,6 +193,37 @@ def _bags(rows, flat, starts, mode, weights, padding_idx, n):
     if mode != "mean":
         raise ValueError("mode has to be one of sum, mean or max")
     return out / wrap(np.maximum(counts, 1).astype(rows._array.dtype)[:, None])
+
+
+@primitive(name="bag_places", public=False, outputs=3, differentiable=False)
+def _bag_places(input, offsets, /, padding, include_last):
+    """The bag of each index, which indices do not count, and how many do in each bag."""
+    starts = offsets if include_last else np.append(offsets, input.size)
+    if starts.size and starts[0]:
+        raise ValueError("offsets[0] has to be 0")
+    bag, skipped = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), input == padding
+    return bag, skipped, np.bincount(bag[~skipped], minlength=len(starts) - 1)
+
+
+def _bags_of_any_values(rows, flat, offsets, mode, weights, padding, include_last):
+    """`_bags` by operators whose results have the same shapes for all offsets."""
+    from ..core.record import OPS
+
+    bag, skipped, counts = _bag_places(flat, offsets, padding, include_last)
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    shape = (counts.size(0), rows.size(1))
+    if mode == "max":
+        rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf"))
+        places = bag.unsqueeze(1).expand(rows.shape)
+        out = rows.new_full(shape, float("-inf")).scatter_reduce(0, places, rows, "amax")
+        return OPS["where"](counts.unsqueeze(1) == 0, rows.new_zeros(()), out)
+    out = rows.new_zeros(shape).index_add(0, bag, rows.masked_fill(skipped.unsqueeze(1), 0))
+    if mode == "sum":
+        return out
+    if mode != "mean":
+        raise ValueError("mode has to be one of sum, mean or max")
+    return out / counts.clamp_min(1).to(rows.dtype).unsqueeze(1)
 
 
 def _bag_maximum(rows, counts):

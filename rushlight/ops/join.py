@@ -8,10 +8,11 @@ import numpy as np
 
 from ..core.autocast import Off
 from ..core.channels import is_channels_last
+from ..core.mode import may_look, tell, thread
 from ..core.record import composite, primitive
 from ..core.size import shape_from, wrap_dim, wrap_dims
 from ..core.slow import write_out
-from ..core.tensor import Tensor
+from ..core.tensor import Tensor, constant, wrap
 from .elements import in_order_of
 from .parts import slice_
 from .view import _expand, _view, flatten, reshape
@@ -277,8 +278,6 @@ def _tile_method(self, *args, dims=None):
 @composite(method=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
-    from ..core.tensor import constant, wrap
-
     if repeats is None:
         counts = input._array
         if output_size is not None and output_size != counts.sum():
@@ -292,12 +291,31 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
             f"input.size({d}) = {x._array.shape[d]}"
         )
-    where = np.repeat(
-        np.arange(x._array.shape[d], dtype=np.int64), counts.reshape(-1) if counts.size != 1 else int(counts.item())
-    )
+    if output_size is not None and isinstance(repeats, Tensor) and not may_look():
+        return x.index_select(d, _repeated(repeats, x._array.shape[d], output_size))
+    if isinstance(repeats, Tensor) and thread.state.level > 1:
+        tell("read", repeats, "repeat_interleave() by the values")
+    where = _places(counts, x._array.shape[d])
+    _check_output_size(where, output_size)
+    return x.index_select(d, constant(where))
+
+
+def _places(counts, n):
+    many = counts.reshape(-1) if counts.size != 1 else int(counts.item())
+    return np.repeat(np.arange(n, dtype=np.int64), many)
+
+
+def _check_output_size(where, output_size):
     if output_size is not None and output_size != len(where):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(where)} but got {output_size}")
-    return x.index_select(d, wrap(where) if isinstance(repeats, Tensor) else constant(where))
+
+
+@primitive(name="repeated", public=False, differentiable=False)
+def _repeated(counts, /, n, output_size):
+    """Each of the numbers below `n` as often as `counts` says."""
+    where = _places(counts, n)
+    _check_output_size(where, output_size)
+    return where
 
 
 # ---------------------------------------------------------------------------------------------- moved around

@@ -569,6 +569,18 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
 
 
+@primitive(name="label_sets", public=False, outputs=2, differentiable=False)
+def _label_sets(target, /):
+    """Rows of labels up to a first -1: the labels (0 behind their end), and which pairs (label, class) do not count."""
+    alive = np.logical_and.accumulate(target >= 0, axis=1)
+    labels = np.where(alive, target, 0)
+    is_target = np.zeros(target.shape, bool)
+    np.put_along_axis(is_target, labels, False, 1)
+    rows = np.broadcast_to(np.arange(len(target))[:, None], target.shape)
+    is_target[rows[alive], target[alive]] = True
+    return labels, ~alive[:, :, None] | is_target[:, None, :]
+
+
 @composite()
 def multilabel_margin_loss(input, target, reduction="mean"):
     """sum over targets j and others i of max(0, 1 - x[j] + x[i]) / C; a row's targets end at its first -1."""
@@ -579,16 +591,9 @@ def multilabel_margin_loss(input, target, reduction="mean"):
         )
     if target._array.shape != input._array.shape:
         raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
-    t = target._array.reshape(x._array.shape)
-    alive = np.logical_and.accumulate(t >= 0, axis=1)
-    is_target = np.zeros(t.shape, bool)
-    np.put_along_axis(is_target, np.where(alive, t, 0), False, 1)
-    rows = np.broadcast_to(np.arange(len(t))[:, None], t.shape)
-    is_target[rows[alive], t[alive]] = True
-    own = x.gather(1, wrap(np.where(alive, t, 0)))
-    z = (1 - own.unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
-    mask = alive[:, :, None] & ~is_target[:, None, :]
-    loss = z.masked_fill(wrap(~mask), 0).sum((1, 2)) / x._array.shape[1]
+    labels, outside = _label_sets(target.reshape(x.shape))
+    z = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
+    loss = z.masked_fill(outside, 0).sum((1, 2)) / x._array.shape[1]
     return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
 
 

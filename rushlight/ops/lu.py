@@ -10,7 +10,6 @@ import numpy as np
 
 from ..core.record import composite, primitive
 from ..core.return_types import named
-from ..core.tensor import wrap
 from .create import eye
 from .join import cat
 from .matrices import (
@@ -279,8 +278,7 @@ def _(g, out0, out1):
     m, n = out0.shape[-2:]
     k = min(m, n)
     g_l, g_u = g[0].narrow(-1, 0, k).tril(-1), g[0].narrow(-2, 0, k).triu()
-    p = wrap(permutation_matrix(out1._array, m, out0._array.dtype))
-    return _lu_backward(p, low, up, g_l, g_u)
+    return _lu_backward(_permutation(out0, out1), low, up, g_l, g_u)
 
 
 @composite(name="linalg_lu_factor_ex", function=False, out=True)
@@ -356,6 +354,11 @@ def _(g, LU_shape, unpack_data):
     return lower if upper is None else upper if lower is None else lower + upper
 
 
+def _permutation(lu, pivots):
+    """P with A = P L U, as a tensor."""
+    return _unpack(lu, pivots, False, True)[0]
+
+
 @composite(out=True)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     """(P, L, U) of packed factors; what is not asked for is empty."""
@@ -415,8 +418,7 @@ def _(g, LU, pivots, out, left, adjoint, needs):
     else:
         g_a = -(g_b @ out.mH if left else out.mH @ g_b)
     low, up = triangles(LU)
-    p = wrap(permutation_matrix(pivots._array, LU.shape[-1], LU._array.dtype))
-    g_a = p.mT @ g_a
+    g_a = _permutation(LU, pivots).mT @ g_a
     return (g_a @ up.mH).tril(-1) + (low.mH @ g_a).triu(), None, g_b
 
 

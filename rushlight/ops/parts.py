@@ -11,7 +11,7 @@ from ..core.layout import contiguous_format
 from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
 from ..core.storage import address_of
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, constant
 from .view import _in_place, copied
 
 # ---------------------------------------------------------------------------------------------- one index or a range
@@ -221,8 +221,8 @@ def _as_strided_backward(g, part, whole):
     where = _flat_positions(*part[:2]) + part[2]
     mine = _flat_positions(*whole[:2]) + whole[2]
     n = int(max(where.max(initial=-1), mine.max(initial=-1))) + 1
-    total = g.new_zeros(n).index_add(0, wrap(where.reshape(-1)), g.reshape(-1))
-    return total.index_select(0, wrap(mine.reshape(-1))).reshape(whole[0])
+    total = g.new_zeros(n).index_add(0, constant(where.reshape(-1)), g.reshape(-1))
+    return total.index_select(0, constant(mine.reshape(-1))).reshape(whole[0])
 
 
 def _flat_positions(size, stride) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.inplace import write
 from ..core.record import OPS, composite, primitive
 from ..core.size import wrap_dim
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor
 from .repeats import add_at, combine_at
 from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
 
@@ -162,6 +162,14 @@ def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
 _SEGMENTS = {"sum": "sum", "mean": "mean", "max": "amax", "min": "amin", "prod": "prod"}
 
 
+@primitive(name="segment_places", public=False, differentiable=False)
+def _segment_places(counts, /, rows):
+    """The segment of each row, for segments of so many rows."""
+    if (counts < 0).any() or int(counts.sum()) != rows:
+        raise RuntimeError(f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(0) = {rows}")
+    return np.repeat(np.arange(len(counts)), counts)
+
+
 @composite()
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """The reduction ("sum", "mean", "max", "min", "prod") of each segment of rows of `data`.
@@ -178,18 +186,15 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
         raise RuntimeError(f"unsupported reduction given! {reduce}")
     if axis != 0 or (lengths if lengths is not None else offsets)._array.ndim != 1:
         raise NotImplementedError("segment_reduce: only segments along axis 0, of 1-D lengths, are implemented")
-    counts = np.diff(offsets._array) if lengths is None else lengths._array
-    rows = data._array.shape[0]
-    if (counts < 0).any() or int(counts.sum()) != rows:
-        raise RuntimeError(f"segment_reduce(): Expected all rows of lengths along axis to sum to data.size(0) = {rows}")
-    shape = (len(counts), *data._array.shape[1:])
-    index = np.repeat(np.arange(len(counts)), counts).reshape(-1, *(1,) * (data._array.ndim - 1))
-    places = wrap(np.ascontiguousarray(np.broadcast_to(index, data._array.shape)))
+    counts = offsets.diff() if lengths is None else lengths
+    ones = (1,) * (data._array.ndim - 1)
+    places = _segment_places(counts, data._array.shape[0]).reshape(-1, *ones).expand(data.shape).contiguous()
+    shape = (counts._array.size, *data._array.shape[1:])
     how = _SEGMENTS[reduce]
     start = data.new_full(shape, _identity(how, data._array.dtype) if initial is None else initial)
     if how == "mean":
         total = _scatter_reduce(start, places, data, 0, "sum", True)
-        divisors = wrap(counts.astype(data._array.dtype).reshape(-1, *(1,) * (data._array.ndim - 1)))
+        divisors = counts.to(data.dtype).reshape(-1, *ones)
         empty = divisors == 0
         mean = total / divisors.masked_fill(empty, 1)
         return mean.masked_fill(empty, float("nan") if initial is None else float(initial))

@@ -20,18 +20,13 @@ NAMES = [name for name in SAMPLES if function_of(name) is not None and samples_o
 CALLS = 5  # one plain, two captured, two replayed
 
 # Calls that are refused with the user's line, and why.
-_PIVOTS = "the gradient builds a permutation from the pivots' values"
 _LENGTHS = "the lengths of the sequences are read as Python's numbers"
-_ARRAY = "works on arrays of NumPy between its operators"
 REFUSED: dict[str, str] = {
     "masked_select": "the result's shape depends on values",
     "is_nonzero": "its value decides what Python does",
     "masked_scatter": "the gradient's shape depends on values",
     "Tensor.__getitem__": "an index by a mask: the result's shape depends on values",
-    **dict.fromkeys(["linalg.lu_factor", "linalg.lu_factor_ex", "lu", "lu_solve"], _PIVOTS),
-    **dict.fromkeys(["lstm", "gru", "rnn_tanh", "rnn_relu", "ctc_loss"], _LENGTHS),
-    **dict.fromkeys(["multilabel_margin_loss", "embedding_bag", "repeat_interleave", "segment_reduce"], _ARRAY),
-    **dict.fromkeys(["as_strided", "as_strided_copy"], "the gradient reads positions as Python's numbers"),
+    "ctc_loss": _LENGTHS,
 }
 
 

@@ -1216,6 +1216,182 @@ def parameters_lists_and_buffers(wrap):
     return [(f(x), f(x, "b"), m.count.item()) for x in inputs(2, 3)]
 
 
+# ------------------------------------------------------------------------------- integers that Python decides by
+
+
+def sequences(order):
+    def run(wrap):
+        torch.manual_seed(0)
+        net = nn.LSTM(3, 4, batch_first=True)
+
+        @wrap
+        def f(x, lengths):
+            packed = nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=order == "sorted")
+            return nn.utils.rnn.pad_packed_sequence(net(packed)[0], batch_first=True)[0].sum(0)
+
+        rows = [[4, 2, 1], [4, 3, 3]] if order == "sorted" else [[2, 4, 1], [3, 4, 3]]
+        return [f(x, torch.tensor(rows[i // 6])) for i, x in enumerate(inputs(3, 4, 3, n=12))]
+
+    run.__name__ = f"{order}_sequences"
+    return program(run)
+
+
+sequences("sorted")
+sequences("unsorted")
+
+
+@program
+def parts_by_a_tensor(wrap):
+    f = wrap(lambda x, sizes: [part.sum() for part in x.split(sizes.tolist())])
+    sizes = [torch.tensor([1, 2, 3]), torch.tensor([3, 1, 2])]
+    return [f(x, sizes[i // 5 % 2]) for i, x in enumerate(inputs(6, n=20))]
+
+
+@program
+def a_flag_as_a_tensor(wrap):
+    f = wrap(lambda x, flag: x * 2 if flag else x - 1)
+    return [f(x, torch.tensor(i // 5 % 2 == 0)) for i, x in enumerate(inputs(3, n=20))]
+
+
+@program
+def a_counter_that_decides(wrap):
+    count = torch.zeros((), dtype=torch.int64)
+
+    @wrap
+    def f(x):
+        count.add_(1)
+        return x * 2 if int(count) % 3 else x
+
+    return [(f(x), count.item()) for x in inputs(3, n=9)]
+
+
+@program
+def a_counter_outside_that_decides(wrap):
+    count = torch.zeros((), dtype=torch.int64)
+    f = wrap(lambda x: x * 2 if int(count) > 9 else x)
+    out = []
+    for x in inputs(3, n=18):
+        out.append(f(x))
+        count += 3
+    return out
+
+
+@program
+def a_flag_that_is_computed(wrap):
+    f = wrap(lambda x: x * 2 if bool((x > 0).all()) else x - 1)
+    return [f(x) for x in inputs(1, n=12)]
+
+
+def bags(mode, padding_idx=None, weighted=False, include_last=False):
+    def run(wrap):
+        torch.manual_seed(0)
+        table = torch.randn(7, 3, requires_grad=True)
+
+        @wrap
+        def f(index, offsets, weights):
+            out = torch.nn.functional.embedding_bag(
+                index,
+                table,
+                offsets,
+                mode=mode,
+                padding_idx=padding_idx,
+                per_sample_weights=weights if weighted else None,
+                include_last_offset=include_last,
+            )
+            (out.sin().sum()).backward()
+            grad, table.grad = table.grad, None
+            return out.detach(), grad
+
+        out = []
+        for i, x in enumerate(inputs(8, n=10)):
+            offsets = [0, i % 4, i % 4, 5] + [8] * include_last
+            out.append(f((x * 10).long() % 7, torch.tensor(offsets), x))
+        return out
+
+    run.__name__ = f"bags_{mode}_{padding_idx}_{weighted}_{include_last}"
+    return program(run)
+
+
+for _mode in ("sum", "mean", "max"):
+    for _options in ((), (3,), (3, False, True)):
+        bags(_mode, *_options)
+bags("sum", 2, True)
+
+
+@program
+def segments(wrap):
+    def f(x, lengths, how):
+        y = torch.segment_reduce(x, how, lengths=lengths)
+        y.square().sum().backward()
+        grad, x.grad = x.grad, None
+        return y.detach(), grad
+
+    f = wrap(f)
+    out = []
+    for i, x in enumerate(inputs(6, n=8)):
+        for how in ("sum", "mean", "max", "min"):
+            out.append(f(x.requires_grad_(), torch.tensor([i % 4 + 1, 5 - i % 4]), how))
+    return out
+
+
+@program
+def margins_of_labels(wrap):
+    f = wrap(lambda x, y: torch.nn.functional.multilabel_margin_loss(x, y))
+    out = []
+    for i, x in enumerate(inputs(2, 4, n=8)):
+        x.requires_grad_()
+        f(x, torch.tensor([[i % 4, -1, 0, 0], [3, (i + 1) % 3, -1, 2]])).backward()
+        out.append(x.grad)
+    return out
+
+
+@program
+def repeats_of_a_known_total(wrap):
+    f = wrap(lambda x, n: x.repeat_interleave(n, output_size=6) * 2)
+    return [f(x, torch.tensor([i % 4, 3 - i % 4, 3])) for i, x in enumerate(inputs(3, n=9))]
+
+
+@program
+def solutions_by_factors(wrap):
+    def f(x, y):
+        factors, pivots = torch.linalg.lu_factor(x)
+        return torch.linalg.lu_solve(factors, pivots, y).sum() + torch.linalg.lu(x)[2].diagonal().sum()
+
+    f = wrap(f)
+    out = []
+    for x in inputs(4, 4, n=8):
+        x.requires_grad_()
+        f(x, x.detach() + 1).backward()
+        out.append(x.grad)
+    return out
+
+
+@program
+def strided_windows(wrap):
+    def f(x):
+        return torch.as_strided(x * 2, (3, 2), (2, 1), 1).square().sum()
+
+    f = wrap(f)
+    out = []
+    for x in inputs(8, n=8):
+        f(x.requires_grad_()).backward()
+        out.append(x.grad)
+    return out
+
+
+COMPILED = [
+    *("sorted_sequences", "parts_by_a_tensor", "a_flag_as_a_tensor", "segments", "margins_of_labels"),
+    *("repeats_of_a_known_total", "solutions_by_factors", "strided_windows"),
+    *(name for name in PROGRAMS if name.startswith("bags_")),
+]
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_stays_compiled(name):
+    torch.compiler.reset()
+    assert not observed(PROGRAMS[name], torch.compile)[3]
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_compiled_as_eager(name):
     value, printed, end, _ = observed(PROGRAMS[name], same)
