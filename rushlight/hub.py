@@ -214,7 +214,7 @@ def load_state_dict_from_url(
     name = file_name or os.path.basename(urlparse(url).path)
     path = os.path.join(folder, name)
     if not os.path.exists(path):
-        sys.stderr.write(f'Downloading: "{url}" to {path}\n')
+        sys.stdout.write(f'Downloading: "{url}" to {path}\n')
         download_url_to_file(url, path, _hash_in(name) if check_hash else None, progress=progress)
     return load_file(path, map_location=map_location, weights_only=weights_only)
 

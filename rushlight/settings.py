@@ -7,6 +7,7 @@ from typing import Any
 from .backend.onednn.precision import set_fpmath
 from .core import device as devices
 from .core.legacy_types import set_default_tensor_type, typename
+from .core.once import Once
 
 __all__ = [
     "are_deterministic_algorithms_enabled",
@@ -35,7 +36,6 @@ class _Settings:
     deterministic = False
     warn_only = False
     precision = "highest"
-    warn_always = False
     interop_threads = 0
 
 
@@ -105,12 +105,12 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def is_warn_always_enabled() -> bool:
     """Whether torch's own warnings, which are given once, are given each time. Here all follow Python's filters."""
-    return _Settings.warn_always
+    return Once.always
 
 
 def set_warn_always(b: bool, /) -> None:
-    """Kept for `is_warn_always_enabled`: how often a warning shows is for Python's filters to say."""
-    _Settings.warn_always = bool(b)
+    """Whether the warnings that are given once in a process are given each time; then Python's filters decide."""
+    Once.always = bool(b)
 
 
 def get_num_interop_threads() -> int:

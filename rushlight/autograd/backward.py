@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.layout import strided
 from ..core.node import Leaf
+from ..core.once import warn_once
 from ..core.tensor import Tensor, constant
 from . import engine
 
@@ -45,12 +46,22 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         wanted = _edges(leaves)
     keep = create_graph if retain_graph is None else bool(retain_graph)
+    if create_graph:
+        warn_once(_CYCLE)
     if wanted is None or all(type(e) is Leaf for e in wanted):
         engine.run(roots, keep, create_graph, wanted)
     else:
         for t, g in zip(leaves, engine.run(roots, keep, create_graph, wanted, accumulate=False), strict=True):
             if g is not None:
                 engine.accumulate(t, g, create_graph)
+
+
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can "
+    "cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this "
+    "function, make sure to reset the .grad fields of your parameters to None after use to break the cycle and avoid the "
+    "leak."
+)
 
 
 def grad(
@@ -79,24 +90,24 @@ def grad(
         )
     outputs, inputs = _sequence(outputs), _sequence(inputs)
     if not inputs:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
     roots = _roots(outputs, grad_outputs)
     results = engine.run(roots, keep, create_graph, _edges(inputs), accumulate=False)
     return tuple(
-        _present(t, g, allow_unused or materialize_grads, materialize_grads)
-        for t, g in zip(inputs, results, strict=True)
+        _present(i, t, g, allow_unused or materialize_grads, materialize_grads)
+        for i, (t, g) in enumerate(zip(inputs, results, strict=True))
     )
 
 
-def _present(t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -> Tensor | None:
+def _present(i: int, t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -> Tensor | None:
     if g is not None:
         return g if t.layout is strided else t._gradient(g)  # type: ignore[attr-defined]
     if not unused_ok:
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if "
+            f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if "
             "this is the desired behavior."
         )
     return constant(np.zeros_like(t._array)) if zeros else None

@@ -57,10 +57,14 @@ def _type_name(value: object) -> str:
 
 def _parse(text: str, index: int | None) -> tuple[str, int | None]:
     name, colon, number = text.partition(":")
+    if not text:
+        raise RuntimeError("Device string must not be empty")
     if name not in TYPES:
+        if not name.isalpha():
+            raise RuntimeError(f"Invalid device string: '{text}'")
         raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {text}")
     if colon:
-        if not number.isdigit():
+        if not number.isdigit() or (number[0] == "0" and number != "0"):
             raise RuntimeError(f"Invalid device string: '{text}'")
         if index is not None:
             raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {text}")
@@ -80,5 +84,10 @@ def check(where: Any) -> device:
             "CPU with device='cpu', or guard the call with torch.cuda.is_available()."
         )
     if where.type != "cpu":
-        raise NotImplementedError(f"device type {where.type!r} is not implemented; use 'cpu'")
+        if where.type in ("xpu", "mtia"):
+            raise AssertionError(f"Torch not compiled with {where.type.upper()} enabled; use 'cpu'")
+        raise NotImplementedError(
+            f"PyTorch is not linked with support for {where.type} devices: device type {where.type!r} is not implemented; use "
+            "'cpu'"
+        )
     return where

@@ -103,13 +103,17 @@ def _by_name(name: str) -> dtype:
     return _BY_NAME[name]
 
 
+def _numpy_name(array_type: np.dtype) -> str:
+    return f"numpy.{array_type.type.__name__}"
+
+
 def from_numpy(array_type: np.dtype) -> dtype:
     """The dtype of a NumPy dtype. Raises TypeError where torch has none."""
     try:
         return _BY_NUMBER[array_type.num]
     except KeyError:
         raise TypeError(
-            f"can't convert np.ndarray of type {array_type}. The only supported types are: float64, float32, float16, "
+            f"can't convert np.ndarray of type {_numpy_name(array_type)}. The only supported types are: float64, float32, float16, "
             "complex64, complex128, int64, int32, int16, int8, uint64, uint32, uint16, uint8, and bool."
         ) from None
 
@@ -126,6 +130,18 @@ _WORDS = {
 def type_word(d: dtype) -> str:
     """The word for a dtype in torch's messages: 'Float', 'Long', ..."""
     return _WORDS[d.name]
+
+
+_C_WORDS = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned char",
+    "int8": "signed char", "int16": "short", "int32": "int", "int64": "long int", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_word(d: dtype) -> str:
+    """The C++ name of a dtype, which a few of torch's messages show: 'float', 'long int', ..."""
+    return _C_WORDS.get(d.name, d.name)
 
 
 class _Default:

@@ -51,24 +51,59 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
     return wrapped
 
 
-def shape_from(args: Sequence[Any]) -> tuple[int, ...]:
-    """The shape in a call such as `f(2, 3)`, `f((2, 3))` or `f(Size)`; entries may be 0-d integer tensors."""
+def shape_from(args: Sequence[Any], name: str = "", argument: str = "size") -> tuple[int, ...]:
+    """The shape in a call such as `f(2, 3)`, `f((2, 3))` or `f(Size)`; entries may be 0-d integer tensors.
+
+    Raises TypeError for anything else, as function `name` about its `argument`.
+    """
+    given = args
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = args[0]
         if not isinstance(args, (tuple, list)):
-            raise TypeError(f"argument 'size' must be tuple of ints, not {type(args).__name__}")
+            raise _no_shape(name, argument, f"must be tuple of ints, not {type(args).__name__}")
     try:
         return tuple([a if type(a) is int else a.__index__() for a in args])
     except (TypeError, AttributeError):
-        bad = next(a for a in args if not hasattr(a, "__index__"))
-        raise TypeError(
-            f"argument 'size' must be tuple of ints, but found element of type {type(bad).__name__}: {bad!r}"
-        ) from None
+        raise _wrong_entry(args, len(args) == 1 and args is given, name, argument) from None
 
 
-def new_shape_from(args: Sequence[Any]) -> tuple[int, ...]:
+def shape_keyword(value: Any, name: str, argument: str = "size") -> tuple[int, ...]:
+    """The shape given by the keyword `argument` of function `name`: a tuple or list, never a number, as in torch."""
+    if not isinstance(value, (tuple, list)):
+        kind = type(value).__name__
+        raise TypeError(f"{name}(): argument '{argument}' must be tuple of ints, not {kind}")
+    return shape_from((value,), name, argument)
+
+
+def _no_shape(name: str, argument: str, words: str) -> TypeError:
+    return TypeError((f"{name}(): argument '{argument}' (position 1) " if name else f"argument '{argument}' ") + words)
+
+
+def _wrong_entry(entries: Sequence[Any], alone: bool, name: str, argument: str) -> TypeError:
+    """torch's error about the first of `entries` that is no integer; `alone`: it is the only argument of the call."""
+    at, bad = next((i, type(a).__name__) for i, a in enumerate(entries) if not _is_index(a))
+    if alone:
+        return _no_shape(name, argument, f"must be tuple of ints, not {bad}")
+    if not at:
+        return _no_shape(name, argument, f"must be tuple of ints, but found element of type {bad} at pos 0")
+    function = f"{name}(): " if name else ""
+    return TypeError(
+        f"{function}argument '{argument}' failed to unpack the object at pos {at + 1} with error "
+        f'"type must be tuple of ints,but got {bad}"'
+    )
+
+
+def _is_index(value: Any) -> bool:
+    try:
+        value.__index__()
+    except (TypeError, AttributeError):
+        return False
+    return True
+
+
+def new_shape_from(args: Sequence[Any], name: str = "") -> tuple[int, ...]:
     """`shape_from` for a tensor to be made. Raises RuntimeError for a negative size."""
-    shape = shape_from(args)
+    shape = shape_from(args, name)
     if shape and min(shape) < 0:
         bad = next(n for n in shape if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {bad}: {list(shape)}")

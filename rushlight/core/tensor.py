@@ -12,7 +12,7 @@ import numpy as np
 
 from . import dtype as dtypes
 from .device import CPU
-from .dtype import type_word
+from .dtype import c_word, type_word
 from .layout import strided
 from .mode import tell, thread
 from .node import Leaf, Output, hooks_of
@@ -504,8 +504,8 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     if value._array.dtype != t._array.dtype:
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{value.dtype}' to a tensor with dtype '{t.dtype}'. Please ensure "
-            "that the gradient and the tensor have the same dtype: cast the gradient first, for example with "
+            f"attempting to assign a gradient with dtype '{c_word(value.dtype)}' to a tensor with grad_dtype "
+            f"'{type_word(t.dtype)}'. The gradient must match the tensor's dtype: cast the gradient first, for example with "
             "grad.to(tensor.dtype)."
         )
     if value._array.shape != t._array.shape:
@@ -524,6 +524,6 @@ def _warn_non_leaf_grad(t: Tensor) -> None:
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
             "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
             "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
-            "informations.",
+            "information.",
             stacklevel=3,
         )

@@ -11,8 +11,8 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
     """``reduction``, unless one of the older arguments is given: then what they mean, with a warning."""
     if size_average is None and reduce is None:
         return reduction
-    by_size = "sum" if size_average is False else "mean"
-    reduction = "none" if reduce is False else by_size
+    by_size = "mean" if size_average is None or size_average else "sum"
+    reduction = by_size if reduce is None or reduce else "none"
     warnings.warn(
         f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
         stacklevel=stacklevel,

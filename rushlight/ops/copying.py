@@ -361,7 +361,7 @@ def resize_(self, *sizes, memory_format=None):
         raise NotImplementedError(f"resize_(memory_format={memory_format!r}) is not implemented")
     if self._edge is not None:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = new_shape_from(sizes)
+    shape = new_shape_from(sizes, "resize_")
     flat = np.ascontiguousarray(self._array).reshape(-1)
     n = math.prod(shape)
     if n > flat.size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,10 @@ from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided
 from ..core.legacy_types import construct
 from ..core.mode import tell, thread
+from ..core.once import warn_once
 from ..core.placeholder import NoArray
 from ..core.record import composite
-from ..core.size import shape_from
+from ..core.size import shape_from, shape_keyword
 from ..core.slow import write_out
 from ..core.storage import expose, storage_of
 from ..core.tensor import Tensor, constant, type_word, wrap
@@ -140,30 +142,31 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
     if isinstance(data, np.generic):
         return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
     if isinstance(data, (bool, int, float, complex)):
-        return _from_numbers(data, dtype)
+        return _from_numbers(data, dtype, {type(data)})
     if isinstance(data, str):
         raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
     if hasattr(data, "__array_interface__") or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
         return array_from(np.asarray(data), dtype)
     if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, dict):
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
-    return _from_numbers(_plain(data), dtype)
+    kinds: set[Any] = set()
+    return _from_numbers(_plain(data, kinds), dtype, kinds)
 
 
-def _from_numbers(values: Any, dtype: Any) -> np.ndarray:
-    """An array of nested lists of Python numbers."""
+def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
+    """An array of nested lists of numbers, which were of `kinds`: Python's types, NumPy's and Rushlight's dtypes."""
     _check_shape(values)
     try:
         a = np.array(values)
     except (ValueError, OverflowError):
         a = np.array(values, dtype=object)
-    if a.dtype == object or a.dtype.kind == "u":
+    if a.dtype == object or a.dtype == np.uint64:
         _check_elements(values)
         if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iub":
             raise ValueError("Overflow when unpacking long long")
     if a.dtype.kind in "US":
         raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")
-    target = numpy_type(dtype, _inferred(a, values))
+    target = numpy_type(dtype, _inferred(kinds) if dtype is None else dtype)
     if target.kind in "iu" and a.size and a.dtype.kind in "iuf":
         _check_fits(a, target)
     with np.errstate(all="ignore"):
@@ -178,38 +181,52 @@ def _check_fits(a: np.ndarray, target: np.dtype) -> None:
         raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
 
 
-def _inferred(a: np.ndarray, values: Any) -> dtypes.dtype:
-    if not a.size or (a.dtype.kind == "f" and not _has_numpy(values)):
-        return dtypes.get_default_dtype()
-    if a.dtype.kind == "f":
-        return dtypes.from_numpy(a.dtype)
-    if a.dtype.kind == "c":
-        return dtypes.of_number(1j)
-    return dtypes.bool_ if a.dtype.kind == "b" else dtypes.int64
+def _inferred(kinds: set[Any]) -> dtypes.dtype:
+    """The type that holds numbers of all `kinds`, by torch's table; the default type where there are none."""
+    types = [dtypes.of_number(_ONES[k]) if k in _ONES else dtypes.from_numpy(k) if isinstance(k, np.dtype) else k
+             for k in kinds]  # fmt: skip
+    return reduce(dtypes.promote_types, types) if types else dtypes.get_default_dtype()
 
 
-def _has_numpy(values: Any) -> bool:
-    while isinstance(values, (list, tuple)) and values:
-        values = values[0]
-    return isinstance(values, np.generic)
+_ONES = {bool: True, int: 1, float: 1.0, complex: 1j}
 
 
-def _plain(data: Any) -> Any:
-    """Nested lists with tensors and arrays replaced by numbers and lists. Raises as torch does on ragged data."""
+def _plain(data: Any, kinds: set[Any]) -> Any:
+    """Nested lists with tensors and arrays replaced by numbers and lists; what the numbers were goes into `kinds`.
+
+    Raises as torch does on ragged data.
+    """
     out = []
     for v in data:
-        if isinstance(v, Tensor):
+        kind = type(v)
+        if kind in _ONES:
+            kinds.add(kind)
+        elif isinstance(v, Tensor):
             if v._array.size != 1:
                 raise ValueError("only one element tensors can be converted to Python scalars")
+            kinds.add(v.dtype)
             v = v.item()
         elif isinstance(v, np.ndarray):
-            v = list(v) if v.ndim == 1 else v[()] if not v.ndim else _plain(v)
-        elif not isinstance(v, (bool, int, float, complex, np.generic, str, bytes)):
+            kinds.add(dtypes.from_numpy(v.dtype))
+            if v.ndim:
+                warn_once(_LIST_OF_ARRAYS)
+            v = v.tolist() if v.dtype.kind in "biufc" else _plain(v, set())
+        elif isinstance(v, np.generic):
+            kinds.add(v.dtype)
+        elif not isinstance(v, (bool, int, float, complex, str, bytes)):
             if v is None or isinstance(v, dict) or not hasattr(v, "__len__"):
                 raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
-            v = _plain(v)
+            v = _plain(v, kinds)
+        else:
+            kinds.update(k for k in _ONES if isinstance(v, k))
         out.append(v)
     return out
+
+
+_LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+    "numpy.ndarray with numpy.array() before converting to a tensor."
+)
 
 
 def _check_elements(values: Any) -> None:
@@ -252,13 +269,11 @@ def from_numpy(ndarray):
             "currently not supported."
         )
     if not ndarray.flags.writeable:
-        import warnings
-
-        warnings.warn(
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
             "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
-            "it writable before converting it to a tensor.",
-            stacklevel=2,
+            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
+            "program."
         )
     t = fresh(ndarray)
     expose(t)
@@ -314,10 +329,12 @@ def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
 
 
 def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
-    try:
-        shape = shape_from(args) if size is None else shape_from((size,))
-    except TypeError as wrong:
-        raise TypeError(f"{name}(): {wrong}") from None
+    if size is not None:
+        shape = shape_keyword(size, name)
+    elif args:
+        shape = shape_from(args, name)
+    else:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     for n in shape:
         if n < 0:
             raise RuntimeError(
@@ -397,6 +414,10 @@ def _like(name: str, make: Any) -> Any:
             a = make(input._array, None if dtype is None else numpy_type(dtype, input.dtype))
         except NoArray:
             return input._filled_like(name, dtype, requires_grad)
+        except AttributeError:
+            if isinstance(input, Tensor):
+                raise
+            raise argument_type(name, "input", 1, input) from None
         return fresh(a if memory_format is None else arranged(a, memory_format), requires_grad)
 
     f.__name__ = f.__qualname__ = name

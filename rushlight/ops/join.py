@@ -259,7 +259,7 @@ def _(g, input_shape, repeats):
 @composite(method=True, function=False)
 def repeat(self, *args, repeats=None):
     """The tensor repeated along each dimension (more entries than dimensions add leading ones)."""
-    return _repeat(self, shape_from(args if repeats is None else (repeats,)))
+    return _repeat(self, shape_from(args if repeats is None else (repeats,), "repeat", "repeats"))
 
 
 @composite()
@@ -272,7 +272,7 @@ def tile(input, dims):
 @composite(name="tile", method=True, function=False)
 def _tile_method(self, *args, dims=None):
     """The tensor repeated along its last dimensions."""
-    return tile(self, shape_from(args if dims is None else (dims,)))
+    return tile(self, shape_from(args if dims is None else (dims,), "tile", "dims"))
 
 
 @composite(method=True)
@@ -341,7 +341,7 @@ def flip(input, dims):
 @composite(name="flip", method=True, function=False)
 def _flip_method(self, *args, dims=None):
     """The elements in reversed order along `dims`."""
-    return flip(self, shape_from(args) if dims is None else dims)
+    return flip(self, shape_from(args, "flip", "dims") if dims is None else dims)
 
 
 @composite(method=True)

@@ -193,13 +193,18 @@ def _valid(target: np.ndarray, c: int, ignore_index: int) -> np.ndarray | None:
     return valid
 
 
+def _check_weight(weight: Any, c: int, name: str = "") -> None:
+    if tuple(weight.shape) != (c,):
+        raise RuntimeError(
+            f"{name}weight tensor should be defined either for all {c} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
+
+
 def _weights(target: np.ndarray, valid: Any, weight: Any, c: int, kind: np.dtype) -> np.ndarray | None:
     """The weight of each row, or None where all are 1."""
-    if weight is not None and weight.shape != (c,):
-        raise RuntimeError(
-            "weight tensor should be defined either for all or no classes, but got weight tensor of shape: "
-            f"{list(weight.shape)} for {c} classes"
-        )
+    if weight is not None:
+        _check_weight(weight, c)
     if weight is None:
         return None if valid is None else valid.astype(kind)
     if weight.dtype != kind:
@@ -322,6 +327,7 @@ def _with_probabilities(logp: Tensor, p: Tensor, weight: Any, d: int, reduction:
         p = p * (1 - smoothing) + smoothing / c
     terms = logp * p
     if weight is not None:
+        _check_weight(weight, c, "cross_entropy: ")
         terms = terms * weight.reshape((c,) + (1,) * (logp._array.ndim - d - 1))
     if reduction == "none":
         return -terms.sum(d)
@@ -483,6 +489,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
 @composite()
 def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
     """input where target is 1, max(0, margin - input) where it is -1."""
+    broadcast_shapes(target._array.shape, input._array.shape)
     near = input.masked_fill(target == -1, 0)
     far = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
     return _reduce(near + far, reduction)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.dtype import c_word
 from ..core.inplace import write
 from ..core.record import composite, primitive
 from ..core.slow import number_as, write_out
-from ..core.tensor import Tensor, constant, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
 from .elements import word
 from .scatter import padded
 from .twins import twins
@@ -20,7 +21,9 @@ _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 def _check_mask(name: str, mask: np.ndarray) -> None:
     if mask.dtype != np.bool_:
-        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {word(mask)}")
+        kind = dtypes.from_numpy(mask.dtype)
+        shown = c_word(kind) if name == "masked_fill_" else type_word(kind)
+        raise RuntimeError(f"{name} only supports boolean masks, but got mask with dtype {shown}")
 
 
 @primitive(name="masked_fill", public=False)

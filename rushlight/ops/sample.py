@@ -12,9 +12,10 @@ from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core import random as streams
 from ..core.dense import dense_like
+from ..core.errors import argument_type
 from ..core.mode import tell, thread
 from ..core.record import composite, primitive
-from ..core.size import new_shape_from
+from ..core.size import new_shape_from, shape_keyword
 from ..core.slow import write_out
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .copying import history_node, write_values
@@ -47,7 +48,9 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
             devices.check(device)
         if layout is not None or pin_memory:
             check_options(layout, pin_memory)
-        shape = new_shape_from(args) if size is None else new_shape_from((size,))
+        if not args and size is None:
+            raise _no_match(name, (), ("(tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS,))
+        shape = new_shape_from(args if size is None else (shape_keyword(size, name),), name)
         default = dtypes.get_default_dtype() if out is None else out.dtype
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
         t = _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad)
@@ -83,17 +86,42 @@ rand = _creator("rand", _uniform, "A tensor of uniform random numbers in [0, 1).
 randn = _creator("randn", _normal, "A tensor of normal random numbers with mean 0 and variance 1.")
 
 
+_OPTIONS = (
+    "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory "
+    "= False, bool requires_grad = False)"
+)
+
+
+def _no_match(name: str, given: tuple, forms: tuple[str, ...]) -> TypeError:
+    """torch's error for positional arguments that fit none of a function's forms."""
+    got = ", ".join(type(v).__name__ for v in given)
+    expected = "".join(f"\n * {form}" for form in forms)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:{expected}\n"
+    )
+
+
+def _limits(low: Any, high: Any, size: Any) -> tuple[Any, Any, Any]:
+    """low, high and size of randint from its first three arguments: the limit may be one, the size is a sequence."""
+    given = tuple(v for v in (low, high, size) if v is not None)
+    if size is None and isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if not (isinstance(size, (tuple, list)) and hasattr(low, "__index__") and hasattr(high, "__index__")):
+        rest = "tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS
+        raise _no_match("randint", given, ("(int high, " + rest, "(int low, int high, " + rest))
+    return low, high, size
+
+
 @composite()
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
             requires_grad=False, pin_memory=False):  # fmt: skip
     """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
     devices.check(device)
     check_options(layout, pin_memory)
-    if size is None and isinstance(high, (tuple, list)):
-        low, high, size = 0, low, high
-    elif high is None:
-        low, high = 0, low
-    shape, kind = new_shape_from((size,)), numpy_type(dtype, dtypes.int64)
+    low, high, size = _limits(low, high, size)
+    shape, kind = new_shape_from((size,), "randint"), numpy_type(dtype, dtypes.int64)
     limits = int(low), int(high)
     t = _of_shape("randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad)
     return t if out is None else write_out("randint", (), t, out)
@@ -127,6 +155,8 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
     ):
         devices.check(device)
         check_options(layout, pin_memory)
+        if not isinstance(input, Tensor):
+            raise argument_type(name, "input", 1, input)
         kind = numpy_type(dtype, input.dtype)
         if hasattr(input, "_drawn_like"):  # a batch
             return input._drawn_like(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
@@ -229,7 +259,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     check_options(layout, pin_memory)
     if size is not None:
         kind = numpy_type(dtype, dtypes.get_default_dtype())
-        shape = new_shape_from((size,))
+        shape = new_shape_from((shape_keyword(size, "normal"),), "normal")
         moments = float(mean), float(std)
         t = _of_shape("normal", streams.normal, generator, shape, kind, *moments, requires_grad=requires_grad)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):

@@ -14,6 +14,7 @@ from ..core.inplace import check_writable
 from ..core.layout import contiguous_format
 from ..core.mode import enable_grad, thread
 from ..core.node import Leaf
+from ..core.once import warn_once
 from ..core.record import composite, primitive
 from ..core.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
 from ..core.slow import watch_view
@@ -192,12 +193,14 @@ def _(g):
 
 @primitive(name="permute", view=True, public=False)
 def _permute(input, /, dims):
-    order = wrap_dims(dims, input.ndim)
-    if len(order) != input.ndim:
+    if len(dims) != input.ndim:
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
-            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(order)}"
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
         )
+    order = tuple(wrap_dim(d, input.ndim) for d in dims)
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
     return input.transpose(order)
 
 
@@ -221,7 +224,7 @@ def _permute_method(self, *args, dims=None):
     """The tensor with its dimensions in the order `dims`."""
     if not args and dims is None:
         raise TypeError('permute() missing 1 required positional arguments: "dims"')
-    return _permute(self, shape_from(args) if dims is None else tuple(dims))
+    return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
 
 
 for _alias in ("swapaxes", "swapdims"):
@@ -245,10 +248,26 @@ def movedim(input, source, destination):
 
 
 def _reversed(self):
+    if self._array.ndim != 2:
+        warn_once(_OTHER_RANK if self._array.ndim else _identity("T"))
     return _permute(self, tuple(range(self._array.ndim - 1, -1, -1)))
 
 
+_OTHER_RANK = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in "
+    "a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+    "reverse the dimensions of a tensor."
+)
+
+
+def _identity(name):
+    return f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases."
+
+
 def _matrix_transpose(self):
+    if not self._array.ndim:
+        warn_once(_identity("mT"))
+        return self
     if self._array.ndim < 2:
         raise RuntimeError(
             f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
@@ -257,17 +276,30 @@ def _matrix_transpose(self):
 
 
 def _adjoint(self):
-    if self._array.ndim < 2:
-        raise RuntimeError(
-            f"tensor.adjoint() is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
-        )
-    result = transpose(self, -2, -1)
+    if self._array.ndim == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return _conjugate_transpose(self, "mH")
+
+
+def _hermitian(self):
+    n = self._array.ndim
+    if n not in (0, 2):
+        batches = " For batches of matrices, consider using tensor.mH" if n > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {n}-D tensor.{batches}")
+    return _conjugate_transpose(self, "H")
+
+
+def _conjugate_transpose(self, name):
+    if not self._array.ndim:
+        warn_once(f"Tensor.{name} is deprecated on 0-D tensors. Consider using x.conj().")
+    result = transpose(self, -2, -1) if self._array.ndim else self
     return result.conj() if self.is_complex() else result
 
 
 Tensor.T = property(_reversed)  # type: ignore[attr-defined]
 Tensor.mT = property(_matrix_transpose)  # type: ignore[attr-defined]
-Tensor.H = Tensor.mH = property(_adjoint)  # type: ignore[attr-defined]
+Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
+Tensor.mH = property(_adjoint)  # type: ignore[attr-defined]
 composite(name="adjoint", method=True)(_adjoint)
 
 # ---------------------------------------------------------------------------------------------- dimensions of size 1
@@ -376,7 +408,7 @@ def _(g):
 @composite(method=True, function=False)
 def expand(self, *sizes, size=None, implicit=False):
     """A view in which dimensions of size 1 are repeated without memory to the shape `sizes` (-1: as it is)."""
-    return _expand(self, shape_from(sizes) if size is None else tuple(size))
+    return _expand(self, shape_from(sizes, "expand") if size is None else tuple(size))
 
 
 @composite(method=True, function=False)

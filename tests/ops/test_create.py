@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.core.once import Once
 
 f32, f64, i64, b1 = torch.float32, torch.float64, torch.int64, torch.bool
 
@@ -14,6 +15,15 @@ DATA = [
     ([[], []], f32, [[], []]), (3, i64, 3), (2.0, f32, 2.0), (True, b1, True), (1j, torch.complex64, 1j),
     (range(3), i64, [0, 1, 2]), ([(1, 2), (3, 4)], i64, [[1, 2], [3, 4]]), (np.float64(1), f64, 1.0),
     ([np.float32(1)], f32, [1.0]), ([np.float64(1)], f64, [1.0]), ([np.int32(1), 2], i64, [1, 2]),
+    ([1.0, np.float64(2)], f64, [1, 2]), ([2, np.float64(1)], f64, [2, 1]), ([np.float16(1), 1.0], f32, [1, 1]),
+    ([1, np.float16(2)], torch.float16, [1, 2]), ([[1.0], [np.float64(1)]], f64, [[1], [1]]), ([np.int32(1)], torch.int32, [1]),
+    ([np.uint8(3), np.uint8(4)], torch.uint8, [3, 4]), ([np.uint8(3), np.int8(4)], torch.int16, [3, 4]),
+    ([np.int32(1), 1.5], f32, [1, 1.5]), ([np.int32(1), True], torch.int32, [1, 1]), ([np.bool_(True)], b1, [True]),
+    ([1j, np.float64(1)], torch.complex128, [1j, 1]), ([np.zeros(0)], f64, [[]]), ([np.float32(1), np.float64(1)], f64, [1, 1]),
+    ([np.ones(2, np.uint8)], torch.uint8, [[1, 1]]), ([np.ones(2, np.float32), [1.0, 2.0]], f32, [[1, 1], [1, 2]]),
+    ([np.ones((1, 2), np.float16)], torch.float16, [[[1, 1]]]), ([[1.0, 2.0], np.ones(2)], f64, [[1, 2], [1, 1]]),
+    ([torch.tensor(1.0), torch.tensor(2.0, dtype=f64)], f64, [1, 2]), ([torch.tensor(2).int()], torch.int32, [2]),
+    ([torch.tensor(2.0).bfloat16(), 1], torch.bfloat16, [2, 1]), ([1.5, torch.tensor(2)], f32, [1.5, 2]),
     (np.arange(3, dtype=np.int16), torch.int16, [0, 1, 2]), ([np.ones(2), np.zeros(2)], f64, [[1, 1], [0, 0]]),
 ]  # fmt: skip
 
@@ -44,7 +54,23 @@ BAD = [
     (lambda: torch.arange(0, -1), RuntimeError, "upper bound and lower bound inconsistent with step sign"),
     (lambda: torch.arange(0, 1, 0), RuntimeError, "step must be nonzero"),
     (lambda: torch.from_numpy([1]), TypeError, r"expected np.ndarray \(got list\)"),
-    (lambda: torch.from_numpy(np.array(["a"])), TypeError, "can't convert np.ndarray of type"),
+    (lambda: torch.from_numpy(np.array(["a"])), TypeError, "can't convert np.ndarray of type numpy.str_. The only"),
+    (lambda: torch.tensor([np.array([None, 1])]), TypeError, "can't convert np.ndarray of type numpy.object_"),
+    (lambda: torch.ones(), TypeError, 'ones\\(\\) missing 1 required positional arguments: "size"'),
+    (lambda: torch.randn(), TypeError, "invalid combination of arguments - got \\(\\)"),
+    (lambda: torch.ones("2"), TypeError, r"ones\(\): argument 'size' \(position 1\) must be tuple of ints, not str"),
+    (lambda: torch.rand(size=2), TypeError, r"rand\(\): argument 'size' must be tuple of ints, not int"),
+    (lambda: torch.zeros([2.0]), TypeError, r"\(position 1\) must be tuple of ints, but found element of type float at pos 0"),
+    (lambda: torch.empty(2, 2.5), TypeError, 'failed to unpack the object at pos 2 with error "type must be tuple of ints,but got'),
+    (lambda: torch.ones(torch.ones(2).long()), TypeError, "must be tuple of ints, not Tensor"),
+    (lambda: torch.randint(0, 10, 5), TypeError, r"randint\(\) received an invalid combination of arguments - got \(int, int, int\)"),
+    (lambda: torch.randint(10), TypeError, r"invalid combination of arguments - got \((int, )?int\)"),
+    (lambda: torch.randint(0.0, 2, (2,)), TypeError, r"got \(float, int, tuple\)"),
+    (lambda: torch.rand_like(3), TypeError, r"rand_like\(\): argument 'input' \(position 1\) must be Tensor, not int"),
+    (lambda: torch.zeros_like([1]), TypeError, r"zeros_like\(\): argument 'input' \(position 1\) must be Tensor, not list"),
+    (lambda: torch.device("cpu0"), RuntimeError, "Invalid device string: 'cpu0'"),
+    (lambda: torch.device(""), RuntimeError, "Device string must not be empty"),
+    (lambda: torch.ones(1).to("mps"), RuntimeError, "PyTorch is not linked with support for mps devices"),
     (lambda: torch.from_numpy(np.ones(3)[::-1]), ValueError, "negative"),
     (lambda: torch.zeros(2, device="nowhere"), RuntimeError, "Expected one of cpu, cuda"),
     (lambda: torch.linspace(0, 1, -1), RuntimeError, "number of steps must be non-negative"),
@@ -97,7 +123,14 @@ def test_memory_is_shared_with_numpy_and_not_by_tensor():
     assert t.numpy()[2] == 0 and np.shares_memory(t.numpy(), a)
 
 
-def test_a_read_only_array_warns():
+def test_a_list_of_arrays_warns(monkeypatch):
+    monkeypatch.setattr(Once, "always", True)
+    with pytest.warns(UserWarning, match="from a list of numpy.ndarrays is extremely slow"):
+        torch.tensor([np.ones(2), np.ones(2)])
+
+
+def test_a_read_only_array_warns(monkeypatch):
+    monkeypatch.setattr(Once, "always", True)
     a = np.zeros(2)
     a.flags.writeable = False
     with pytest.warns(UserWarning, match="not writable"):

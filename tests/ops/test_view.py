@@ -5,6 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
+from rushlight.core.once import Once
 
 X = np.arange(24.0).reshape(2, 3, 4)
 
@@ -99,7 +100,13 @@ ERRORS = [
     (lambda t: t.transpose(0, 1).view(-1), RuntimeError, r"Use .reshape\(...\) instead"),
     (lambda t: t.transpose(0, 3), IndexError, r"Dimension out of range \(expected to be in range of \[-3, 2\], but got 3\)"),
     (lambda t: t.permute(0, 1), RuntimeError, "number of dimensions"),
-    (lambda t: t.permute(0, 0, 1), RuntimeError, "multiple times|repeated"),
+    (lambda t: t.permute(0, 1, 2, 3), RuntimeError, r"input.dim\(\) = 3 is not equal to len\(dims\) = 4"),
+    (lambda t: t.permute("a"), TypeError, r"permute\(\): argument 'dims' \(position 1\) must be tuple of ints, not str"),
+    (lambda t: t.expand(2.0), TypeError, r"expand\(\): argument 'size' \(position 1\) must be tuple of ints, not float"),
+    (lambda t: t.H, RuntimeError, "Got 3-D tensor. For batches of matrices, consider using tensor.mH"),
+    (lambda t: t[0, 0].H, RuntimeError, "tensor.H is only supported on matrices .*Got 1-D"),
+    (lambda t: t[0, 0].mH, RuntimeError, "tensor.mH is only supported on matrices or batches of matrices. Got 1-D"),
+    (lambda t: t.permute(0, 0, 1), RuntimeError, "duplicate dims are not allowed"),
     (lambda t: t.expand(2, 3, 5), RuntimeError, r"The expanded size of the tensor \(5\) must match the existing size \(4\)"),
     (lambda t: t.expand(3), RuntimeError, "must be greater or equal to the number of dimensions"),
     (lambda t: t.select(0, 2), IndexError, "out of range"),
@@ -129,3 +136,24 @@ def test_in_place_views_change_the_tensor_itself():
 def test_empty_tensors_drop_out_of_cat_and_mixed_types_promote():
     assert torch.cat([torch.empty(0), torch.ones(2, 2)]).shape == (2, 2)
     assert torch.cat([torch.ones(1, dtype=torch.int64), torch.ones(1)]).dtype is torch.float32
+
+
+@pytest.mark.parametrize(("name", "rank", "words"), [
+    ("T", 3, "other than 2"), ("T", 1, "other than 2"), ("T", 0, "Tensor.T is deprecated on 0-D"),
+    ("mT", 0, "Tensor.mT is deprecated on 0-D"), ("H", 0, "Tensor.H is deprecated on 0-D"),
+])  # fmt: skip
+def test_transposes_of_other_ranks_warn(monkeypatch, name, rank, words):
+    monkeypatch.setattr(Once, "always", True)
+    t = torch.ones(tuple(range(2, 2 + rank)))
+    with pytest.warns(UserWarning, match=words):
+        assert getattr(t, name).shape == t.shape[::-1]
+
+
+def test_a_warning_given_once(monkeypatch):
+    monkeypatch.setattr(Once, "given", set())
+    with pytest.warns(UserWarning, match="other than 2") as seen:
+        torch.ones(3).T, torch.ones(2).T
+        torch.set_warn_always(True)
+        torch.ones(3).T  # noqa: B018
+        torch.set_warn_always(False)
+    assert [str(w.filename) for w in seen] == [__file__] * 2

@@ -61,7 +61,7 @@ def test_weights(tmp_path, monkeypatch, capsys):
     url = (tmp_path / f"w-{digits}.pth").as_uri()
     for _ in range(2):  # from the address, then from the cache
         assert torch.hub.load_state_dict_from_url(url, progress=False, check_hash=True)["w"].tolist() == [0, 1, 2]
-    assert capsys.readouterr().err.count("Downloading") == 1
+    assert capsys.readouterr().out.count("Downloading") == 1
     with pytest.raises(RuntimeError, match="invalid hash value"):
         torch.hub.download_url_to_file(url, str(tmp_path / "again"), hash_prefix="00000000", progress=False)
     assert not (tmp_path / "again").exists()

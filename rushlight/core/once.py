@@ -1,0 +1,24 @@
+"""Warnings that torch gives once in a process."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+from .storage import _PACKAGE
+
+
+class Once:
+    always = False
+    given: set[str] = set()
+
+
+def warn_once(message: str) -> None:
+    """Warn about the user's line, unless this `message` was given before and `Once.always` is not set."""
+    if message in Once.given and not Once.always:
+        return
+    Once.given.add(message)
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<rushlight")):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)
