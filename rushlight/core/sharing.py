@@ -16,6 +16,7 @@ import numpy as np
 
 from . import dtype as dtypes
 from .mode import tell, thread
+from .once import warn_once
 from .rebuild import Memory, _strided, memory_of, rebuild_tensor_v2
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
@@ -171,6 +172,15 @@ def untyped_storage(self: Tensor) -> Any:
 
 def storage(self: Tensor) -> Any:
     """The tensor's whole memory as numbers of its type, shared with it. Deprecated, as in torch: `untyped_storage`."""
+    warn_once(
+        "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage class. This "
+        "should only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+        "tensor.untyped_storage() instead of tensor.storage()"
+    )
+    return _typed_storage(self)
+
+
+def _typed_storage(self: Tensor) -> Any:
     return _storages().typed_storage(self)
 
 
@@ -180,5 +190,6 @@ def storage_type(self: Tensor) -> Any:
 
 
 Tensor.untyped_storage = untyped_storage  # type: ignore[attr-defined]
-Tensor.storage = Tensor._typed_storage = storage  # type: ignore[attr-defined]
+Tensor.storage = storage  # type: ignore[attr-defined]
+Tensor._typed_storage = _typed_storage  # type: ignore[attr-defined]
 Tensor.storage_type = storage_type  # type: ignore[attr-defined]

@@ -302,6 +302,10 @@ def _check_max(name, n, shape, kernel_size, stride, padding, dilation, ceil_mode
     padding, dilation = numbers(name, "padding", 4, padding, n), numbers(name, "dilation", 5, dilation, n)
     if not isinstance(ceil_mode, bool):
         raise argument_type(name, "ceil_mode", 6, ceil_mode, "bool")
+    if n > 1 and len(shape) not in (n + 1, n + 2):
+        raise RuntimeError(
+            f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input, but got:{list(shape)}"
+        )
     check_windows(name, n, shape, window, stride, padding, dilation, ceil_mode)
     return window, stride, padding, dilation, ceil_mode
 

@@ -442,9 +442,21 @@ def broadcast_tensors(*tensors):
     return tuple(_expand(x, shape) for x in tensors)
 
 
-composite(name="broadcast_shapes")(
-    lambda *shapes: Size(broadcast_shapes(*((s,) if isinstance(s, int) else s for s in shapes)))
-)
+@composite(name="broadcast_shapes")
+def _broadcast_shapes(*shapes):
+    """The shape to which all `shapes` broadcast. Raises RuntimeError where there is none."""
+    out: list[int] = []
+    for i, given in enumerate(shapes):
+        shape = (given,) if isinstance(given, int) else tuple(given)
+        out[:0] = [1] * (len(shape) - len(out))
+        for d in range(-1, -1 - len(shape), -1):
+            if shape[d] != 1 and out[d] not in (1, shape[d]):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {i} had "
+                    f"{shape}; but expected shape should be broadcastable to {out}"
+                )
+            out[d] = shape[d] if shape[d] != 1 else out[d]
+    return Size(out)
 
 
 @composite(method=True, function=False)

@@ -101,6 +101,8 @@ ERRORS = [
     (lambda t: t.transpose(0, 3), IndexError, r"Dimension out of range \(expected to be in range of \[-3, 2\], but got 3\)"),
     (lambda t: t.permute(0, 1), RuntimeError, "number of dimensions"),
     (lambda t: t.permute(0, 1, 2, 3), RuntimeError, r"input.dim\(\) = 3 is not equal to len\(dims\) = 4"),
+    (lambda t: torch.broadcast_shapes((2, 1), (3,), (2, 4)), RuntimeError, r"dimension of length 4 at -1! Mismatching argument at "
+     r"index 2 had \(2, 4\); but expected shape should be broadcastable to \[2, 3\]"),
     (lambda t: t.permute("a"), TypeError, r"permute\(\): argument 'dims' \(position 1\) must be tuple of ints, not str"),
     (lambda t: t.expand(2.0), TypeError, r"expand\(\): argument 'size' \(position 1\) must be tuple of ints, not float"),
     (lambda t: t.H, RuntimeError, "Got 3-D tensor. For batches of matrices, consider using tensor.mH"),
