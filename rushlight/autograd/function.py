@@ -91,6 +91,9 @@ class BackwardCFunction(Node):
     _linear: Any = None  # of a call in forward mode: gradients of the inputs from those of the outputs
     needs_input_grad: tuple[bool, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
     @property
     def saved_tensors(self) -> tuple:
         """What `save_for_backward` kept."""

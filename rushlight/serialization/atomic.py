@@ -36,7 +36,7 @@ def atomic_write(path):
 def _check_target(target, mode, path):
     folder = os.path.dirname(target)
     if not os.path.isdir(folder):
-        raise RuntimeError(f"Parent directory {folder} does not exist.")
+        raise RuntimeError(f"Parent directory {os.path.dirname(os.fsdecode(path)) or folder} does not exist.")
     if mode is not None and stat.S_ISDIR(mode):
         raise RuntimeError(f"invalid file name: {os.fspath(path)!r} is a directory")
 

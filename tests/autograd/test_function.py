@@ -332,3 +332,13 @@ def test_gradcheck_finds_a_wrong_rule_for_forward_mode():
         rl.autograd.gradcheck(Wrong.apply, leaves, check_forward_ad=True, check_backward_ad=False)
     x = rl.rand(3, dtype=rl.float64, requires_grad=True)
     assert rl.autograd.gradcheck(lambda x: (x.log(), (x * x).sum()), x, check_forward_ad=True)
+
+
+def test_a_node_shows_where_torch_defines_its_class():
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+    node = Double.apply(rl.ones(1, requires_grad=True)).grad_fn
+    assert repr(node).startswith("<torch.autograd.function.DoubleBackward object at 0x")
