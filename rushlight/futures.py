@@ -6,12 +6,14 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
+from .future import Future as Beneath
+
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
 
 
-class Future(Generic[T]):
+class Future(Beneath, Generic[T]):
     """A value that some thread sets once; others wait for it.
 
     >>> future = Future()

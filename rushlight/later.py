@@ -23,7 +23,7 @@ NAMES = {
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
     "norm_except_dim": "nn.utils.weight_norm",
     "vmap": "func.vectorize",
-    "Future": "futures",  # in torch the class beneath `torch.futures.Future`
+    "Future": "future",
     **dict.fromkeys(("stft", "istft"), "ops.stft"),
     **dict.fromkeys(
         ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"), "ops.window"
