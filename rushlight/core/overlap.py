@@ -48,7 +48,8 @@ def _is_dense(a: np.ndarray) -> bool:
 
 def write_in_order(function: Callable, out: np.ndarray, *sources: Any) -> None:
     """`out[...] = function(*sources)`, element after element in the order of `out`'s memory."""
-    _in_order(function, *_rows([out, *(np.broadcast_to(x, out.shape) for x in sources)]))
+    with np.errstate(all="ignore"):
+        _in_order(function, *_rows([out, *(np.broadcast_to(x, out.shape) for x in sources)]))
 
 
 def _rows(arrays: list[np.ndarray]) -> list[np.ndarray]:

@@ -178,3 +178,15 @@ def test_compiled_sums_round_once():
     x, y, z = (torch.tensor(draw(i, 1000, F32)) for i in range(3))
     for eager, compiled in zip(f(x, y, z), torch.compile(f)(x, y, z), strict=True):
         assert torch.equal(compiled, eager)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
+@pytest.mark.parametrize("columns", [2, 3, 4, 8, 16])
+def test_every_element_of_a_column_changes_its_sign_in_place(columns, dtype):
+    x = torch.arange(1, 33 * columns + 1).reshape(33, columns).to(dtype)
+    before = x.clone()
+    x[:, 0].neg_()
+    assert x[:, 0].tolist() == [-v for v in before[:, 0].tolist()]
+    assert torch.equal(x[:, 1:], before[:, 1:])
+    out = torch.zeros(33, columns, dtype=dtype)
+    assert torch.neg(before[:, 0], out=out[:, 0]).tolist() == x[:, 0].tolist()
