@@ -39,6 +39,8 @@ class Ordered:
     def __init__(self, name: str, function: Callable, target: Ref, sources: tuple, cast: Any):
         self.name, self.function, self.cast = name, function, cast
         self.target = target[1:]
+        steps, shape = target.value.strides, target.value.shape
+        self.order = sorted(range(len(shape)), key=lambda d: (steps[d], shape[d] != 1), reverse=True)
         self.inside = [s[1:] if isinstance(s, Ref) and s.value is target.value else None for s in sources]
         self.kernel = self.reference = self._write
         self.operands = (target.value.ref(), *(s for s, g in zip(sources, self.inside, strict=True) if g is None))
@@ -48,11 +50,13 @@ class Ordered:
         return f(*arrays)
 
     def _write(self, whole: np.ndarray, *others: Any) -> np.ndarray:
-        out = np.array(whole, order="K", copy=True)
+        out = np.array(
+            whole.transpose(self.order), order="C", copy=True
+        )  # as captured: a program may lay it out otherwise
         rest = iter(others)
         sources = [next(rest) if g is None else _shown(out, g) for g in self.inside]
         write_in_order(self.function, _shown(out, self.target), *map(self._prepared, sources))
-        return out
+        return out.transpose(np.argsort(self.order))
 
     def _prepared(self, x: Any) -> Any:
         if self.cast is None:

@@ -1379,6 +1379,20 @@ def strided_windows(wrap):
     return out
 
 
+@program
+def pictures_overwritten_by_a_channel(wrap):
+    torch.manual_seed(0)
+    weight = torch.randn(4, 2, 2, 2)
+
+    @wrap
+    def f(x):
+        y = torch.nn.functional.conv2d(x, weight, padding=1)
+        y.copy_(y.narrow(-3, 3, 1))
+        return y
+
+    return [f(x) for x in inputs(3, 2, 5, 5)]
+
+
 COMPILED = [
     *("sorted_sequences", "parts_by_a_tensor", "a_flag_as_a_tensor", "segments", "margins_of_labels"),
     *("repeats_of_a_known_total", "solutions_by_factors", "strided_windows"),
