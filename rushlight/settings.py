@@ -104,7 +104,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def is_warn_always_enabled() -> bool:
-    """Whether torch's own warnings, which are given once, are given each time. Here all follow Python's filters."""
+    """Whether the warnings that are given once in a process are given each time."""
     return Once.always
 
 

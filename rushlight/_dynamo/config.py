@@ -1,7 +1,7 @@
 """Settings of compiling. Unknown names raise AttributeError, those that would have to do more NotImplementedError.
 
 cache_size_limit, recompile_limit: how many programs a function may have before it runs eagerly (8).
-suppress_errors: a function that cannot be captured runs eagerly with a warning instead of raising (False).
+suppress_errors: a function that cannot be captured runs eagerly, after a warning, with `fullgraph=True` too (False).
 verbose: errors have the user's line and torch's longer text in either case. The others say how sizes and scalars are
 captured, which goes one way here (docs/how-a-step-compiles.md), or how torch's own compiler treats modules; they are
 kept as they are set.
@@ -23,6 +23,11 @@ force_nn_module_property_static_shapes = guard_nn_modules = inline_inbuilt_nn_mo
 log_compilation_metrics = run_gc_after_compile = True
 
 
+def _of_steps(name: str, kind: type) -> Any:
+    """The setting `name` of compiled functions."""
+    return property(lambda self: getattr(step.settings, name), lambda self, v: setattr(step.settings, name, kind(v)))
+
+
 class _Settings(ConfigModule):
     absent = frozenset(
         [
@@ -39,23 +44,8 @@ class _Settings(ConfigModule):
         ]
     )
 
-    @property
-    def cache_size_limit(self) -> int:
-        return step.settings.limit
-
-    @cache_size_limit.setter
-    def cache_size_limit(self, value: int) -> None:
-        step.settings.limit = int(value)
-
-    recompile_limit: Any = cache_size_limit
-
-    @property
-    def suppress_errors(self) -> bool:
-        return step.settings.suppress_errors
-
-    @suppress_errors.setter
-    def suppress_errors(self, value: bool) -> None:
-        step.settings.suppress_errors = bool(value)
+    cache_size_limit = recompile_limit = _of_steps("limit", int)
+    suppress_errors = _of_steps("suppress_errors", bool)
 
 
 install_config_module(sys.modules[__name__], _Settings)

@@ -6,7 +6,7 @@ from . import (
     copying, counting, create, cumulative, elementary, elements, embedding, extremum, gamma, grid, index, index_slices, interpolate, join,
     linalg, loss, low_rank, mask, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, recurrent, reduction,
     replaced_parts, resize, sample, scatter, scatter_reduce, sequences, smooth, softmax, special, special_polynomials, special_tables,
-    take, view, inplace_names,
+    take, variance, view, inplace_names,
 )  # fmt: skip
 
 globals().update(OPS)

@@ -7,7 +7,8 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.mode import demand, may_look, no_grad
 from ..core.record import composite, primitive
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word, wrap
+from .comparison import where
 from .create import arange
 from .elements import lies_within
 from .repeats import add_at
@@ -137,62 +138,37 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
             raise ValueError(
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
             )
-        b, n = input._array.shape
-        starts = np.arange(b + 1) * n
+        shape = input._array.shape
+        offsets = constant(np.arange(shape[0]) * shape[1])
         flat, weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
+        include_last_offset = False
     else:
         if input._array.ndim != 1:
             raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
         if offsets is None:
             raise ValueError("offsets has to be a 1D Tensor but got None")
-        if not may_look():
-            rows = embedding(input, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-            padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
-            return _bags_of_any_values(rows, input, offsets, mode, per_sample_weights, padding, include_last_offset)
-        starts = offsets._array if include_last_offset else np.append(offsets._array, input._array.size)
-        if starts.size and starts[0]:
-            raise ValueError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
-            )
         flat, weights = input, per_sample_weights
     if weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
-    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
-    if input._array.ndim == 2 and padding_idx is None and n:
-        return _bags_of_one_size(rows, mode, weights, (b, n))
-    return _bags(rows, flat, np.asarray(starts, np.int64), mode, weights, padding_idx, weight._array.shape[0])
-
-
-def _bags_of_one_size(rows, mode, weights, shape):
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
-    rows = rows.view(*shape, rows.size(1))
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
-    return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
-
-
-def _bags(rows, flat, starts, mode, weights, padding_idx, n):
-    bags = len(starts) - 1
-    keep = np.ones(flat._array.size, bool) if padding_idx is None else flat._array != padding_idx % n
-    bag = np.repeat(np.arange(bags), np.diff(starts))
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
-    if not keep.all():
-        kept = wrap(np.flatnonzero(keep))
-        rows, bag = rows.index_select(0, kept), bag[keep]
-    counts = np.bincount(bag, minlength=bags)
-    if mode == "max":
-        return _bag_maximum(rows, counts)
-    out = rows.new_zeros(bags, rows.size(1)).index_add(0, wrap(bag), rows)
-    if mode == "sum":
-        return out
-    if mode != "mean":
-        raise ValueError("mode has to be one of sum, mean or max")
-    return out / wrap(np.maximum(counts, 1).astype(rows._array.dtype)[:, None])
+    if input._array.ndim == 2 and padding_idx is None and shape[1]:
+        return _bags_of_one_size(rows.view(*shape, rows.size(1)), mode)
+    padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
+    bag, skipped, counts = _bag_places(flat, offsets, padding, include_last_offset)
+    if padding_idx is not None:
+        rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf") if mode == "max" else 0)
+    return _bags(rows, bag, counts, mode)
+
+
+def _bags_of_one_size(rows, mode):
+    return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
 
 
 @primitive(name="bag_places", public=False, outputs=3, differentiable=False)
@@ -200,42 +176,22 @@ def _bag_places(input, offsets, /, padding, include_last):
     """The bag of each index, which indices do not count, and how many do in each bag."""
     starts = offsets if include_last else np.append(offsets, input.size)
     if starts.size and starts[0]:
-        raise ValueError("offsets[0] has to be 0")
+        raise ValueError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
+        )
     bag, skipped = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), input == padding
     return bag, skipped, np.bincount(bag[~skipped], minlength=len(starts) - 1)
 
 
-def _bags_of_any_values(rows, flat, offsets, mode, weights, padding, include_last):
-    """`_bags` by operators whose results have the same shapes for all offsets."""
-    from ..core.record import OPS
-
-    bag, skipped, counts = _bag_places(flat, offsets, padding, include_last)
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
+def _bags(rows, bag, counts, mode):
+    """By operators whose results have the same shapes for all offsets, so that compiled calls follow them."""
     shape = (counts.size(0), rows.size(1))
     if mode == "max":
-        rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf"))
         places = bag.unsqueeze(1).expand(rows.shape)
         out = rows.new_full(shape, float("-inf")).scatter_reduce(0, places, rows, "amax")
-        return OPS["where"](counts.unsqueeze(1) == 0, rows.new_zeros(()), out)
-    out = rows.new_zeros(shape).index_add(0, bag, rows.masked_fill(skipped.unsqueeze(1), 0))
-    if mode == "sum":
-        return out
-    if mode != "mean":
-        raise ValueError("mode has to be one of sum, mean or max")
-    return out / counts.clamp_min(1).to(rows.dtype).unsqueeze(1)
-
-
-def _bag_maximum(rows, counts):
-    from ..core.record import OPS
-
-    parts = rows.split(list(counts)) if counts.sum() else [rows] * len(counts)
-    empty = rows.new_zeros(rows.size(1))
-    return (
-        OPS["stack"]([p.amax(0) if len(p) else empty for p in parts])
-        if len(counts)
-        else rows.new_zeros(0, rows.size(1))
-    )
+        return where(counts.unsqueeze(1) == 0, rows.new_zeros(()), out)
+    out = rows.new_zeros(shape).index_add(0, bag, rows)
+    return out if mode == "sum" else out / counts.clamp_min(1).to(rows.dtype).unsqueeze(1)
 
 
 # ---------------------------------------------------------------------------------------------- one-hot
