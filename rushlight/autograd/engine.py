@@ -234,7 +234,7 @@ class _Pass:
             and waiting._array.shape == g._array.shape
             and type(waiting._array) is type(g._array) is np.ndarray  # neither is sparse
         ):
-            np.add(waiting._array, g._array, out=waiting._array)
+            thread.state.run(np.add, waiting._array, g._array, waiting._array)
         else:
             total = waiting + g if waiting.layout is strided else g + waiting  # a sparse one is the second term
             self.summed.add(edge)
@@ -334,7 +334,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
         finally:
             state.writer = before
     else:
-        np.add(old._array, g._array, out=old._array)
+        thread.state.run(np.add, old._array, g._array, old._array)
         s = old._storage
         if s is not None:
             s.wrote("backward()")

@@ -128,6 +128,8 @@ class Recorder:
         promoting = record.kind != "general" or record.promote is not None
         cast = common_type(record, tensors) if promoting else None
         if len(tensors) and result is tensors[0]:
+            if not result._array.size:
+                return
             if is_ordered(tensors[0], tensors[1:]):
                 self._write_in_order(record.name, record.kernel, tensors[0], operands, cast, line)
             else:

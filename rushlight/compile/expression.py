@@ -35,15 +35,22 @@ class Expr:
     index: data the axis; the position along it, int64. cast: args[0] converted to `dtype`.
     """
 
-    __slots__ = ("op", "args", "dtype", "data")
+    __slots__ = ("op", "args", "dtype", "data", "_below", "_loads")
 
     def __init__(self, op: str, args: tuple[Expr, ...], dtype: Any, data: Any = None):
         self.op, self.args, self.dtype, self.data = op, args, np.dtype(dtype), data
+        self._below: tuple[Expr, ...] | None = None  # passes walk the same expression dozens of times
+        self._loads: tuple[Any, ...] | None = None
 
-    def walk(self) -> Iterator[Expr]:
+    def walk(self) -> tuple[Expr, ...]:
         """Every expression below and this one, arguments first, each once."""
-        seen: set[int] = set()
-        stack: list[tuple[Expr, bool]] = [(self, False)]
+        if self._below is None:
+            self._below = tuple(self._found())
+        return (*self._below, self)
+
+    def _found(self) -> Iterator[Expr]:
+        seen: set[int] = {id(self)}
+        stack: list[tuple[Expr, bool]] = [(a, False) for a in reversed(self.args)]
         while stack:
             e, done = stack.pop()
             if done:
@@ -53,9 +60,11 @@ class Expr:
                 stack.append((e, True))
                 stack.extend((a, False) for a in reversed(e.args))
 
-    def loads(self) -> Iterator[Any]:
+    def loads(self) -> tuple[Any, ...]:
         """The windows that it reads, gathered ones included."""
-        return (e.data for e in self.walk() if e.op in ("load", "gather"))
+        if self._loads is None:
+            self._loads = tuple(e.data for e in self.walk() if e.op in ("load", "gather"))
+        return self._loads
 
     def rebuild(self, change: Callable[[Expr], Expr | None]) -> Expr:
         """A copy in which every expression for which `change` gives another is replaced by that (leaves first)."""

@@ -105,11 +105,14 @@ class Ref(NamedTuple):
 
     def extent(self) -> tuple[int, int]:
         """First and last element of the value that it touches."""
-        if not self.size:
-            return self.offset, self.offset
         low = high = self.offset
         for n, s in zip(self.shape, self.strides, strict=True):
-            low, high = low + min(0, (n - 1) * s), high + max(0, (n - 1) * s)
+            if not n:
+                return self.offset, self.offset
+            if s > 0:
+                high += (n - 1) * s
+            else:
+                low += (n - 1) * s
         return low, high
 
     def __repr__(self) -> str:
@@ -276,7 +279,7 @@ class Reduce:
         self.result.shape, self.result.strides = tuple(self.space[i] for i in self.kept()), self.strides
 
     def reads(self) -> Iterator[Ref]:
-        return self.expr.loads()
+        return iter(self.expr.loads())
 
     def writes(self) -> Iterator[Value]:
         yield self.result
@@ -346,7 +349,8 @@ class Graph:
 
     inputs: value -> where it comes from; outputs: (ref, where it goes) pairs. Both "wheres" are capture's own objects.
     constants: value -> the array that it always is. checks: (0-d bool value, error, text): where the value is true, the
-    program stops before anything outside is written. reasons: operator's name -> why its calls stay calls.
+    program stops before anything outside is written. reasons: operator's name -> why its calls stay calls. as_eager: the
+    program takes turns with eager calls that nobody asked to compile, so nothing is computed by another algorithm.
     """
 
     def __init__(self) -> None:
@@ -356,6 +360,7 @@ class Graph:
         self.outputs: list[tuple[Ref, Any]] = []
         self.checks: list[tuple[Value, type[Exception], str]] = []
         self.reasons: dict[str, str] = {}
+        self.as_eager = False
 
     def __repr__(self) -> str:
         inputs = "\n".join(f"  input {v!r} from {s!r}" for v, s in self.inputs.items())

@@ -25,10 +25,10 @@ class Untraceable(Exception):
 
 
 class Builder:
-    """Where loops are put while calls are expanded."""
+    """Where loops are put while calls are expanded. as_eager: see `Graph`."""
 
-    def __init__(self, nodes: list[Node], checks: list[tuple[Value, type[Exception], str]]):
-        self.nodes, self.checks = nodes, checks
+    def __init__(self, nodes: list[Node], checks: list[tuple[Value, type[Exception], str]], as_eager: bool = False):
+        self.nodes, self.checks, self.as_eager = nodes, checks, as_eager
 
     def lazy(self, ref: Ref) -> Lazy:
         """A window as an array."""
@@ -48,6 +48,12 @@ class Builder:
         self.nodes.append(Loop(x.shape, [Store(value.ref(), cast(x.expr, value.dtype))]))
         return value.ref()
 
+    def lines(self, x: Lazy, axis: int) -> Ref:
+        """A window onto `x` of which the axes before `axis` are one in memory, and those behind it; stored if need be."""
+        ref = x.ref()
+        lines = ref.reshape((prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])))
+        return self.store(self.lazy(ref)) if lines is None else ref
+
     def reduce(self, kind: str, x: Lazy, axes: tuple[int, ...], keepdims: bool = False, dtype: Any = None) -> Lazy:
         """`x`, converted to `dtype`, combined along `axes`."""
         if dtype is not None:
@@ -55,7 +61,9 @@ class Builder:
         kept = tuple(n for i, n in enumerate(x.shape) if i not in axes)
         if not axes:
             return x
-        if all(x.shape[i] == 1 for i in axes) and not kind.startswith("arg"):
+        if all(x.shape[i] == 1 for i in axes):
+            if kind.startswith("arg"):
+                return self.constant(0, np.int64, x.shape if keepdims else kept)
             x = x.astype(BOOL) if kind in ("any", "all") else x
             return x if keepdims else x.reshape(kept)
         if any(e.op in _EXPENSIVE for e in x.expr.walk()):

@@ -67,9 +67,11 @@ class Memory:
         self.starts: list[int] = []
         self.regions: dict[int, Region] = {}
         self.beside: list[Region] = []  # memory of other regions, seen as another type or shared in part; never written
+        self.freed: list[Region] = []  # to be forgotten by the next question: the collector may free an array amid one
 
     def find(self, a: np.ndarray) -> Region | None:
         """The region that an array lies in, None where it lies in none or only in part."""
+        self._forget_freed()
         low, high = extent(a)
         i = bisect_right(self.starts, low) - 1
         region = self.regions[self.starts[i]] if i >= 0 else None
@@ -85,7 +87,7 @@ class Memory:
         region = Region(low, high, value, source, a, line)
         owner = None if source is not None else owner_of(a)
         if owner is not None:
-            region.keep = weakref.ref(owner, lambda _: self._forget(region))
+            region.keep = weakref.ref(owner, lambda _: self.freed.append(region))
         before = self.find_any(low)
         if (before is not None and before.end > low) or any(s < high for s in self._inside(low, high)):
             self.beside.append(region)
@@ -94,13 +96,15 @@ class Memory:
         self.regions[low] = region
         return region
 
-    def _forget(self, region: Region) -> None:
-        """Its memory is about to be freed, and may be used again."""
-        if self.regions.get(region.start) is region:
-            del self.regions[region.start]
-            del self.starts[bisect_left(self.starts, region.start)]
-        else:
-            self.beside.remove(region)
+    def _forget_freed(self) -> None:
+        """Their memory may be used again."""
+        while self.freed:
+            region = self.freed.pop()
+            if self.regions.get(region.start) is region:
+                del self.regions[region.start]
+                del self.starts[bisect_left(self.starts, region.start)]
+            else:
+                self.beside.remove(region)
 
     def _inside(self, low: int, high: int) -> list[int]:
         i = bisect_right(self.starts, low)
@@ -108,10 +112,12 @@ class Memory:
         return [s for s in self.starts[i : i + 1] if s < high] + [s for s in before if self.regions[s].end > low]
 
     def all(self) -> list[Region]:
+        self._forget_freed()
         return [*self.regions.values(), *self.beside]
 
     def check_write(self, region: Region) -> None:
         """Refuse a write to memory that is also known as part of another region."""
+        self._forget_freed()
         for r in self.beside:
             if region is r or (r.start < region.end and region.start < r.end):
                 raise CaptureError("a tensor is written whose memory another one shows in part, or as another type")
@@ -126,6 +132,7 @@ class Memory:
 
     def find_any(self, address: int) -> Region | None:
         """The region that begins at an address or is the next one below."""
+        self._forget_freed()
         i = bisect_right(self.starts, address) - 1
         return self.regions[self.starts[i]] if i >= 0 else None
 

@@ -330,6 +330,7 @@ class _Program:
         self.outline, self.used = recorded.outline, _clock()
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
+        graph.as_eager = True
         self.executable = Native(graph)
         self.reuse: list[np.ndarray | None] = [None] * len(self.fresh)
 

@@ -6,12 +6,11 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core.inplace import write
-from ..core.mode import may_look
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor
 from .elements import F32, F64, conjugate, dense, widened
-from .reduction import shifted
+from .reduction import shifted, unless_zero
 
 # ---------------------------------------------------------------------------------------------- sums and products
 
@@ -60,12 +59,14 @@ def cumprod(input, /, dim, *, dtype=None):
 def _(g, input, out, dim):
     if not g.ndim or not g.numel():
         return g
-    if may_look() and not (input._array == 0).any():
-        return (g * conjugate(out)).flip(dim).cumsum(dim).flip(dim) / conjugate(input)
-    x = conjugate(input)
-    before = shifted(x, dim, 1, 1).cumprod(dim)
-    after = _scan(g.flip(dim), shifted(x, dim, -1, 0).flip(dim), dim).flip(dim)
-    return before * after
+
+    def otherwise():
+        x = conjugate(input)
+        before = shifted(x, dim, 1, 1).cumprod(dim)
+        after = _scan(g.flip(dim), shifted(x, dim, -1, 0).flip(dim), dim).flip(dim)
+        return before * after
+
+    return unless_zero(input, lambda x: (g * conjugate(out)).flip(dim).cumsum(dim).flip(dim) / conjugate(x), otherwise)
 
 
 @primitive(public=False, name="scan")

@@ -61,10 +61,21 @@ def _cubic_slopes(part):
     return far(part + 1), near(part), -near(1 - part), -far(2 - part)
 
 
+def _place(c, n, align_corners):
+    """Where places c in (-1, 1) along an axis of n elements are, counted in elements."""
+    return (c + 1) * ((n - 1) / 2) if align_corners else ((c + 1) * n - 1) / 2
+
+
+def _place_within(c, n, align_corners):
+    """How far behind an element, in (0, 1)."""
+    at = _place(c, n, align_corners)
+    return at - np.floor(at)
+
+
 def _axis_taps(c, n, mode, padding_mode, align_corners):
     """For places c in (-1, 1) along an axis of n elements: a list of (element, inside, weight, its slope by c)."""
     scale = (n - 1) / 2 if align_corners else n / 2
-    at = (c + 1) * scale if align_corners else ((c + 1) * n - 1) / 2
+    at = _place(c, n, align_corners)
     if mode == "bicubic":
         low = np.floor(at)
         part = at - low
@@ -172,7 +183,7 @@ def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
     axes, out = len(sizes), grid._array.shape[1:-1]
     x, g = input.reshape(n, c, prod(sizes)), g.reshape(n, c, prod(out))
     flat_grid = grid.reshape(n, prod(out), axes)
-    numbers = _taps_of(grid._array, sizes, mode, padding_mode, align_corners)
+    numbers = thread.state.run(_taps_of, grid._array, sizes, mode, padding_mode, align_corners)
     recorded = [
         _recorded_taps(flat_grid.select(2, axes - 1 - i), numbers[i], sizes[i], mode, align_corners)
         for i in range(axes)
@@ -207,8 +218,8 @@ def _recorded_taps(c, taps, n, mode, align_corners):
         part = wrap(taps[1][2].astype(kind)) + (c - c.detach()) * slope
         return [(1 - part, -slope), (part, slope)]
     scale = (n - 1) / 2 if align_corners else n / 2
-    at = (c._array + 1) * scale if align_corners else ((c._array + 1) * n - 1) / 2
-    part = wrap((at - np.floor(at)).astype(kind)) + (c - c.detach()) * scale
+    within = thread.state.run(_place_within, c._array, n, align_corners)
+    part = wrap(within.astype(kind)) + (c - c.detach()) * scale
     return [(w, s * scale) for w, s in zip(cubic_weights(part), _cubic_slopes(part), strict=True)]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.record import composite, primitive
 from ..core.size import broadcast_shapes
-from ..core.tensor import Tensor, constant, type_word, wrap
+from ..core.tensor import Tensor, constant, type_word
 from .elements import extremes, lies_within, not_implemented
 
 
@@ -223,7 +223,7 @@ def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     if len(target) != n or not n or x.dtype is not _F32 or target.item(target.argmin()) < 0:
         return None
     try:
-        return np.add.reduce(x[np.arange(n), target]) / -n
+        return np.add.reduce(x[np.arange(n), target]) / -n + 0.0  # never -0
     except IndexError:
         return None
 
@@ -243,7 +243,7 @@ def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"
     loss = -x[np.arange(n), t if valid is None else np.where(valid, t, 0)]
     if w is not None:
         loss = np.where(w == 0, 0, loss * w).astype(input.dtype)
-    if reduction == "none":
+    if reduction == "none" and input.ndim > 1:
         return loss.reshape(target.shape)
     total = np.add.reduce(loss, dtype=np.float32 if input.dtype.itemsize == 2 else None)
     if reduction == "mean":
@@ -602,77 +602,3 @@ def multilabel_margin_loss(input, target, reduction="mean"):
     z = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
     loss = z.masked_fill(outside, 0).sum((1, 2)) / x._array.shape[1]
     return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
-
-
-# ---------------------------------------------------------------------------------------------- sequences
-
-
-@composite()
-def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
-    """Minus the log-probability of all alignments of each target sequence (connectionist temporal classification).
-
-    Shape: log_probs (T, N, C) or (T, C); targets (N, S) or concatenated; lengths (N) -> () or (N). Written in tensor
-    operators over time steps, so gradients of any order come by themselves. Source: Graves et al. 2006.
-    """
-    batched = log_probs._array.ndim == 3
-    x = log_probs if batched else log_probs.unsqueeze(1)
-    lengths = _lengths(input_lengths)
-    sizes = _lengths(target_lengths)
-    labels = _labels(targets, sizes, blank)
-    losses = [
-        _ctc_one(x[:, n], labels[n], lengths[n], blank) + _slope_of_softmax(x[: lengths[n], n])
-        for n in range(len(sizes))
-    ]
-    from ..core.record import OPS
-
-    loss = OPS["stack"](losses)
-    if zero_infinity:
-        loss = OPS["where"](loss == float("inf"), loss.new_zeros(()), loss)
-    if reduction == "mean":
-        return (loss / wrap(np.maximum(sizes, 1).astype(loss._array.dtype))).mean()
-    return loss.sum() if reduction == "sum" else loss if batched else loss.squeeze(0)
-
-
-def _lengths(v: Any) -> list[int]:
-    v = v.tolist() if isinstance(v, Tensor) else v
-    return [int(v)] if isinstance(v, int) else [int(k) for k in v]
-
-
-def _labels(targets: Tensor, sizes: list[int], blank: int) -> list[np.ndarray]:
-    """Each target with blanks around and between its labels."""
-    t = targets._array
-    ends = np.cumsum(sizes)
-    rows = (
-        [t[e - n : e] for e, n in zip(ends, sizes, strict=True)]
-        if t.ndim == 1
-        else [r[:n] for r, n in zip(t, sizes, strict=True)]
-    )
-    out = []
-    for r in rows:
-        row = np.full(2 * len(r) + 1, blank, np.int64)
-        row[1::2] = r
-        out.append(row)
-    return out
-
-
-def _slope_of_softmax(logp: Tensor) -> Tensor:
-    """Zero, with the gradient exp(logp): torch gives the gradient with respect to the scores before log_softmax."""
-    total = logp.exp().sum()
-    return total - total.detach()
-
-
-def _ctc_one(logp: Tensor, labels: np.ndarray, steps: int, blank: int) -> Tensor:
-    from ..core.record import OPS
-
-    cat, logsumexp, stack = OPS["cat"], OPS["logsumexp"], OPS["stack"]
-    n, tiny = len(labels), float("-inf")
-    emit = logp[:, wrap(labels)]
-    skip = np.zeros(n, bool)
-    skip[2:] = (labels[2:] != blank) & (labels[2:] != labels[:-2])
-    floor = logp.new_full((n,), tiny)
-    alpha = cat([emit[0, :2], floor[: max(n - 2, 0)]])[:n]
-    for s in range(1, steps):
-        one = cat([floor[:1], alpha[:-1]])
-        two = cat([floor[:2], alpha[:-2]])[:n].masked_fill(wrap(~skip), tiny) if n > 1 else floor
-        alpha = logsumexp(stack([alpha, one, two]), 0) + emit[s]
-    return -logsumexp(alpha[max(n - 2, 0) :], 0)

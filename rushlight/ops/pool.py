@@ -145,6 +145,10 @@ def _maxima_of_large_windows(x, outs, window, stride, dilation, place):
     chosen = at.reshape(place.shape)
     if x.dtype.kind not in "iu":
         chosen = np.where(y == -np.inf, place, chosen)
+        unknown = np.isnan(y)
+        if unknown.any():
+            last = view.shape[1] - 1 - np.isnan(view)[:, ::-1].argmax(1)
+            chosen = np.where(unknown, last.reshape(place.shape), chosen)
     return y, chosen.astype(place.dtype)
 
 

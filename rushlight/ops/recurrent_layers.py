@@ -24,7 +24,7 @@ from .matmul import F32, F64, gram, mm
 # ---------------------------------------------------------------------------------------------- rows and products
 
 
-def _spans(rows: int, batch: int, batch_sizes, reverse: bool) -> list[tuple[int, int]]:
+def step_spans(rows: int, batch: int, batch_sizes, reverse: bool) -> list[tuple[int, int]]:
     """The first and last row of each step, in the order in which the layer takes them."""
     if batch_sizes is None:
         steps = rows // batch if batch else 0
@@ -127,7 +127,7 @@ def _lstm(
     )
     h, c, k = _state(h0), _state(c0), c0.shape[1]
     gates = _input_share(input, weight_ih, bias_ih, bias_hh)
-    spans = _spans(len(gates), len(h), batch_sizes, reverse)
+    spans = step_spans(len(gates), len(h), batch_sizes, reverse)
     weight, project = _columns(weight_hh, len(spans)), None if weight_hr is None else _columns(weight_hr, len(spans))
     y, hs, cs, ts = (np.empty((len(gates), a.shape[1]), gates.dtype) for a in (h, h, c, c))
     scale, shift, _ = _lstm_rows(k, gates.dtype)
@@ -167,7 +167,7 @@ def lstm_layer_backward(
     out = np.empty_like(gates)
     projected = None if weight_hr is None else np.empty_like(hs)
     a_row = _lstm_rows(k, gates.dtype)[2]
-    for a, b in reversed(_spans(len(gates), batch, batch_sizes, reverse)):
+    for a, b in reversed(step_spans(len(gates), batch, batch_sizes, reverse)):
         gm, cell, z, t, s = dh[: b - a], dc[: b - a], gates[a:b], ts[a:b], out[a:b]
         if gy is not None:
             gm += gy[a:b]
@@ -243,7 +243,7 @@ def _lstm_rule(
 
 def _recorded(cell, g, input, state, parameters, batch_sizes, reverse, needs) -> tuple:
     rows = input._array.size // max(input._array.shape[-1], 1)
-    spans = _spans(rows, len(state[0]._array), batch_sizes, reverse)
+    spans = step_spans(rows, len(state[0]._array), batch_sizes, reverse)
     found = recorded.recorded_gradients(cell, g, input, state, parameters, spans)
     return tuple(r if wanted else None for r, wanted in zip(found, needs, strict=False))
 
@@ -265,7 +265,7 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
     input, weight_ih, weight_hh, bias_ih, bias_hh = map(_wide, (input, weight_ih, weight_hh, bias_ih, bias_hh))
     h, k = _state(h0), h0.shape[1]
     gates = _input_share(input, weight_ih, bias_ih)
-    spans = _spans(len(gates), len(h), batch_sizes, reverse)
+    spans = step_spans(len(gates), len(h), batch_sizes, reverse)
     weight = _columns(weight_hh, len(spans))
     y, hs, ns = (np.empty((len(gates), k), gates.dtype) for _ in range(3))
     for a, b in spans:
@@ -298,7 +298,7 @@ def gru_layer_backward(
     dh = _gradient(gh, (batch, k), gates.dtype)
     gy = None if gy is None else _wide(gy).reshape(-1, k)
     k_in, k_rec = np.empty_like(gates), np.empty_like(gates)
-    for a, b in reversed(_spans(len(gates), batch, batch_sizes, reverse)):
+    for a, b in reversed(step_spans(len(gates), batch, batch_sizes, reverse)):
         g, gate, s, s_rec = dh[: b - a], gates[a:b], k_in[a:b], k_rec[a:b]
         if gy is not None:
             g += gy[a:b]
@@ -349,7 +349,7 @@ def _rnn(
     input, weight_ih, weight_hh, bias_ih, bias_hh = map(_wide, (input, weight_ih, weight_hh, bias_ih, bias_hh))
     h = _state(h0)
     y = _input_share(input, weight_ih, bias_ih, bias_hh)
-    spans = _spans(len(y), len(h), batch_sizes, reverse)
+    spans = step_spans(len(y), len(h), batch_sizes, reverse)
     weight, hs = _columns(weight_hh, len(spans)), np.empty((len(y), h.shape[1]), y.dtype)
     for a, b in spans:
         z = y[a:b]
@@ -371,7 +371,7 @@ def rnn_layer_backward(
     dh = _gradient(gh, (batch, hs.shape[1]), ys.dtype)
     gy = None if gy is None else _wide(gy).reshape(ys.shape)
     k = (ys > 0).astype(ys.dtype) if relu else 1 - ys * ys
-    for a, b in reversed(_spans(len(ys), batch, batch_sizes, reverse)):
+    for a, b in reversed(step_spans(len(ys), batch, batch_sizes, reverse)):
         g, s = dh[: b - a], k[a:b]
         if gy is not None:
             g += gy[a:b]

@@ -297,10 +297,11 @@ def _prod_all(input, /, dtype):
 
 @_prod_all.vjp
 def _(g, input, out):
-    flat = input.reshape(-1)
-    if may_look() and not (input._array == 0).any():
-        return g * conjugate(out / input)
-    return g * conjugate(_product_of_others(flat, 0).reshape(input.shape))
+    def otherwise():
+        others = _product_of_others(input.reshape(-1), 0).reshape(input.shape)
+        return (g * conjugate(others)).masked_fill((input.detach() == 0).sum() > 1, 0)
+
+    return unless_zero(input, lambda x: g * conjugate(out / x), otherwise)
 
 
 @primitive(public=False, name="prod.dim", node="ProdBackward1")
@@ -314,9 +315,23 @@ def _prod_dim(input, /, dim, keepdim, dtype):
 def _(g, input, out, dim, keepdim):
     if not input._array.ndim:
         return g
-    if may_look() and not (input._array == 0).any():
-        return spread(g * conjugate(out), input.shape, dim, keepdim) / conjugate(input)
-    return spread(g, input.shape, dim, keepdim) * conjugate(_product_of_others(input, dim))
+    return unless_zero(
+        input,
+        lambda x: spread(g * conjugate(out), x.shape, dim, keepdim) / conjugate(x),
+        lambda: spread(g, input.shape, dim, keepdim) * conjugate(_product_of_others(input, dim)),
+    )
+
+
+def unless_zero(x, divided, otherwise):
+    """A product's gradient: `divided(x)`, which divides by `x`, or `otherwise()` where any element is zero, as in torch.
+
+    They are as far apart as nan from a number where an element is infinite. A recorder, whose later calls have other
+    values, gets both and the choice.
+    """
+    if may_look():
+        return otherwise() if (x._array == 0).any() else divided(x)
+    zero = (x.detach() == 0).any()
+    return otherwise().where(zero, divided(x.masked_fill(zero, 1)))
 
 
 def _product_of_others(x, dim):

@@ -327,3 +327,17 @@ def test_deepcopy_keeps_sharing_and_gradients():
     assert a is b and a is not x and a.requires_grad and a.grad.tolist() == [1.0, 1.0] and a.grad is not x.grad
     with pytest.raises(RuntimeError, match="Only Tensors created explicitly by the user"):
         copy.deepcopy(x * 2)
+
+
+@pytest.mark.parametrize("passes", [1, 2, 3])
+def test_sums_of_gradients_are_silent_about_nan(passes):
+    """Infinity less infinity, in a tensor used three times, and in `.grad` (warnings are errors here)."""
+    x, up, down = leaf(1.0, 2.0), rl.tensor([float("inf"), 1.0]), rl.tensor([-float("inf"), 1.0])
+    for _ in range(passes):
+        y = x * 1
+        ((y * up).sum() + (y * down).sum() + (y * up).sum()).backward()
+    assert x.grad[0].isnan() and x.grad[1] == 3.0 * passes
+    x.grad = None
+    (x * up).sum().backward()
+    (x * down).sum().backward()
+    assert x.grad[0].isnan() and x.grad[1] == 2.0

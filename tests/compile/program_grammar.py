@@ -84,6 +84,7 @@ POSITIVE = [
 WITHIN = ["asin()", "acos()", "atanh()", "erfinv()"]
 BINARY = ["+", "-", "*", "+", "-", "*"]
 INTEGER = ["+", "-", "*", "&", "|", "^", "//", "%"]
+_FLOATS = {"real": torch.float32, "low": torch.bfloat16, "torch.float64": torch.float64}  # where programs are made
 COMPARE = ["<", "<=", ">", ">=", "==", "!="]
 
 
@@ -643,7 +644,10 @@ class Grammar:
             kinds = ["real", "torch.float64", "real", "low"]
             if x in self.exact:
                 kinds += ["torch.int64", "torch.bool"]
-            return f"{x}.to({self.pick(kinds)})"
+            kind = self.pick(kinds)
+            # in float64 alone all of these are one type, and without a copy the result would be `x` itself
+            copies = t.dtype != _FLOATS.get(kind, t.dtype)
+            return f"{x}.to({kind}{', copy=True' if copies else ''})"
         return f"{x}.to({self.pick(['real', 'torch.int64', 'real', 'torch.float64', 'torch.uint8', 'torch.int32', 'torch.bool'])})"
 
     def compare(self) -> str | None:

@@ -4,8 +4,10 @@ import gc
 import queue
 import threading
 import weakref
+from bisect import bisect_right
 
 import numpy as np
+import pytest
 
 import rushlight as torch
 from rushlight.backend.onednn.address import address
@@ -59,6 +61,29 @@ def test_a_capture_forgets_what_is_freed():
     found = memory.find_any(start)
     assert len(memory.all()) == 2 and (found is None or found.start != start)
     assert memory.find(kept) is not None and begins in memory.regions  # what was there before stays
+
+
+@pytest.mark.parametrize("ask", ["find", "add", "find_any"])
+def test_an_array_that_is_freed_amid_a_question_does_not_disturb_it(ask, monkeypatch):
+    """As by the garbage collector, which may run wherever a list is made."""
+    below, found, new = sorted((np.ones(5, np.float32) for _ in range(3)), key=address)
+    memory = Memory()
+    memory.add(below)
+    region = memory.add(found)
+    doomed = [below]
+    del below
+
+    def search(a, x):
+        i = bisect_right(a, x)
+        doomed.clear()
+        return i
+
+    monkeypatch.setattr("rushlight.compile.memory.bisect_right", search)
+    if ask == "add":
+        assert memory.add(new).start == address(new)
+    else:
+        assert getattr(memory, ask)({"find": found, "find_any": address(found)}[ask]) is region
+    assert not doomed and len(memory.all()) == (2 if ask == "add" else 1)
 
 
 def test_intermediates_are_freed_while_a_function_is_captured():

@@ -81,7 +81,7 @@ def test_nan_reaches_its_row_alone():
 
 
 def test_attention_refusals():
-    q, k, out, lse = random(2, 5, 4), random(2, 9, 4), np.empty((2, 5, 4), "f4"), np.empty((2, 5, 1), "f4")
+    q, k, out, lse = random(2, 5, 4), random(2, 9, 4), np.zeros((2, 5, 4), "f4"), np.zeros((2, 5, 1), "f4")
     assert not Run("attention_forward", (q, k, k), (out, lse), scale=1.0, causal=True).served
     wide = tuple(a.astype("f8") for a in (q, k, k))
     assert not Run("attention_forward", wide, (out.astype("f8"), lse), scale=1.0, causal=False).served

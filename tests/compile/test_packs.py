@@ -15,9 +15,16 @@ import pytest
 import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
 from rushlight.compile.lower.llvm import engine
+from rushlight.compile.lower.winograd import bind as winograd
 from rushlight.nn import functional as F
 
 pytestmark = pytest.mark.skipif(not (engine.available() and has_onednn()), reason="no compiler or no oneDNN here")
+
+
+@pytest.fixture(autouse=True)
+def _without_winograd(monkeypatch):
+    """Convolutions that pack their weights: Winograd's, which transform them, are tested in test_winograd.py."""
+    monkeypatch.setattr(winograd, "_serves", lambda *refs: False)
 
 
 def _conv(channels=32, out=32, kernel=3):

@@ -98,6 +98,31 @@ FAILED_ONCE = {
         "v4.clone() v6.detach()",
         random_programs.OPTIMIZERS[0],
     ),
+    "a result that is also what an argument becomes, but for a part": random_programs.program_of(
+        8802,
+        {"a7": "bytes(5, 4)", "a8": "normal(5, 4)"},
+        """
+        v9 = a7 * 2
+        a7.mul_(2)
+        a7[2:] = -0.18
+        v10 = a8 + 1
+        a8.add_(1)
+        a8[:, 1:].mul_(3)
+        """,
+        "",
+        "v9 v10",
+    ),
+    "an operator in place on a part without elements": random_programs.program_of(
+        7281,
+        {"b2": "normal(8, 1, 8, 1)", "p5": "normal(7, 1)", "a6": "integers(7, 4, 1)"},
+        """
+        b2[..., :-1].add_(b2.transpose(-2, 0)[..., :-1])
+        v7 = F.embedding(a6, p5)
+        v7[..., :-1].sub_(v7.transpose(1, 2)[..., :-1])
+        """,
+        "v7",
+        "v7.detach()",
+    ),
 }  # fmt: skip
 
 
@@ -111,6 +136,20 @@ def test_programs_that_failed_once(what, monkeypatch):
 
 def test_a_program_is_the_same_each_time():
     assert random_programs.make(11) == random_programs.make(11)
+
+
+def test_a_seed_whose_program_raises_is_reported(monkeypatch):
+    """So a run over many seeds goes on: once where making fails, once where eager alone does."""
+    stale = random_programs.program_of(
+        1, {"p1": "normal(3)", "b2": "normal(3)"}, "b2.tanh_()\nb2.add_(p1)\nv3 = b2 * p1", "v3", "v3.detach()"
+    )
+    assert not random_programs.works(stale)
+    monkeypatch.setattr(random_programs, "make", lambda seed: stale)
+    report = random_programs.examine(4, shrink=False)
+    assert report is not None and report.startswith("seed 4: eager RuntimeError: ") and "b2.tanh_()" in report
+    monkeypatch.setattr(random_programs, "make", lambda seed: 1 // 0)
+    report = random_programs.examine(5)
+    assert report is not None and report.startswith("seed 5: Traceback") and "ZeroDivisionError" in report
 
 
 def test_wrong_numbers_are_found_and_shrunk(monkeypatch):

@@ -20,13 +20,11 @@ NAMES = [name for name in SAMPLES if function_of(name) is not None and samples_o
 CALLS = 5  # one plain, two captured, two replayed
 
 # Calls that are refused with the user's line, and why.
-_LENGTHS = "the lengths of the sequences are read as Python's numbers"
 REFUSED: dict[str, str] = {
     "masked_select": "the result's shape depends on values",
     "is_nonzero": "its value decides what Python does",
     "masked_scatter": "the gradient's shape depends on values",
     "Tensor.__getitem__": "an index by a mask: the result's shape depends on values",
-    "ctc_loss": _LENGTHS,
 }
 
 

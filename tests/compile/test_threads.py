@@ -26,7 +26,7 @@ def counts():
 
 def test_threads_share_a_compiled_function():
     def function(x):
-        return torch.cumsum(x, 0) * 2 + (x @ x).tanh()  # cumsum runs in Python between native stretches
+        return torch.cummax(x, 0).values * 2 + (x @ x).tanh()  # cummax runs in Python between native stretches
 
     compiled = torch.compile(function)
     for _ in range(4):

@@ -107,6 +107,17 @@ def test_running_statistics_use_the_unbiased_variance():
     np.testing.assert_allclose(y.numpy(), (N - mean.numpy()[:, None]) / np.sqrt(var.numpy()[:, None] + 1e-5))
 
 
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+def test_what_is_sure_costs_zero_and_not_minus_zero(reduction):
+    sure, classes = torch.tensor([[200.0, 0.0], [300.0, 0.0]]), torch.tensor([0, 0])
+    compiled = torch.compile(F.cross_entropy)
+    for _ in range(4):
+        for loss in (F.cross_entropy, compiled):
+            assert str(loss(sure, classes, reduction=reduction)) == "tensor(0.)"
+    assert str(F.cross_entropy(sure[0], classes[0], reduction="none")) == "tensor(0.)"
+    assert str(F.cross_entropy(sure, classes, reduction="none")) == "tensor([-0., -0.])"
+
+
 def test_embedding_rows_gradients_and_padding():
     table = torch.tensor(rng.randn(6, 3), requires_grad=True)
     i = torch.tensor([[0, 2], [2, 5]])
@@ -120,27 +131,6 @@ def test_embedding_rows_gradients_and_padding():
     np.testing.assert_allclose(
         bags.detach().numpy(), np.stack([table.detach().numpy()[:3].mean(0), table.detach().numpy()[3]])
     )
-
-
-def _ctc(logp, labels):
-    """Minus the log of the summed probability of every path that spells `labels` (blank 0)."""
-    steps, c = logp.shape
-    total = 0.0
-    for path in np.ndindex(*(c,) * steps):
-        spelled = [k for j, k in enumerate(path) if k and (not j or path[j - 1] != k)]
-        if spelled == list(labels):
-            total += np.exp(sum(logp[j, k] for j, k in enumerate(path)))
-    return -np.log(total)
-
-
-def test_ctc_sums_over_all_alignments():
-    x = rng.randn(4, 2, 3)
-    logp = torch.tensor(x).log_softmax(2)
-    loss = F.ctc_loss(
-        logp, torch.tensor([[1, 2], [1, 1]]), torch.tensor([4, 3]), torch.tensor([2, 2]), reduction="none"
-    )
-    expected = [_ctc(_logp(x[:, 0]), [1, 2]), _ctc(_logp(x[:3, 1]), [1, 1])]
-    np.testing.assert_allclose(loss.numpy(), expected)
 
 
 BAD = [

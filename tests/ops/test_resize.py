@@ -149,6 +149,16 @@ def test_errors(arguments, kind, words):
         ops.interpolate(rl.ones(2, 3, 4, 5), **arguments)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("place", [float("inf"), -float("inf"), float("nan")])
+def test_gradients_that_are_recorded_are_silent_about_places_that_are_none(place, mode):
+    x, grid = rl.ones(1, 1, 3, 1, requires_grad=True), rl.full((1, 1, 2, 2), place, requires_grad=True)
+    y = ops.grid_sample(x, grid, mode, align_corners=True)
+    by_image, by_grid = rl.autograd.grad(y.sum(), (x, grid), create_graph=True)
+    (by_image.sum() + by_grid.sum()).backward()
+    assert by_grid.shape == grid.grad.shape and x.grad.shape == x.shape
+
+
 def test_grid_errors():
     x, grid = rl.ones(2, 3, 4, 5), rl.zeros(2, 6, 7, 2)
     with pytest.warns(UserWarning, match="align_corners=False since 1.3.0"):

@@ -75,7 +75,7 @@ class _Expansion:
     def _expand(self, call: Call) -> None:
         nodes: list[Node] = []
         checks: list = []
-        builder = Builder(nodes, checks)
+        builder = Builder(nodes, checks, self.old.as_eager)
         self.adopted: dict[Value, Value] = {}  # within this call: what a node wrote -> the captured value it writes now
         try:
             operands = [self._operand(builder, o, to) for o, to in zip(call.operands, call.types(), strict=True)]

@@ -32,8 +32,8 @@ def fuse(graph: Graph) -> Graph:
             groups.append(_Group(node))
             place = len(groups) - 1
         maker.update((v, place) for v in node.writes())
-    readers = _outside_readers(groups, graph)
-    graph.nodes = [g.nest(readers[i]) if isinstance(g, _Group) else g for i, g in enumerate(groups)]
+    needed = _read_outside(groups, graph)
+    graph.nodes = [g.nest(needed) if isinstance(g, _Group) else g for g in groups]
     return graph
 
 
@@ -59,15 +59,16 @@ def _join(groups: list, node: Loop | Reduce, earliest: int) -> int | None:
     return None
 
 
-def _outside_readers(groups: list, graph: Graph) -> list[set[Value]]:
-    """For each group, the values that something outside it reads."""
-    everywhere = {ref.value for ref, _ in graph.outputs} | {v for v, *_ in graph.checks}
+def _read_outside(groups: list, graph: Graph) -> set[Value]:
+    """The values that something outside of the group that makes them reads."""
+    home = {v: i for i, g in enumerate(groups) if isinstance(g, _Group) for v in g.made}
     users: dict[Value, set[int]] = {}
     for i, g in enumerate(groups):
         for node in g.stages if isinstance(g, _Group) else (g,):
             for ref in node.reads():
                 users.setdefault(ref.value, set()).add(i)
-    return [everywhere | {v for v, where in users.items() if where - {i}} for i in range(len(groups))]
+    inside = {v for v, where in users.items() if where == {home.get(v)}}
+    return {ref.value for ref, _ in graph.outputs} | {v for v, *_ in graph.checks} | (users.keys() - inside)
 
 
 def canonical(node: Loop | Reduce) -> Loop | Reduce:

@@ -107,6 +107,10 @@ class _Planner:
             v = self.root[v]
         return v
 
+    def _final(self) -> set[Value]:
+        """Values that are read when the last node has run."""
+        return {ref.value for ref, _ in self.graph.outputs} | {v for v, *_ in self.graph.checks}
+
     def _can_overwrite(self, new: Value, old: Value) -> bool:
         """Whether `new` may be written over `old`."""
         at = self.defined[new]
@@ -143,6 +147,7 @@ class _Planner:
     def _replace_inputs(self) -> None:
         """Let what is to replace an input's content be written there at once, or copied there at the end."""
         outputs = []
+        final = self._final()
         for ref, target in self.graph.outputs:
             home = self.is_into(target)
             if home is None:
@@ -153,7 +158,7 @@ class _Planner:
                 chain.append(self.onto[chain[-1]])
             known = [v for v in chain if v in self.root or v not in self.defined]
             links = zip(chain, [*chain[1:], home], strict=True)
-            fits = same_memory(ref.value, home) and not known
+            fits = same_memory(ref.value, home) and not known and final.isdisjoint(chain[1:])
             if fits and all(self._can_overwrite(new, old) for new, old in links):
                 for v in chain:
                     self.root[v] = home
@@ -170,7 +175,7 @@ class _Planner:
         """Put what continues an older value on top of it, with a copy first where somebody still needs the older one."""
         nodes: list[Node] = []
         outside = {*self.graph.inputs, *self.graph.constants}
-        final = {ref.value for ref, _ in self.graph.outputs}
+        final = self._final()
         for node in self.graph.nodes:
             for new, old in continued(node).items():
                 target = self._root(new)
@@ -196,7 +201,7 @@ class _Planner:
         """
         outside = {*self.graph.inputs, *self.graph.constants}
         targets = Counter(ref.value for ref, _ in self.graph.outputs)
-        final = {*targets} | {v for v, *_ in self.graph.checks}
+        final = self._final()
         fresh = {r.value for r, t in self.graph.outputs if self.is_fresh(t) is not None and targets[r.value] == 1}
         members: dict[Value, list[Value]] = {}
         for v in self.defined:

@@ -17,6 +17,7 @@ from . import (
     product,
     recurrent,
     reduction,
+    running,
     value_checks,
 )
 from .table import RULES
@@ -35,5 +36,6 @@ __all__ = [
     "product",
     "recurrent",
     "reduction",
+    "running",
     "value_checks",
 ]

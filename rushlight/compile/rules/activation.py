@@ -62,6 +62,14 @@ def relu_backward(b, grad, output):
     return np.where(output <= output.dtype.type(0), grad.dtype.type(0), grad)
 
 
+@rule("glu")
+@through_float32()
+def glu(b, input, dim):
+    _floats(input)
+    n, before = input.shape[dim] // 2, (slice(None),) * (dim % input.ndim)
+    return input[(*before, slice(n))] * function("sigmoid", input[(*before, slice(n, 2 * n))])
+
+
 @rule("leaky_relu")
 @through_float32()
 def leaky_relu(b, input, negative_slope):

@@ -15,8 +15,12 @@ from .table import rule
 _LONGEST, _LONGEST_CAUSAL = 512, 256
 
 
-def _scores(b, query: Lazy, key: Lazy, is_causal: bool, scale: float) -> Lazy:
+def _scores(b, query: Lazy, key: Lazy, attn_mask: Lazy | None, is_causal: bool, scale: float) -> Lazy:
     scores = product(b, query, key.swapaxes(-1, -2)) * query.dtype.type(scale)
+    if attn_mask is not None:
+        none = scores.dtype.type(-np.inf)
+        hidden = attn_mask.dtype == np.bool_
+        scores = np.where(attn_mask, scores, none) if hidden else scores + attn_mask.astype(scores.dtype)
     if not is_causal:
         return scores
     seen = b.positions(scores.shape, -1) <= b.positions(scores.shape, -2)
@@ -25,8 +29,10 @@ def _scores(b, query: Lazy, key: Lazy, is_causal: bool, scale: float) -> Lazy:
 
 def _check(query: Lazy, key: Lazy, value: Lazy, attn_mask: Lazy | None) -> None:
     batch = query.shape[:-2]
-    if attn_mask is not None or query.ndim < 3 or key.shape[:-2] != batch or value.shape[:-2] != batch:
-        raise Untraceable("attention with a mask, or of operands that broadcast")
+    if query.ndim < 3 or key.shape[:-2] != batch or value.shape[:-2] != batch:
+        raise Untraceable("attention of operands that broadcast")
+    if attn_mask is not None and (query.dtype.itemsize == 2 or _is_long(key, False)):
+        raise Untraceable("attention with a mask, of 16-bit floats or over many keys")
 
 
 def _is_long(key: Lazy, is_causal: bool) -> bool:
@@ -43,10 +49,13 @@ def attention(b, query, key, value, attn_mask=None, is_causal=False, scale=1.0):
         out, shift = b.extern("attention_forward", refs, *shapes, scale=scale, causal=is_causal)
         shift = b.lazy(shift).reshape(-1, query.shape[-2], 1)
         return b.lazy(out), shift, b.constant(1, query.dtype, shift.shape)
-    scores = _scores(b, query, key, is_causal, scale)
+    scores = _scores(b, query, key, attn_mask, is_causal, scale)
     shift = scores.max(-1, keepdims=True)
+    if attn_mask is not None:  # a query that sees no key takes nothing
+        shift = np.where(shift == -np.inf, shift.dtype.type(0), shift)
     e = np.exp(scores - shift)
-    share = 1 / e.sum(-1, keepdims=True)
+    total = e.sum(-1, keepdims=True)
+    share = 1 / total if attn_mask is None else np.where(total == 0, query.dtype.type(0), 1 / total)
     out = product(b, e * share, value)
     n = scores.size // (scores.shape[-1] * scores.shape[-2])
     return out, shift.reshape(n, -1, 1), share.reshape(n, -1, 1)
@@ -61,7 +70,7 @@ def attention_backward(b, grad, query, key, value, out, shift, share, attn_mask=
         shapes = [(x.shape, x.dtype) for x in (query, key, value)]
         found = b.extern("attention_backward", refs, *shapes, scale=scale, causal=is_causal)
         return tuple(map(b.lazy, found))
-    scores = _scores(b, query, key, is_causal, scale)
+    scores = _scores(b, query, key, attn_mask, is_causal, scale)
     kept = (*scores.shape[:-1], 1)
     weights = np.exp(scores - shift.reshape(kept)) * share.reshape(kept)
     slopes = product(b, grad, value.swapaxes(-1, -2))

@@ -14,8 +14,9 @@ def _check(*arrays) -> None:
         raise Untraceable("a convolution of another type than float32 or bfloat16")
 
 
-def _steps(stride, padding, dilation, groups) -> dict:
-    return {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": groups}
+def _steps(b, stride, padding, dilation, groups) -> dict:
+    steps = {"stride": tuple(stride), "padding": tuple(padding), "dilation": tuple(dilation), "groups": groups}
+    return steps | {"direct": True} if b.as_eager else steps
 
 
 def _outs(x, weight, stride, padding, dilation):
@@ -31,14 +32,14 @@ def convolution(b, input, weight, bias=None, stride=(1,), padding=(0,), dilation
     _check(input, weight, bias)
     shape = (input.shape[0], weight.shape[0], *_outs(input, weight, stride, padding, dilation))
     operands = (input.ref(), weight.ref(), *(() if bias is None else (bias.ref(),)))
-    steps = _steps(stride, padding, dilation, groups)
+    steps = _steps(b, stride, padding, dilation, groups)
     return b.lazy(b.extern("convolution_forward", operands, (shape, input.dtype), **steps)[0])
 
 
 @rule("convolution.input")
 def convolution_input(b, input, weight, bias=None, shape=(), stride=(1,), padding=(0,), dilation=(1,), groups=1):
     _check(input, weight, bias)
-    steps = _steps(stride, padding, dilation, groups)
+    steps = _steps(b, stride, padding, dilation, groups)
     out = b.extern("convolution_backward_data", (input.ref(), weight.ref()), (tuple(shape), input.dtype), **steps)[0]
     out = b.lazy(out)
     return out if bias is None else out + bias.reshape(1, -1, *(1,) * (out.ndim - 2))
@@ -47,7 +48,7 @@ def convolution_input(b, input, weight, bias=None, shape=(), stride=(1,), paddin
 @rule("convolution.weight")
 def convolution_weight(b, top, input, shape, stride, padding, dilation, groups):
     _check(top, input)
-    steps = _steps(stride, padding, dilation, groups)
+    steps = _steps(b, stride, padding, dilation, groups)
     operands = (top.ref(), input.ref())
     return b.lazy(b.extern("convolution_backward_weights", operands, (tuple(shape), input.dtype), **steps)[0])
 
@@ -55,7 +56,7 @@ def convolution_weight(b, top, input, shape, stride, padding, dilation, groups):
 @rule("convolution.weight_and_bias")
 def convolution_weight_and_bias(b, top, input, shape, stride, padding, dilation, groups):
     _check(top, input)
-    steps = _steps(stride, padding, dilation, groups)
+    steps = _steps(b, stride, padding, dilation, groups)
     shapes = ((tuple(shape), input.dtype), (tuple(shape)[:1], input.dtype))
     weight, bias = b.extern("convolution_backward_weights", (top.ref(), input.ref()), *shapes, **steps)
     return b.lazy(weight), b.lazy(bias)

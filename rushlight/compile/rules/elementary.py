@@ -28,8 +28,23 @@ for _name, _function in {
     "hypot": np.hypot,
     "logaddexp": np.logaddexp,
     "atan2": np.arctan2,
+    "pow.tensor": np.power,
 }.items():
     _of_floats(_name, _function)
+
+
+@rule("where")
+def where(b, condition, input, other):
+    if condition.dtype != np.bool_ or input.dtype != other.dtype:
+        raise Untraceable("where of mixed types")
+    return np.where(condition, input, other)
+
+
+@rule("bitwise_not")
+def bitwise_not(b, input):
+    if input.dtype.kind not in "biu":
+        raise Untraceable(f"the bits of {input.dtype}")
+    return np.invert(input)
 
 
 # --------------------------------------------------------------------------------------------- rounded once

@@ -50,7 +50,7 @@ def nll_loss(b, input, target, weight=None, ignore_index=-100, reduction="mean")
     loss = -Lazy(b, t.shape, gather(x.ref(), at))
     if w is not None:
         loss = np.where(w == 0, x.dtype.type(0), loss * w)
-    if reduction == "none":
+    if reduction == "none" and input.ndim > 1:
         return loss.reshape(target.shape)
     total = loss.sum()
     if reduction != "mean":

@@ -7,9 +7,11 @@ from math import prod
 
 import numpy as np
 
+from ...ops.pool import outputs
 from ..expression import cast, load
 from ..graph import Loop, Ref, Store, Value
 from ..lazy import Builder, Lazy, Untraceable
+from .joining import surrounded
 from .table import rule
 
 _MOST_TAPS = 64
@@ -20,26 +22,54 @@ def _tap(x: Lazy, at, outs, stride, dilation) -> Lazy:
     return x[(..., *key)]
 
 
-def _simple(x, window, stride, padding, dilation, ceil_mode):
-    """Sizes of the result where no window reaches outside."""
+def _outputs(x: Lazy, window, stride, padding, dilation, ceil_mode) -> tuple[int, ...]:
+    """How many windows lie along each axis."""
+    if prod(window) > _MOST_TAPS or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.size:
+        raise Untraceable("a pool of many taps, or of another type than float32 and float64")
+    return outputs(x.shape[-len(window) :], window, stride, padding, dilation, ceil_mode)
+
+
+def _around(sizes, outs, window, stride, padding, dilation) -> list[tuple[int, int]]:
+    """How far the windows reach before and behind each axis."""
+    axes = zip(sizes, outs, window, stride, padding, dilation, strict=True)
+    return [(p, max(0, (o - 1) * s + d * (k - 1) + 1 - n - p)) for n, o, k, s, p, d in axes]
+
+
+def _inside(around, sizes) -> tuple:
+    """The index of what is not padding."""
+    return (..., *(slice(low, low + n) for (low, _), n in zip(around, sizes, strict=True)))
+
+
+def _padded(b: Builder, x: Lazy, outs, window, stride, padding, dilation, value: float) -> Lazy:
+    """x with `value` around its last axes, as far as the windows reach."""
     n = len(window)
-    if any(padding) or prod(window) > _MOST_TAPS or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.size:
-        raise Untraceable("a pool with padding or many taps")
-    spans = [d * (k - 1) + 1 for d, k in zip(dilation, window, strict=True)]
-    outs = [(size - span) // s + 1 for size, span, s in zip(x.shape[-n:], spans, stride, strict=True)]
-    if ceil_mode and any((size - span) % s for size, span, s in zip(x.shape[-n:], spans, stride, strict=True)):
-        raise Untraceable("a pool with windows that reach outside")
-    return outs
+    sizes = x.shape[-n:]
+    around = _around(sizes, outs, window, stride, padding, dilation)
+    if not any(map(any, around)):
+        return x
+    return surrounded(b, x, [(0, 0)] * (x.ndim - n) + around, value)
+
+
+def _first_places(b: Builder, shape, window, stride, padding, dilation) -> Lazy:
+    """The first place of each window that is not padding, counted row by row."""
+    place = b.constant(0, np.int32, shape)
+    for i, (s, p, d) in enumerate(zip(stride, padding, dilation, strict=True)):
+        if p:
+            before = b.positions(shape, len(shape) - len(window) + i) * np.int32(s) - np.int32(p)
+            before = before if d == 1 else before // np.int32(d)
+            place = place + np.maximum(np.int32(0), -before) * np.int32(prod(window[i + 1 :]))
+    return place.astype(np.uint8)
 
 
 @rule("max_pool2d", "max_pool3d")
 def max_pool(b, input, window, stride, padding, dilation, ceil_mode):
-    outs = _simple(input, window, stride, padding, dilation, ceil_mode)
+    outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
+    x = _padded(b, input, outs, window, stride, padding, dilation, -np.inf)
     best = place = None
     for k, at in enumerate(places(*map(range, window))):
-        here = _tap(input, at, outs, stride, dilation)
+        here = _tap(x, at, outs, stride, dilation)
         if best is None:
-            best, place = here, b.constant(0, np.uint8, here.shape)
+            best, place = here, _first_places(b, here.shape, window, stride, padding, dilation)
             continue
         better = (here > best) | np.isnan(here)
         best, place = np.where(better, here, best), np.where(better, np.uint8(k), place)
@@ -48,20 +78,19 @@ def max_pool(b, input, window, stride, padding, dilation, ceil_mode):
 
 @rule("max_pool.values")
 def max_pool_values(b, input, window, stride, padding, dilation, ceil_mode):
-    outs = _simple(input, window, stride, padding, dilation, ceil_mode)
+    outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
+    x = _padded(b, input, outs, window, stride, padding, dilation, -np.inf)
     best = None
     for at in places(*map(range, window)):
-        here = _tap(input, at, outs, stride, dilation)
+        here = _tap(x, at, outs, stride, dilation)
         best = here if best is None else np.maximum(best, here)
     return best
 
 
-def _apart(shape, window, stride, dilation) -> bool:
+def _apart(shape, window, stride, padding, dilation) -> bool:
     """Whether the windows tile the input."""
-    n = len(window)
-    return (
-        stride == window and set(dilation) == {1} and all(m % k == 0 for m, k in zip(shape[-n:], window, strict=True))
-    )
+    whole = all(m % k == 0 for m, k in zip(shape[-len(window) :], window, strict=True))
+    return stride == window and set(dilation) == {1} and not any(padding) and whole
 
 
 def _tiled(x: Lazy, window) -> Lazy:
@@ -75,54 +104,86 @@ def _tiled(x: Lazy, window) -> Lazy:
 
 @rule("max_pool.backward")
 def max_pool_backward(b, g, input, place, window, stride, padding, dilation, ceil_mode):
-    outs = _simple(input, window, stride, padding, dilation, ceil_mode)
+    outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
     shape, n = input.shape, len(window)
-    if _apart(shape, window, stride, dilation) and prod(window) < 256:
+    if _apart(shape, window, stride, padding, dilation) and prod(window) < 256:
         g, place = _tiled(g, window), _tiled(place, window)
         within = b.constant(0, np.int32, g.shape)
         for i, k in enumerate(window):
             within = within * np.int32(k) + b.positions(g.shape, g.ndim - 2 * n + 2 * i + 1)
         return np.where(place == within.astype(np.uint8), g, g.dtype.type(0)).reshape(shape)
+    if input.ndim == n + 2 and input.dtype == np.float32 and set(dilation) == {1}:
+        options = {"window": window, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
+        return b.lazy(b.extern("max_pool_backward", (g.ref(), place.ref()), (shape, g.dtype), **options)[0])
     parts = [
         (at, np.where(place == np.uint8(k), g, g.dtype.type(0))) for k, at in enumerate(places(*map(range, window)))
     ]
-    return _scattered(b, parts, shape, outs, stride, dilation)
+    return _scattered(b, parts, shape, outs, window, stride, padding, dilation)
 
 
-def _scattered(b: Builder, parts, shape, outs, stride, dilation) -> Lazy:
+def _scattered(b: Builder, parts, shape, outs, window, stride, padding, dilation) -> Lazy:
     """Zeros of `shape` with each part added at its tap of every window."""
-    value = b.store(b.constant(0, parts[0][1].dtype, shape)).value
+    sizes, lead = shape[-len(window) :], shape[: -len(window)]
+    around = _around(sizes, outs, window, stride, padding, dilation)
+    full = (*lead, *(low + n + high for n, (low, high) in zip(sizes, around, strict=True)))
+    value = b.store(b.constant(0, parts[0][1].dtype, full)).value
     for at, part in parts:
-        new = Value(shape, value.dtype)
-        window = _tap(b.lazy(value.ref()), at, outs, stride, dilation).expr.data
-        target = Ref(new, window.shape, window.strides, window.offset)
-        expr = cast((b.lazy(window) + part).expr, value.dtype)
+        new = Value(full, value.dtype)
+        here = _tap(b.lazy(value.ref()), at, outs, stride, dilation).expr.data
+        target = Ref(new, here.shape, here.strides, here.offset)
+        expr = cast((b.lazy(here) + part).expr, value.dtype)
         b.nodes.append(Loop(part.shape, [Store(target, expr, value if not target.covers() else None)]))
         value = new
-    return Lazy(b, shape, load(value.ref()))
+    return Lazy(b, full, load(value.ref()))[_inside(around, sizes)]
 
 
-def _mean_of(x, window, divisor_override):
-    return x.dtype.type(divisor_override or prod(window))
+def _means(b: Builder, sums: Lazy, sizes, window, stride, padding, count_include_pad, divisor_override) -> Lazy:
+    """Sums of windows (or what stands for them), each divided by how many elements its mean is taken over."""
+    number, varying = divisor_override or 1, None
+    for i, (n, k, s, p) in enumerate(() if divisor_override else zip(sizes, window, stride, padding, strict=True)):
+        axis = sums.ndim - len(window) + i
+        if p == 0 and (sums.shape[axis] - 1) * s + k <= n:
+            number *= k
+            continue
+        start = b.positions(sums.shape, axis) * np.int32(s) - np.int32(p)
+        stop = np.minimum(start + np.int32(k), np.int32(n + p))
+        if not count_include_pad:
+            start, stop = np.maximum(start, np.int32(0)), np.minimum(stop, np.int32(n))
+        varying = stop - start if varying is None else varying * (stop - start)
+    kind = sums.dtype.type
+    return sums / kind(number) if varying is None else sums / (varying.astype(sums.dtype) * kind(number))
 
 
 @rule("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(b, input, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
     dilation = (1,) * len(window)
-    outs = _simple(input, window, stride, padding, dilation, ceil_mode)
+    outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
+    x = _padded(b, input, outs, window, stride, padding, dilation, 0)
     total = None
     for at in places(*map(range, window)):
-        here = _tap(input, at, outs, stride, dilation)
+        here = _tap(x, at, outs, stride, dilation)
         total = here if total is None else total + here
-    return total / _mean_of(input, window, divisor_override)
+    sizes = input.shape[-len(window) :]
+    return _means(b, total, sizes, window, stride, padding, count_include_pad, divisor_override)
 
 
 @rule("avg_pool.backward")
 def avg_pool_backward(b, g, input, window, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    dilation = (1,) * len(window)
-    outs = _simple(input, window, stride, padding, dilation, ceil_mode)
-    g = g / _mean_of(g, window, divisor_override)
-    if _apart(input.shape, window, stride, dilation):
-        return _tiled(g, window).reshape(input.shape)
+    dilation, shape = (1,) * len(window), input.shape
+    outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
+    g = _means(b, g, shape[-len(window) :], window, stride, padding, count_include_pad, divisor_override)
+    if _apart(shape, window, stride, padding, dilation):
+        return _tiled(g, window).reshape(shape)
     parts = [(at, g) for at in places(*map(range, window))]
-    return _scattered(b, parts, input.shape, outs, stride, dilation)
+    return _scattered(b, parts, shape, outs, window, stride, padding, dilation)
+
+
+@rule("pool_indices")
+def pool_indices(b, place, sizes, window, stride, padding, dilation):
+    rest, where = place.astype(np.int32), b.constant(0, np.int64, place.shape)
+    for i, (s, p, d) in enumerate(zip(stride, padding, dilation, strict=True)):
+        m = np.int32(prod(window[i + 1 :]))
+        within, rest = rest // m, rest % m
+        start = b.positions(place.shape, place.ndim - len(window) + i) * np.int32(s) - np.int32(p)
+        where = where + (within * np.int32(d) + start).astype(np.int64) * np.int64(prod(sizes[i + 1 :]))
+    return where

@@ -19,6 +19,8 @@ def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:
         raise Untraceable(f"a product of {x.dtype}")
     if x.shape[-1] == 1 and x.dtype.itemsize > 2:  # BLAS leaves out factors of 0, be the other one nan
         return x * y if bias is None else x * y + bias
+    if bias is not None and x.dtype == np.float64:  # BLAS has none, and its repetition in rows is of float32
+        return product(b, x, y) + bias
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     operands: list[Ref | None] = [_operand(b, x), _operand(b, y)]
     if bias is not None:
@@ -83,6 +85,13 @@ def mv(b, mat, vec):
     if mat.dtype.kind != "f" or mat.dtype.itemsize < 4:
         raise Untraceable("mv")
     return (mat * vec).sum(1)
+
+
+@rule("matmul.vector_matrix")
+def vector_matrix(b, input, other):
+    if other.dtype.kind != "f" or other.dtype.itemsize < 4:
+        raise Untraceable("a vector times a matrix")
+    return (input.reshape(-1, 1) * other).sum(0)
 
 
 @rule("outer")

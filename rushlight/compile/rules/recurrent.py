@@ -1,112 +1,58 @@
 """Recurrent layers: their products as library calls, the steps in between as loops over one step's rows.
 
-The steps follow one another as in the kernels; what each writes is a part of an array over all steps, so that the
-products for the weights and the input remain one each.
+The steps follow one another, and give the same arrays to backward, as in the kernels (`ops/recurrent_layers.py`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..expression import cast
-from ..graph import Loop, Ref, Store, Value
-from ..lazy import Builder, Lazy, Untraceable
+from ..graph import Loop
+from ..lazy import Lazy
 from .activation import function
 from .product import product, rows
 from .table import rule
+from .time_steps import Table, begin, columns, gradients, input_share, of_span, parts, spans_of, state, with_top
 
-_MOST_STEPS = 1024
-_F32 = np.dtype(np.float32)
-
-
-class _Table:
-    """An array (rows, columns) that is written part by part."""
-
-    def __init__(self, b: Builder, n: int, columns: int):
-        self.b, self.value = b, b.undefined((n, columns), _F32)
-
-    def window(self, span: tuple[int, int], columns: slice = slice(None)) -> Ref:
-        """The rows of a span, and some columns."""
-        width = self.value.shape[1]
-        start, stop, _ = columns.indices(width)
-        shape = (span[1] - span[0], stop - start)
-        return Ref(self.value, shape, (width, 1), span[0] * width + start)
-
-    def part(self, span: tuple[int, int], columns: slice = slice(None)) -> Lazy:
-        """What stands there now."""
-        return self.b.lazy(self.window(span, columns))
-
-    def target(self, span: tuple[int, int], x: Lazy, columns: slice = slice(None)) -> Store:
-        """A store into a part; the table is that of after it."""
-        old, self.value = self.value, Value(self.value.shape, _F32)
-        return Store(self.window(span, columns), cast(x.expr, _F32), old)
-
-    def put(self, span: tuple[int, int], x: Lazy) -> None:
-        """Write a span."""
-        store = self.target(span, x)
-        self.b.nodes.append(Loop(x.shape, [store]))
-
-    def whole(self) -> Lazy:
-        return self.b.lazy(self.value.ref())
+# ---------------------------------------------------------------------------------------------- LSTM
 
 
-def _spans(n: int, batch: int, reverse: bool) -> list[tuple[int, int]]:
-    spans = [(i, i + batch) for i in range(0, n, batch)]
-    return spans[::-1] if reverse else spans
-
-
-def _check(batch_sizes, input: Lazy, *arrays: Lazy | None) -> None:
-    if batch_sizes is not None or input.ndim != 3 or input.shape[0] > _MOST_STEPS or not input.size:
-        raise Untraceable("a packed or very long sequence")
-    if any(a is not None and a.dtype != _F32 for a in (input, *arrays)):
-        raise Untraceable("a recurrent layer of another type than float32")
-
-
-def _stored(b: Builder, x: Lazy) -> Lazy:
-    return b.lazy(b.store(x))
-
-
-@rule("lstm_layer", "lstm_layer.stack")
+@rule("lstm_layer", "lstm_layer.stack", "lstm_layer.packed")
 def lstm_layer(
     b, input, h0, c0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, weight_hr=None, batch_sizes=None, reverse=False
 ):  # fmt: skip
-    _check(batch_sizes, input, h0, c0, weight_ih, weight_hh, bias_ih, bias_hh)
-    if weight_hr is not None:
-        raise Untraceable("an LSTM with a projection")
-    steps, batch = input.shape[:2]
-    n, k = steps * batch, c0.shape[1]
-    bias = bias_ih if bias_hh is None else bias_hh if bias_ih is None else _stored(b, bias_ih + bias_hh)
-    share = product(b, rows(input), weight_ih.T, bias)
-    turned = _stored(b, weight_hh.T) if steps > 4 else weight_hh.T
-    gates, hs, cs, ts, y = _Table(b, n, 4 * k), *(_Table(b, n, k) for _ in range(4))
-    h, c = h0, c0
-    spans = _spans(n, batch, reverse)
-    hs.put(spans[0], h)
-    cs.put(spans[0], c)
-    for i, span in enumerate(spans):
-        z = b.lazy(_rows_of(share, span)) + product(b, hs.part(span), turned)
-        parts = [slice(j * k, (j + 1) * k) for j in range(4)]
-        gate = [np.tanh(z[:, p]) if j == 2 else function("sigmoid", z[:, p]) for j, p in enumerate(parts)]
-        c = gate[1] * cs.part(span) + gate[0] * gate[2]
-        t = np.tanh(c)
-        h = gate[3] * t
-        stores = [gates.target(span, x, p) for x, p in zip(gate, parts, strict=True)]
-        stores += [ts.target(span, t), y.target(span, h)]
-        if i + 1 < len(spans):
-            stores += [hs.target(spans[i + 1], h), cs.target(spans[i + 1], c)]
-            b.nodes.append(Loop(h.shape, stores))
-        else:
-            last_h, last_c = Value(h.shape, _F32), Value(c.shape, _F32)
-            stores += [Store(last_h.ref(), h.expr), Store(last_c.ref(), c.expr)]
-            b.nodes.append(Loop(h.shape, stores))
-            h, c = b.lazy(last_h.ref()), b.lazy(last_c.ref())
-    out = y.whole().reshape(steps, batch, k)
-    return out, h, c, gates.whole(), hs.whole(), cs.whole(), ts.whole()
+    arrays = (h0, c0, weight_ih, weight_hh, bias_ih, bias_hh, weight_hr)
+    spans = spans_of(input, h0.shape[0], batch_sizes, reverse, *arrays)
+    n, p, k = rows(input).shape[0], h0.shape[1], c0.shape[1]
+    share = input_share(b, input, weight_ih, bias_ih, bias_hh)
+    turned = columns(b, weight_hh, len(spans), h0.shape[0])
+    project = None if weight_hr is None else columns(b, weight_hr, len(spans), h0.shape[0])
+    gates, hs, cs, ts, y = (Table.blank(b, n, m, input.dtype) for m in (4 * k, p, k, k, p))
+    h, c = state(b, h0), state(b, c0)
+    for span in spans:
+        top = (0, span[1] - span[0])
+        z = of_span(share, span) + product(b, h.part(top), turned)
+        gate = [np.tanh(z[:, at]) if j == 2 else function("sigmoid", z[:, at]) for j, at in enumerate(parts(k, 4))]
+        before = c.part(top)
+        cell = gate[1] * before + gate[0] * gate[2]
+        t = np.tanh(cell)
+        stores = [gates.target(span, x, at) for x, at in zip(gate, parts(k, 4), strict=True)]
+        stores += [cs.target(span, before), c.target(top, cell), ts.target(span, t)]
+        new = gate[3] * t
+        if project is None:
+            stores += _outputs(h, hs, y, span, top, new)
+            b.nodes.append(Loop(new.shape, stores))
+            continue
+        b.nodes.append(Loop(new.shape, stores))
+        new = product(b, of_span(gates.whole(), span, parts(k, 4)[3]) * of_span(ts.whole(), span), project)
+        b.nodes.append(Loop(new.shape, _outputs(h, hs, y, span, top, new)))
+    out = y.whole().reshape(*input.shape[:-1], p)
+    return out, *(a.whole() for a in (h, c, gates, hs, cs, ts))
 
 
-def _rows_of(x: Lazy, span: tuple[int, int]) -> Ref:
-    ref = x.ref()
-    return Ref(ref.value, (span[1] - span[0], ref.shape[1]), ref.strides, ref.offset + span[0] * ref.strides[0])
+def _outputs(h: Table, hs: Table, y: Table, span, top, new: Lazy) -> list:
+    """The stores of a step's output and of the one before it."""
+    return [hs.target(span, h.part(top)), y.target(span, new), h.target(top, new)]
 
 
 @rule("lstm_layer.backward")
@@ -114,37 +60,126 @@ def lstm_layer_backward(
     b, input, weight_ih, weight_hh, gates, hs, cs, ts, weight_hr=None, gy=None, gh=None, gc=None,
     batch_sizes=None, reverse=False, needs=(True,) * 8,
 ):  # fmt: skip
-    _check(batch_sizes, input, weight_ih, weight_hh, gates, hs, cs, ts, gy, gh, gc)
-    if weight_hr is not None:
-        raise Untraceable("an LSTM with a projection")
-    steps, batch = input.shape[:2]
-    n, k = steps * batch, cs.shape[1]
-    zero = b.constant(0, _F32, (batch, k))
-    dh, dc = zero if gh is None else gh, zero if gc is None else gc
+    d, batch = input.dtype, _batch(input, batch_sizes)
+    spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, gates, hs, cs, ts, weight_hr, gy, gh, gc)
+    n, p, k = rows(input).shape[0], hs.shape[1], cs.shape[1]
+    dh, dc = begin(b, gh, (batch, p), d), begin(b, gc, (batch, k), d)
     gy = None if gy is None else rows(gy)
-    slopes = _Table(b, n, 4 * k)
-    for span in reversed(_spans(n, batch, reverse)):
-        i, f, g, o = (gates[slice(*span), j * k : (j + 1) * k] for j in range(4))
-        t, before = ts[slice(*span)], cs[slice(*span)]
-        m = dh if gy is None else dh + gy[slice(*span)]
-        cell = dc + (1 - t * t) * o * m
-        parts = (cell * g * (i * (1 - i)), cell * before * (f * (1 - f)), cell * i * (1 - g * g), m * t * (o * (1 - o)))
-        stores = [slopes.target(span, x, slice(j * k, (j + 1) * k)) for j, x in enumerate(parts)]
-        new = Value((batch, k), _F32)
-        b.nodes.append(Loop((batch, k), [*stores, Store(new.ref(), (cell * f).expr)]))
-        dc = b.lazy(new.ref())
-        dh = product(b, slopes.part(span), weight_hh)
+    slopes, projected = Table.blank(b, n, 4 * k, d), None if weight_hr is None else Table.blank(b, n, p, d)
+    for span in reversed(spans):
+        top = slice(span[1] - span[0])
+        i, f, g, o = (of_span(gates, span, at) for at in parts(k, 4))
+        t, before = of_span(ts, span), of_span(cs, span)
+        m = dh[top] if gy is None else dh[top] + of_span(gy, span)
+        if projected is not None:
+            projected.put(span, m)
+            m = product(b, projected.part(span), weight_hr)
+        cell = dc[top] + (1 - t * t) * o * m
+        slope = (cell * g * (i * (1 - i)), cell * before * (f * (1 - f)), cell * i * (1 - g * g), m * t * (o * (1 - o)))
+        carried = Table.blank(b, *cell.shape, d)
+        stores = [slopes.target(span, x, at) for x, at in zip(slope, parts(k, 4), strict=True)]
+        b.nodes.append(Loop(cell.shape, [*stores, carried.target((0, cell.shape[0]), cell * f)]))
+        dc = with_top(b, dc, carried.whole())
+        dh = with_top(b, dh, product(b, slopes.part(span), weight_hh))
     s = slopes.whole()
-    total = [None, None]
-    if needs[5] or needs[6]:
-        total = [_stored(b, s.sum(0))] * 2
-    made = [
-        lambda: product(b, s, weight_ih).reshape(input.shape),
-        lambda: dh,
-        lambda: dc,
-        lambda: product(b, s.T, rows(input)),
-        lambda: product(b, s.T, hs),
-        lambda: total[0],
-        lambda: total[1],
-    ]
-    return tuple(make() for make, wanted in zip(made, needs, strict=False) if wanted)
+    more = () if projected is None else (lambda: product(b, projected.whole().T, gates[:, parts(k, 4)[3]] * ts),)
+    return gradients(b, needs, s, s, input, weight_ih, hs, (dh, dc), *more)
+
+
+def _batch(input: Lazy, batch_sizes) -> int:
+    return input.shape[1] if batch_sizes is None else batch_sizes[0]
+
+
+# ---------------------------------------------------------------------------------------------- GRU
+
+
+@rule("gru_layer", "gru_layer.packed")
+def gru_layer(b, input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, batch_sizes=None, reverse=False):
+    spans = spans_of(input, h0.shape[0], batch_sizes, reverse, h0, weight_ih, weight_hh, bias_ih, bias_hh)
+    n, k = rows(input).shape[0], h0.shape[1]
+    share = input_share(b, input, weight_ih, bias_ih)
+    turned = columns(b, weight_hh, len(spans), h0.shape[0])
+    gates, ns, hs, y = (Table.blank(b, n, m, input.dtype) for m in (3 * k, k, k, k))
+    h = state(b, h0)
+    for span in spans:
+        top = (0, span[1] - span[0])
+        before = h.part(top)
+        z, rec = of_span(share, span), product(b, before, turned, bias_hh)
+        at = parts(k, 3)
+        reset, update = (function("sigmoid", z[:, a] + rec[:, a]) for a in at[:2])
+        fresh = np.tanh(z[:, at[2]] + reset * rec[:, at[2]])
+        stores = [gates.target(span, x, a) for x, a in zip((reset, update, fresh), at, strict=True)]
+        stores += [ns.target(span, rec[:, at[2]]), *_outputs(h, hs, y, span, top, (before - fresh) * update + fresh)]
+        b.nodes.append(Loop(before.shape, stores))
+    out = y.whole().reshape(*input.shape[:-1], k)
+    return out, *(a.whole() for a in (h, gates, ns, hs))
+
+
+@rule("gru_layer.backward")
+def gru_layer_backward(
+    b, input, weight_ih, weight_hh, gates, ns, hs, gy=None, gh=None,
+    batch_sizes=None, reverse=False, needs=(True,) * 6,
+):  # fmt: skip
+    d, batch = input.dtype, _batch(input, batch_sizes)
+    spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, gates, ns, hs, gy, gh)
+    n, k = hs.shape
+    dh = begin(b, gh, (batch, k), d)
+    gy = None if gy is None else rows(gy)
+    k_in, k_rec, at = Table.blank(b, n, 3 * k, d), Table.blank(b, n, 3 * k, d), parts(k, 3)
+    for span in reversed(spans):
+        g = dh[: span[1] - span[0]]
+        g = g if gy is None else g + of_span(gy, span)
+        reset, update, fresh = (of_span(gates, span, a) for a in at)
+        gn = (1 - update) * g * (1 - fresh * fresh)
+        slopes = (
+            gn * of_span(ns, span) * (reset * (1 - reset)),
+            (of_span(hs, span) - fresh) * g * (update * (1 - update)),
+            gn,
+        )
+        direct = Table.blank(b, *g.shape, d)
+        stores = [k_in.target(span, x, a) for x, a in zip(slopes, at, strict=True)]
+        stores += [k_rec.target(span, x, a) for x, a in zip((*slopes[:2], gn * reset), at, strict=True)]
+        b.nodes.append(Loop(g.shape, [*stores, direct.target((0, g.shape[0]), g * update)]))
+        dh = with_top(b, dh, direct.whole() + product(b, k_rec.part(span), weight_hh))
+    return gradients(b, needs, k_in.whole(), k_rec.whole(), input, weight_ih, hs, (dh,))
+
+
+# ---------------------------------------------------------------------------------------------- Elman's
+
+
+@rule("rnn_layer", "rnn_layer.packed")
+def rnn_layer(
+    b, input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, batch_sizes=None, reverse=False, relu=False
+):  # fmt: skip
+    spans = spans_of(input, h0.shape[0], batch_sizes, reverse, h0, weight_ih, weight_hh, bias_ih, bias_hh)
+    n, k = rows(input).shape[0], h0.shape[1]
+    share = input_share(b, input, weight_ih, bias_ih, bias_hh)
+    turned = columns(b, weight_hh, len(spans), h0.shape[0])
+    hs, y = (Table.blank(b, n, k, input.dtype) for _ in range(2))
+    h = state(b, h0)
+    for span in spans:
+        top = (0, span[1] - span[0])
+        z = of_span(share, span) + product(b, h.part(top), turned)
+        new = np.maximum(z, 0) if relu else np.tanh(z)
+        b.nodes.append(Loop(new.shape, _outputs(h, hs, y, span, top, new)))
+    out = y.whole().reshape(*input.shape[:-1], k)
+    return out, *(a.whole() for a in (h, y, hs))
+
+
+@rule("rnn_layer.backward")
+def rnn_layer_backward(
+    b, input, weight_ih, weight_hh, ys, hs, gy=None, gh=None,
+    batch_sizes=None, reverse=False, relu=False, needs=(True,) * 6,
+):  # fmt: skip
+    batch = _batch(input, batch_sizes)
+    spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, ys, hs, gy, gh)
+    dh = begin(b, gh, (batch, hs.shape[1]), input.dtype)
+    gy = None if gy is None else rows(gy)
+    slopes = Table.blank(b, *hs.shape, input.dtype)
+    for span in reversed(spans):
+        g, y = dh[: span[1] - span[0]], of_span(ys, span)
+        g = g if gy is None else g + of_span(gy, span)
+        slopes.put(span, ((y > 0).astype(y.dtype) if relu else 1 - y * y) * g)
+        dh = with_top(b, dh, product(b, slopes.part(span), weight_hh))
+    s = slopes.whole()
+    return gradients(b, needs, s, s, input, weight_ih, hs, (dh,))

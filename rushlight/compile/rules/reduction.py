@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import Lazy, Untraceable
+from ...ops.variance import squares_along
+from ..lazy import Builder, Lazy, Untraceable
 from .table import rule, through_float32
 
 
@@ -85,6 +86,26 @@ def vector_norm(b, input, ord, dim, keepdim, dtype):
     raise Untraceable(f"a norm of order {ord}")
 
 
+def _variance(input: Lazy, dim: Any, correction: float, keepdim: bool) -> Lazy:
+    """The kernel's way for many elements of float32, for any number of them: in float64."""
+    if input.dtype != np.float32 or not input.size or not input.ndim:
+        raise Untraceable(f"a variance of {input.dtype}, or of nothing")
+    axes = axes_of(dim, input.ndim)
+    n = math.prod(input.shape[a] for a in axes)
+    total = np.maximum(squares_along(input, axes, n), 0) / np.float64(max(n - correction, 0))
+    return total if keepdim else total.squeeze(axes)
+
+
+@rule("var")
+def var(b, input, dim, correction, keepdim):
+    return _variance(input, dim, correction, keepdim).astype(np.float32)
+
+
+@rule("std")
+def std(b, input, dim, correction, keepdim):
+    return np.sqrt(_variance(input, dim, correction, keepdim)).astype(np.float32)
+
+
 def _extreme(kind: str):
     def extreme(b, input, *metadata):
         if metadata or input.dtype.itemsize == 2 or not input.size:
@@ -108,3 +129,57 @@ def amax(b, input, dim, keepdim):
 @rule("amin")
 def amin(b, input, dim, keepdim):
     return input.min(axes_of(dim, input.ndim), keepdims=keepdim) if input.ndim else input
+
+
+def _logical(kind: str):
+    def logical(b, input, dim, keepdim):
+        axes = () if isinstance(dim, list | tuple) and not dim else axes_of(dim, input.ndim)
+        out = b.reduce(kind, input.astype(np.bool_), axes, keepdim)
+        return out.astype(np.uint8) if input.dtype == np.uint8 else out
+
+    return logical
+
+
+rule("any")(_logical("any"))
+rule("all")(_logical("all"))
+
+# ---------------------------------------------------------------------------------------------- places of extremes
+
+
+def _wide(x: Lazy) -> Lazy:
+    """16-bit floats in float32, which holds each of them."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+
+
+def _found(b: Builder, kind: str, x: Lazy, axes: tuple[int, ...], keepdim: bool) -> Lazy:
+    if not x.size:
+        raise Untraceable(f"{kind} of nothing")
+    return b.reduce(kind, x, axes, keepdim)
+
+
+def _arg(kind: str):
+    def arg(b, input, dim, keepdim):
+        if input.dtype.kind == "b":
+            raise Untraceable(f"{kind} of bools")
+        if not input.ndim:
+            return b.constant(0, np.int64)
+        return _found(b, kind, _wide(input), axes_of(dim, input.ndim), keepdim)
+
+    return arg
+
+
+def _along(kind: str):
+    def along(b, input, dim, keepdim):
+        if not input.ndim:
+            return input, b.constant(0, np.int64)
+        axes, x = axes_of(dim, input.ndim), _wide(input)
+        place = _found(b, "arg" + kind, x, axes, keepdim)
+        value = x.max(axes, keepdims=keepdim) if kind == "max" else x.min(axes, keepdims=keepdim)
+        return value.astype(input.dtype), place
+
+    return along
+
+
+for _kind in ("max", "min"):
+    rule("arg" + _kind)(_arg("arg" + _kind))
+    rule(_kind + ".dim")(_along(_kind))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ops import pointwise
-from ..lazy import Lazy
+from ..lazy import Lazy, Untraceable
 from .table import rule
 
 
@@ -24,7 +24,16 @@ def _divided(record: Any) -> None:
     def divided(b: Any, x: Any, y: Any) -> Any:
         if isinstance(y, Lazy) and y.dtype.kind in "iu" and y.expr.op != "const":
             b.check(y == 0, RuntimeError, "ZeroDivisionError")
-        return record.reference(x, y)
+        return _left_over(x, y) if record is pointwise.remainder.record else record.reference(x, y)
+
+
+def _left_over(x: Lazy, y: Any) -> Lazy:
+    """What the kernel computes, which asks whether a number is 0."""
+    fixed = isinstance(y, Lazy) and y.expr.op == "const"
+    if x.dtype.kind == "b" or (fixed and y.dtype.kind in "iu" and not y.expr.data):
+        raise Untraceable("remainder")
+    r = np.remainder(x, y)
+    return r if r.dtype.kind in "biu" else np.where(r == 0, np.copysign(r, x), r)
 
 
 for _op in (pointwise.floor_divide, pointwise._div_floor, pointwise._div_trunc, pointwise.remainder, pointwise.fmod):

@@ -24,11 +24,12 @@ import numpy as np
 from ....backend.onednn.library import load
 from ...graph import Ref
 from ..llvm.ir import Builder, Val, number
+from ..llvm.transpose import transposed
 from ..onednn import kernels
 from ..onednn.binder import Probe
 from ..onednn.kernels import element
 from . import unit
-from .split import STEP, STEP_BYTES, WIDTH, Matrix, Packing, lanes_below, masked_load, transposed
+from .split import STEP, STEP_BYTES, WIDTH, Matrix, Packing, lanes_below, masked_load
 
 __all__ = ["emit_product", "fits"]
 
@@ -129,8 +130,8 @@ def _product(form: _Form):
         out_step, blocks, shares = rest
         passing = Matrix(form.passing_first, form.passing_first, large, large_rows, large_step, True)
         resident = Matrix(not form.passing_first, form.along, small, small_rows, small_step, False)
-        thread = b.convert("sext", b.emit("call i32 @omp_get_thread_num()", "i32"), "i64")
-        low, high = _share(b, thread, b.op("and", shares, 0xFFFF), large_rows)
+        panels = _parts(b, large_rows, number(WIDTH, "i64"))
+        thread, low, high = kernels.share(b, panels, b.op("and", shares, 0xFFFF))
         mine = b.op("add", room, b.op("mul", thread, b.op("lshr", shares, 16)))
         result = _Result(b, form, out, bias, out_step, large_rows, small_rows)
         block_rows, block_sums = b.op("lshr", blocks, 32), b.op("and", blocks, 0xFFFFFFFF)
@@ -143,16 +144,6 @@ def _product(form: _Form):
         unit.release(b)
 
     return emit
-
-
-def _share(b: Builder, thread: Val, most: Val, rows: Val) -> tuple[Val, Val]:
-    """The panels of this thread: the team may be smaller than what there is room for, and larger."""
-    panels = _parts(b, rows, number(WIDTH, "i64"))
-    team = b.convert("sext", b.emit("call i32 @omp_get_num_threads()", "i32"), "i64")
-    team = b.select(b.compare("icmp slt", team, most), team, most)
-    low = b.op("sdiv", b.op("mul", panels, thread), team)
-    high = b.op("sdiv", b.op("mul", panels, b.op("add", thread, 1)), team)
-    return low, b.select(b.compare("icmp slt", thread, team), high, low)
 
 
 def _parts(b: Builder, n: Val, size: Val) -> Val:

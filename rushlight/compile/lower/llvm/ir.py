@@ -187,7 +187,7 @@ class Builder:
         self._known.pop()
 
     @contextmanager
-    def loop(self, start: Val, stop: Val, step: int = 1) -> Iterator[Val]:
+    def loop(self, start: Val, stop: Val, step: Val | int = 1) -> Iterator[Val]:
         """Counts an i64 from `start` up to below `stop`. Tested at its end, and before it unless known to run."""
         body, end = self.fresh("body"), self.fresh("end")
         if start.fixed and stop.fixed:
@@ -203,7 +203,7 @@ class Builder:
         self.lines.append("")
         with self.scope():
             yield index
-            following = self.emit(f"add nsw i64 {index.text}, {step}", "i64")
+            following = self.op("add nsw", index, step)
             again = self.compare("icmp slt", following, stop)
         self.line(f"br i1 {again.text}, label {body}, label {end}")
         self.lines[phi] = f"  {index.text} = phi i64 [ {start.text}, %{before} ], [ {following.text}, %{self.label} ]"

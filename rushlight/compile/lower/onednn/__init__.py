@@ -3,14 +3,16 @@
     kind                           operands -> results                      file
     matmul                         x, y[, bias] -> out                      matmul.py
     convolution_forward            x, w[, bias] -> y                        convolution.py, few_channels.py
-    convolution_backward_data      g, w -> dx
+    convolution_backward_data      g, w -> dx                               and lower/winograd
     convolution_backward_weights   g, x -> dw[, dbias]
     avg_pool_forward               x -> y                                   pooling.py
     avg_pool_backward              g -> dx
     max_pool_backward              g, place -> dx
     attention_forward              q, k, v -> out, lse                      attention.py
     attention_backward             g, q, k, v, out, lse -> dq, dk, dv
-    index_add, scatter_add         source, index -> out                     scatter.py
+    index_add, scatter_add, _put   source, index -> out                     scatter.py
+    running_sum, running_product   x -> y                                   running.py
+    recurrence                     x, factor -> y
 
 Each file says what its kinds compute, with which options and types. A pass asks `serves` before it makes an Extern and
 `choose` for the layouts that it likes; memory is planned with what `Needs` says; the executor makes one `Binder`,
@@ -19,7 +21,7 @@ table has changed.
 """
 
 from .binder import Binder
-from .kinds import SAME, Choice, Needs, absorbs, bind, choose, serves
+from .kinds import SAME, Choice, Needs, bind, choose, serves
 from .packs import Pack
 
-__all__ = ["SAME", "Binder", "Choice", "Needs", "Pack", "absorbs", "bind", "choose", "serves"]
+__all__ = ["SAME", "Binder", "Choice", "Needs", "Pack", "bind", "choose", "serves"]

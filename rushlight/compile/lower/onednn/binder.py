@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,7 @@ class Probe:
     """Goes through what binding does, up to the primitives' descriptors, and makes nothing: can this be served?"""
 
     threads = 1
+    _is_conditional = False
 
     def pointer(self, ref: Ref, offset: int = 0) -> Place:
         """The place of a ref's first element, or of the element `offset` behind it."""
@@ -83,20 +84,30 @@ class Probe:
         return 0
 
     def room(self, size_bytes: int) -> int:
-        """The address of memory that lasts during the present extern."""
+        """The address of memory that lasts during the present extern, the beginning of a cache line."""
         return 0
 
     def keep(self, *things: Any) -> None:
         """Keep things alive as long as the executable."""
 
-    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
-        """Emit a primitive. arguments: (argument kind, memory object); the scratchpad is added.
+    def reuse_rooms(self) -> None:
+        """What the present extern has taken so far may be overwritten."""
 
-        only_if: the address of a number; where that is 0 when the step runs, nothing is done. It is set to 0 again.
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
+        """Emit a primitive. arguments: (argument kind, memory object); the scratchpad is added."""
+
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
+        """Emit a copy from one layout to another."""
+
+    @contextmanager
+    def only_if(self, flag: int) -> Iterator[None]:
+        """Primitives and reorders within are made only if the number at the address `flag` is not 0 when the step runs.
+
+        Behind them it is set to 0. No packs are made for them.
         """
-
-    def reorder(self, source_layout: int, source: int, target_layout: int, target: int, only_if: int = 0) -> None:
-        """Emit a copy from one layout to another. only_if: see `execute`."""
+        self._is_conditional = True
+        yield
+        self._is_conditional = False
 
     def call(self, function: int, *arguments: int | Place) -> None:
         """Emit a call of a native function on numbers and places; it returns a status."""
@@ -121,6 +132,11 @@ class Probe:
 
     def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         """As `inside`, with one reorder for all primitives that want the same of the same ref."""
+        if self._is_conditional:
+            return self.inside(desc, kind, ref, layout)
+        return self._pack(desc, kind, ref, layout)
+
+    def _pack(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         return self.inside(desc, kind, ref, layout)
 
     # -- derived from these ----------------------------------------------------------------------------------------
@@ -160,7 +176,7 @@ class Rooms(Probe):
     def uses(self, ref: Ref) -> int:
         return self._uses[ref]
 
-    def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+    def _pack(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         wanted = wanted_desc(desc, kind)
         if not any(p.holds(ref, wanted) for p in self._packs):
             return self.inside(desc, kind, ref, layout)
@@ -168,13 +184,16 @@ class Rooms(Probe):
             self.reorder(layout.value, 0, wanted, 0)  # a pack has room of its own
         return 0
 
-    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
+    def reuse_rooms(self) -> None:
+        self._used = 0
+
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
         used, scratchpad = self._used, wanted_desc(desc, SCRATCHPAD)
         if scratchpad:
             self.temporary(scratchpad)
             self._used = used  # nobody needs it behind the primitive
 
-    def reorder(self, source_layout: int, source: int, target_layout: int, target: int, only_if: int = 0) -> None:
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
         self.execute(reorder_desc(source_layout, target_layout), [])
 
 
@@ -205,7 +224,7 @@ class Binder(Probe):
         self._stream = self._kept[0].value
         self._by_slot: dict[int, list[tuple[int, int]]] = {}
         self._bound: dict[int, int] = {}
-        self._room, self._room_bytes, self._used = 0, 0, 0
+        self._room, self._room_bytes, self._used, self._flag = 0, 0, 0, 0
         self._uses = uses or {}
         self._packs = packs or {}
 
@@ -260,7 +279,7 @@ class Binder(Probe):
     def uses(self, ref: Ref) -> int:
         return self._uses.get(ref, 0)
 
-    def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+    def _pack(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         wanted = wanted_desc(desc, kind)
         pack = next((p for p in self._packs if p.holds(ref, wanted)), None)
         if pack is None or equal(wanted, layout.value):
@@ -271,7 +290,8 @@ class Binder(Probe):
                 self.move_pack(pack)
         if not pack.is_made:
             pack.is_made = True
-            self.reorder(layout.value, self.memory(ref, layout), pack.layout, pack.memory, pack.flag)
+            with self.only_if(pack.flag) if pack.flag else nullcontext():
+                self.reorder(layout.value, self.memory(ref, layout), pack.layout, pack.memory)
         return pack.memory
 
     def move_pack(self, pack: Any) -> None:
@@ -280,7 +300,17 @@ class Binder(Probe):
         self.keep(buffer)
         check(load().dnnl_memory_set_data_handle(pack.memory, aligned(address(buffer))), "dnnl_memory_set_data_handle")
 
-    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0, only_if: int = 0) -> None:
+    def reuse_rooms(self) -> None:
+        self._used = 0
+
+    @contextmanager
+    def only_if(self, flag: int) -> Iterator[None]:
+        self._flag = flag
+        with super().only_if(flag):
+            yield
+        self.call(kernels.fixed("clear"), flag)
+
+    def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
         used = self._used
         scratchpad = wanted_desc(desc, SCRATCHPAD)
         if scratchpad and size_bytes(scratchpad):
@@ -290,18 +320,18 @@ class Binder(Probe):
         table = (Argument * len(arguments))(*arguments)
         self.keep(primitive, table)
         steps = (primitive.value, self._stream, len(arguments), ctypes.addressof(table))
-        if only_if:
+        if self._is_conditional:
             few = 0 if threads == self.threads else threads
-            self.program.call(kernels.fixed("only_if"), *steps, only_if, few, self.threads, name=self.name)
+            self.program.call(kernels.fixed("only_if"), *steps, self._flag, few, self.threads, name=self.name)
         elif threads in (0, self.threads):
             self.program.execute(*steps, name=self.name)
         else:
             self.program.call(kernels.fixed("limited"), *steps, threads, self.threads, name=self.name)
 
-    def reorder(self, source_layout: int, source: int, target_layout: int, target: int, only_if: int = 0) -> None:
+    def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
         small = size_bytes(target_layout) < 1 << 16
         desc = reorder_desc(source_layout, target_layout)
-        self.execute(desc, [(SRC, source), (DST, target)], int(small), only_if)
+        self.execute(desc, [(SRC, source), (DST, target)], int(small))
 
     def call(self, function: int, *arguments: int | Place) -> None:
         self.program.call(function, *arguments, name=self.name)

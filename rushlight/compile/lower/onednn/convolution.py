@@ -6,7 +6,8 @@ convolution_backward_weights(g, x) -> dw[, dbias]
     Shape: x (N, C, *), w (K, C/groups, *), bias (K,), g and y (N, K, *)
     options: stride, padding (a number or a pair (before, after) per axis), dilation, groups
 
-float32, or bfloat16 throughout. option rounded = False: whether float32 factors may be rounded to bfloat16.
+float32, or bfloat16 throughout. option rounded = False: whether float32 factors may be rounded to bfloat16. option direct
+= False: whether sums must be those of products of inputs and weights, so not Winograd's (`lower/winograd`).
 Activations are best channels-last on both sides; those that lie otherwise are reordered into what the
 primitive wants. Weights lie as the caller has them and are packed into oneDNN's layout (`packs.py`).
 Two cores while others worked, GFLOP/s of forward / backward data / backward weights on ResNet-18's layers at batch 32:

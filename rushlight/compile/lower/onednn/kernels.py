@@ -17,7 +17,7 @@ from ..llvm import engine, parallel
 from ..llvm.ir import Builder, Val, number
 from ..llvm.vector_math import function
 
-__all__ = ["Function", "available", "bits", "fixed", "float_at", "lanes", "native"]
+__all__ = ["Function", "available", "bits", "fixed", "float_at", "lanes", "native", "share"]
 
 Emit = Callable[[Builder, list[Val], Val, Val], None]
 
@@ -113,8 +113,9 @@ def fixed(name: str) -> int:
     """The address of a function that is always the same.
 
     limited(primitive, stream, number, arguments, threads, all): a primitive on so many threads; then all are back.
-    only_if(primitive, stream, number, arguments, flag, threads, all): nothing if the flag is 0; else the flag becomes 0,
-        and the primitive runs on so many threads, or on all if that is 0.
+    only_if(primitive, stream, number, arguments, flag, threads, all): nothing if the flag is 0; else the primitive on so
+        many threads, or on all if that is 0.
+    clear(flag): the flag becomes 0.
     gemm(block, x, y, out): a BLAS product; the block holds the function and its other arguments.
     """
     return _fixed().address(name)
@@ -151,7 +152,6 @@ define i32 @only_if(ptr %primitive, ptr %stream, i64 %number, ptr %arguments, pt
   %no = icmp eq i64 %set, 0
   br i1 %no, label %done, label %do
 do:
-  store i64 0, ptr %flag
   %everybody = icmp eq i64 %threads, 0
   br i1 %everybody, label %here, label %few
 few:
@@ -162,6 +162,11 @@ here:
   %status = call i32 @dnnl_primitive_execute(ptr %primitive, ptr %stream, i32 %n, ptr %arguments)
   ret i32 %status
 done:
+  ret i32 0
+}
+
+define i32 @clear(ptr %flag) #0 {
+  store i64 0, ptr %flag
   ret i32 0
 }
 """
@@ -183,10 +188,34 @@ define i32 @gemm(ptr %block, i64 %x, i64 %y, i64 %out) #0 {{
 
 
 # -- writing bodies ----------------------------------------------------------------------------------------------------
+def share(b: Builder, units: Val, most: Val) -> tuple[Val, Val, Val]:
+    """(number of this thread, its first unit, the one behind its last), where there is room for `most` threads.
+
+    The team that runs may be smaller than that, or larger: then the rest of it has nothing to do.
+    """
+    thread, team = (
+        b.convert("sext", b.emit(f"call i32 @omp_get_{name}()", "i32"), "i64") for name in ("thread_num", "num_threads")
+    )
+    team = b.select(b.compare("icmp slt", team, most), team, most)
+    low = b.op("sdiv", b.op("mul", units, thread), team)
+    high = b.op("sdiv", b.op("mul", units, b.op("add", thread, 1)), team)
+    return thread, low, b.select(b.compare("icmp slt", thread, team), high, low)
+
+
 def element(b: Builder, start: Val, index: Val, elem: str = "float") -> str:
     """A pointer to an element behind an address."""
     pointer = b.emit(f"inttoptr i64 {start.text} to ptr", "ptr")
     return b.emit(f"getelementptr {elem}, ptr {pointer.text}, i64 {index.text}", "ptr").text
+
+
+def further(b: Builder, pointer: str, offset: Val) -> str:
+    """A pointer to the float `offset` behind another."""
+    return b.emit(f"getelementptr float, ptr {pointer}, i64 {offset.text}", "ptr").text
+
+
+def address(b: Builder, start: Val, offset: Val) -> Val:
+    """The address of the float `offset` behind an address."""
+    return b.op("add", start, b.op("mul", offset, 4))
 
 
 def float_at(b: Builder, parameter: Val) -> Val:

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ...graph import Extern, Node
-from . import attention, convolution, few_channels, kernels, matmul, pooling, scatter
+from ..winograd import bind as winograd
+from . import attention, convolution, few_channels, kernels, matmul, pooling, running, scatter
 from .binder import Binder, Probe, Rooms, second_operands
 from .descriptors import channels_last_order
-from .matmul import absorbs
 from .packs import Pack, find_packs
 
-__all__ = ["KINDS", "SAME", "Choice", "Needs", "absorbs", "bind", "choose", "serves"]
+__all__ = ["KINDS", "SAME", "Choice", "Needs", "bind", "choose", "serves"]
 
 SAME = "same"
 _PLAIN = (0, 1, 2, 3)
@@ -107,22 +107,30 @@ def _backward_weights(extern: Extern) -> Choice:
 
 
 def _bind_forward(extern: Extern, binder: Probe) -> bool:
-    return few_channels.bind_forward(extern, binder) or convolution.bind_forward(extern, binder)
+    return any(way.bind_forward(extern, binder) for way in (few_channels, winograd, convolution))
+
+
+def _bind_backward_data(extern: Extern, binder: Probe) -> bool:
+    return any(way.bind_backward_data(extern, binder) for way in (winograd, convolution))
 
 
 def _bind_backward_weights(extern: Extern, binder: Probe) -> bool:
-    return few_channels.bind_backward_weights(extern, binder) or convolution.bind_backward_weights(extern, binder)
+    return any(way.bind_backward_weights(extern, binder) for way in (few_channels, winograd, convolution))
 
 
 KINDS: dict[str, tuple[Callable[[Extern, Probe], bool], Callable[[Extern], Choice]]] = {
     "matmul": (matmul.bind, _indifferent),
     "convolution_forward": (_bind_forward, _forward),
-    "convolution_backward_data": (convolution.bind_backward_data, _channels_last(True, False, True)),
+    "convolution_backward_data": (_bind_backward_data, _channels_last(True, False, True)),
     "convolution_backward_weights": (_bind_backward_weights, _backward_weights),
     "attention_forward": (attention.bind_forward, _indifferent),
     "attention_backward": (attention.bind_backward, _indifferent),
     "index_add": (scatter.bind_index_add, _indifferent),
-    "scatter_add": (scatter.bind_scatter_add, _indifferent),
+    "scatter_add": (scatter.bind_scatter, _indifferent),
+    "scatter_put": (scatter.bind_scatter, _indifferent),
+    "running_sum": (running.bind, _indifferent),
+    "running_product": (running.bind, _indifferent),
+    "recurrence": (running.bind, _indifferent),
     "avg_pool_forward": (pooling.bind_avg_forward, _alike),
     "avg_pool_backward": (pooling.bind_avg_backward, _alike),
     "max_pool_backward": (pooling.bind_max_backward, _alike),

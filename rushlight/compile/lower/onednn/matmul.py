@@ -25,9 +25,9 @@ from . import blas
 from .binder import Probe, threads_for
 from .descriptors import Operation, free, layout, primitive_desc, strided
 
-__all__ = ["absorbs", "bind"]
+__all__ = ["SMALL_MULTIPLY_ADDS", "bind"]
 
-_SMALL_MULTIPLY_ADDS = 300_000
+SMALL_MULTIPLY_ADDS = 300_000  # below: OpenBLAS
 _MOST_BLAS_CALLS = 16
 _POST_OP = 32768
 _SRC_1 = 2
@@ -35,12 +35,6 @@ _SRC_1 = 2
 _FEWEST_ROWS_TO_PACK = 512
 # One thread, (20, 256) @ (256, 1024) transposed: 112 us, packed 79, packing 80; a recurrent layer does it at every step.
 _FEWEST_USES_TO_PACK = 4
-
-
-def absorbs(extern: Extern) -> bool:
-    """Whether bias and activation are better part of this product than of a loop behind it."""
-    x, y = extern.operands[:2]
-    return x.dtype == np.float32 and x.size * y.shape[-1] >= _SMALL_MULTIPLY_ADDS
 
 
 def bind(extern: Extern, binder: Probe) -> bool:
@@ -58,7 +52,7 @@ def bind(extern: Extern, binder: Probe) -> bool:
         binder.copy(binder.pointer(out), binder.pointer(onto.ref()), onto.nbytes)
     work = x.size * y.shape[-1] * max(prod(out.shape[:-2]) // max(prod(x.shape[:-2]), 1), 1)
     rounded = options.get("rounded", False)
-    small = work < _SMALL_MULTIPLY_ADDS or out.dtype == np.float64
+    small = work < SMALL_MULTIPLY_ADDS or out.dtype == np.float64
     by_blas = small and not activation and not rounded and x.dtype == y.dtype == out.dtype
     if by_blas and (bias is None or (onto is None and _bias_fits(bias, out))):
         if bias is not None:
@@ -148,7 +142,8 @@ def _bind_parts(binder, x, y, bias, out, layouts) -> bool:
     arguments = [(SRC, binder.memory(x, dx)), (WEIGHTS, binder.memory(y, dy)), (DST, binder.memory(out, dout))]
     if bias is not None:
         arguments.append((BIAS, binder.memory(bias, dbias)))
-    binder.execute(again, arguments, only_if=flag)
+    with binder.only_if(flag):
+        binder.execute(again, arguments)
     return True
 
 

@@ -53,7 +53,7 @@ class _Finder(Probe):
     def uses(self, ref: Ref) -> int:
         return self._uses[ref]
 
-    def packed(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
+    def _pack(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> int:
         wanted = wanted_desc(desc, kind)
         if equal(wanted, layout.value):
             return 0

@@ -3,13 +3,12 @@
 index_add(source, index) -> out        out[index[m], ...] += source[m, ...] for m = 0, 1, ... in this order
     Shape: source (M, *), index (M,) -> out (V, *); an embedding's gradient has M = number of tokens
 scatter_add(source, index) -> out      out[..., index[a, m, b], ...] += source[a, m, b] along the axis `axis`
+scatter_put(source, index) -> out      out[..., index[a, m, b], ...] = source[a, m, b], for the last m of equal indices
     Shape: source and index the same (*, M, +) -> out (*, V, +)
 
-out starts as zeros, or, with `onto`, as that value. option of index_add: skip, an index whose rows are left out. float32
-and float64 with an int64 or int32 index. Threads share out the rows of `out`, or the lines along `axis`, so that sums are
+out starts as zeros, or, with `onto`, as that value. option of index_add: skip, an index whose rows are left out. Sums are of
+float32 and float64, what is put of any type, with an int64 or int32 index. Threads share out the rows of `out`, or the lines along `axis`, so that sums are
 always made in the order of m. An index outside of `out` adds nothing: who reads by it has complained before.
-
-Cumulative sums have one line per thread too, but are left to the reference kernel.
 """
 
 from __future__ import annotations
@@ -23,9 +22,10 @@ from . import kernels
 from .binder import Probe
 from .kernels import element
 
-__all__ = ["bind_index_add", "bind_scatter_add"]
+__all__ = ["bind_index_add", "bind_scatter"]
 
 _FLOATS = {"float32": "float", "float64": "double"}
+_BYTES = {1: "i8", 2: "i16", 4: "i32", 8: "i64"}
 _INDICES = {"int64": "i64", "int32": "i32"}
 _ONE_THREAD_ADDITIONS = 20_000
 
@@ -56,11 +56,11 @@ def bind_index_add(extern: Extern, binder: Probe) -> bool:
     return True
 
 
-def bind_scatter_add(extern: Extern, binder: Probe) -> bool:
-    """Emit an addition along an axis; False where it cannot be served."""
+def bind_scatter(extern: Extern, binder: Probe) -> bool:
+    """Emit an addition, or a placing, along an axis; False where it cannot be served."""
     (source, index), (out,), (onto,) = extern.operands, extern.results, extern.onto
-    axis = extern.options["axis"]
-    if not _fits(source, index, out, onto) or index.shape != source.shape:
+    axis, adds = extern.options["axis"], extern.kind == "scatter_add"
+    if not _fits(source, index, out, onto, adds) or index.shape != source.shape:
         return False
     if (
         not out.is_row_major()
@@ -73,7 +73,8 @@ def bind_scatter_add(extern: Extern, binder: Probe) -> bool:
         return False
     if onto is not None:
         binder.copy(binder.pointer(out), binder.pointer(onto.ref()), onto.nbytes)
-    function = kernels.native(_scatter_add(_FLOATS[out.dtype.name], _INDICES[index.dtype.name]), 3, 10)
+    elem = _FLOATS[out.dtype.name] if adds else _BYTES[out.dtype.itemsize]
+    function = kernels.native(_scatter(elem, _INDICES[index.dtype.name], adds), 3, 10)
     binder.launch(
         function,
         x.shape[0] * x.shape[2],
@@ -89,12 +90,15 @@ def bind_scatter_add(extern: Extern, binder: Probe) -> bool:
     return True
 
 
-def _fits(source: Ref, index: Ref, out: Ref, onto) -> bool:
-    if source.dtype != out.dtype or out.dtype.name not in _FLOATS or index.dtype.name not in _INDICES:
+def _fits(source: Ref, index: Ref, out: Ref, onto, adds: bool = True) -> bool:
+    known = out.dtype.name in _FLOATS if adds else out.dtype.itemsize in _BYTES
+    if source.dtype != out.dtype or not known or index.dtype.name not in _INDICES:
         return False
-    if not (source.size and out.is_whole() and kernels.available()):
+    if not (source.size and kernels.available()):
         return False
-    return onto is None or same_strides(out.shape, onto.strides, out.value.strides)
+    if onto is None:
+        return out.covers()
+    return out.is_whole() and same_strides(out.shape, onto.strides, out.value.strides)
 
 
 # -- the functions -----------------------------------------------------------------------------------------------------
@@ -130,9 +134,9 @@ def _index_add(elem: str, index_elem: str):
 
 
 @functools.cache
-def _scatter_add(elem: str, index_elem: str):
-    """The body of the second sum for a type of numbers and of indices."""
-    size = 4 if elem == "float" else 8
+def _scatter(elem: str, index_elem: str, adds: bool):
+    """The body of the other two for a type of numbers and of indices."""
+    size = {"float": 4, "double": 8}.get(elem) or int(elem[1:]) // 8
 
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
         out, source, index, count, inner, length, fresh, *steps = parameters
@@ -149,7 +153,7 @@ def _scatter_add(elem: str, index_elem: str):
                 with b.when(inside):
                     at = element(b, out, b.op("add", start, b.op("mul", i, inner)), elem)
                     more = b.load(elem, 0, element(b, source, b.op("add", of, b.op("mul", m, steps[1])), elem), size)
-                    b.store(b.op("fadd", b.load(elem, 0, at, size), more), at, size)
+                    b.store(b.op("fadd", b.load(elem, 0, at, size), more) if adds else more, at, size)
 
     return emit
 

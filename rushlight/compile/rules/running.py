@@ -1,0 +1,43 @@
+"""Running sums and products along a dimension, and linear recurrences: native functions over lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..lazy import Builder, Lazy, Untraceable
+from .table import rule
+
+
+def _running(b: Builder, kind: str, dim: int, *arrays: Lazy) -> Lazy:
+    """16-bit floats run in float32."""
+    x = arrays[0]
+    if not x.size:
+        return x
+    short = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+    axis = dim % x.ndim
+    refs = tuple(b.lines(a.astype(np.float32) if short else a, axis) for a in arrays)
+    return b.lazy(b.extern(kind, refs, (x.shape, refs[0].dtype), axis=axis)[0]).astype(x.dtype)
+
+
+def _accumulated(kind: str):
+    def accumulated(b: Builder, input: Lazy, dim: int, dtype: Any) -> Lazy:
+        if dtype is not None:
+            input = input.astype(dtype.numpy)
+        elif input.dtype.kind in "biu":
+            input = input.astype(np.int64)
+        return _running(b, kind, dim, input) if input.ndim else input
+
+    return accumulated
+
+
+rule("cumsum")(_accumulated("running_sum"))
+rule("cumprod")(_accumulated("running_product"))
+
+
+@rule("scan")
+def scan(b, input, factor, dim):
+    if not input.ndim:
+        raise Untraceable("a recurrence without steps")
+    return _running(b, "recurrence", dim, input, factor)
