@@ -76,6 +76,7 @@ class Native:
     """
 
     def __init__(self, graph: Graph):
+        mersenne.make_blocks = twister.words  # draws, too, are made by generated code from now on
         self.captured = graph
         self.lock = allocate_lock()
         self.has_run = False
@@ -431,7 +432,6 @@ def executable(graph: Graph) -> Executable:
     """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
     if not available():
         return Interpreter(graph)
-    mersenne.make_blocks = twister.words  # draws, too, are made by generated code from now on
     try:
         return Native(graph)
     except Exception as error:

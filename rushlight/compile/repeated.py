@@ -24,7 +24,7 @@ from ..backend.onednn.address import address
 from ..core.node import Freed
 from ..core.storage import user_line
 from ..core.tensor import Tensor, wrap
-from . import heap
+from . import eager_programs, heap
 from .capture import Recorder
 from .compare import Comparison
 from .graph import Graph, Value
@@ -117,6 +117,7 @@ def _build(old: _Recorded, new: _Recorded) -> None:
             engine.waiting[new.outline] = _NEVER
         return
     few_channels_eager.install()
+    eager_programs.install()
     heap.keep_freed()
     _state.failed.pop(new.outline, None)
     engine.waiting[new.outline] = 1

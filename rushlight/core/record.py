@@ -31,6 +31,7 @@ from .tensor import Tensor
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
+IN_PASSES: list[Record] = []  # the records with `program_from`
 
 
 class Record:
@@ -44,7 +45,8 @@ class Record:
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
     of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
-    in float32; follows: positions of arrays whose channels-last layout the result takes.
+    in float32; follows: positions of arrays whose channels-last layout the result takes; program_from: for a kernel of
+    many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never).
     """
 
     def __init__(
@@ -69,8 +71,12 @@ class Record:
         draws: str = "",
         unrounded: str = "",
         follows: tuple[int, ...] = (),
+        program_from: int | None = None,
     ):
         self.name = name
+        self.program_from = program_from
+        if program_from is not None:
+            IN_PASSES.append(self)
         self.follows = follows
         self.kernel = follow_channels(kernel, follows) if follows else kernel
         self.reference = kernel

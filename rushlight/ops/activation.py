@@ -17,7 +17,7 @@ from ..core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish
 from ..core.slow import write_out
 from ..core.tensor import constant, type_word, wrap
 from .comparison import select, where
-from .elements import F32, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
+from .elements import F32, MANY, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
 from .special import sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
@@ -142,7 +142,7 @@ def threshold(input, threshold, value, inplace=False):
 threshold_ = inplace_of(_threshold)
 
 
-@primitive(public=False, name="hardtanh")
+@primitive(public=False, name="hardtanh", program_from=MANY)
 def _hardtanh(input, /, min_val, max_val):
     if input.dtype.kind in "biu":
         if input.dtype.kind != "i":
@@ -320,7 +320,7 @@ def _exponential_unit(x, negative, positive, inside):
     return np.add(left, right if positive == 1 else right * positive)
 
 
-@primitive(public=False, name="elu")
+@primitive(public=False, name="elu", program_from=MANY)
 def _elu(input, /, alpha, scale, input_scale):
     return _exponential_unit(input, alpha * scale, scale, input_scale)
 
@@ -330,7 +330,7 @@ def _(g, input, alpha, scale, input_scale):
     return _unit_slope(g, input, alpha * scale * input_scale, scale, input_scale)
 
 
-@primitive(public=False, name="celu")
+@primitive(public=False, name="celu", program_from=MANY)
 def _celu(input, /, alpha):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -379,7 +379,7 @@ def selu_(input):
 _SIXTH = float(np.float32(1 / 6))  # torch rounds it, in double precision too
 
 
-@primitive(public=False, name="hardsigmoid")
+@primitive(public=False, name="hardsigmoid", program_from=MANY)
 def _hardsigmoid(input, /):
     floats_only(input, "hardsigmoid_cpu")
     return widened(lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
@@ -398,7 +398,7 @@ def hardsigmoid(input, inplace=False):
 hardsigmoid_ = inplace_of(_hardsigmoid)
 
 
-@primitive(public=False, name="hardswish")
+@primitive(public=False, name="hardswish", program_from=MANY)
 def _hardswish(input, /):
     floats_only(input, "hardswish_cpu")
     return widened(lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
@@ -451,7 +451,7 @@ def softshrink(input, lambd=0.5, *, out=None):
 # ---------------------------------------------------------------------------------------------- gates
 
 
-@primitive(public=False, name="glu")
+@primitive(public=False, name="glu", program_from=MANY)
 def _glu(input, /, dim):
     if not input.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")

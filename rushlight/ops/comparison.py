@@ -11,7 +11,7 @@ from ..core.mode import may_look
 from ..core.record import binary, composite, primitive, publish, unary
 from ..core.slow import number_as, number_in, write_out
 from ..core.tensor import Tensor, constant, type_word
-from .elements import F32, F64, bits_of, guard, in_order_of, of_arrays, tensors_only, zero_where
+from .elements import F32, F64, MANY, bits_of, guard, in_order_of, of_arrays, tensors_only, zero_where
 
 # ---------------------------------------------------------------------------------------------- comparisons
 
@@ -352,7 +352,7 @@ def _cast_for(x, low, high):
     return (x if result is d else x.astype(result.numpy)), result
 
 
-@primitive(public=False, name="clamp", node="ClampBackward1", inplace=False)
+@primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, program_from=MANY)
 def _clamp_scalar(input, /, min, max):
     d = input.dtype
     if d is not F32 and d is not F64:

@@ -9,7 +9,7 @@ from ..core.inplace import write
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor
-from .elements import F32, F64, conjugate, dense, widened
+from .elements import F32, F64, MANY, conjugate, dense, widened
 from .reduction import shifted, unless_zero
 
 # ---------------------------------------------------------------------------------------------- sums and products
@@ -30,7 +30,7 @@ def _accumulate(ufunc, a, dim, dtype):
     return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, program_from=MANY)
 def cumsum(input, /, dim, *, dtype=None):
     """The sum of all elements up to each one along `dim`.
 
@@ -45,7 +45,7 @@ def _(g, dim):
     return g.flip(dim).cumsum(dim).flip(dim) if g.ndim else g
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, program_from=MANY)
 def cumprod(input, /, dim, *, dtype=None):
     """The product of all elements up to each one along `dim`.
 

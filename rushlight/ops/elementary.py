@@ -12,7 +12,17 @@ import numpy as np
 from ..core.inplace import write
 from ..core.record import binary, composite, primitive, unary
 from ..core.tensor import Tensor
-from .elements import conjugate, for_types, not_implemented, of_arrays, tensors_only, widened, zero_rule, zeros_of
+from .elements import (
+    MANY,
+    conjugate,
+    for_types,
+    not_implemented,
+    of_arrays,
+    tensors_only,
+    widened,
+    zero_rule,
+    zeros_of,
+)
 from .one_pass import LARGE, one_pass
 
 # ---------------------------------------------------------------------------------------------- size and sign
@@ -99,6 +109,7 @@ rsqrt = unary(
     _rsqrt,
     lambda g, out: -0.5 * g * conjugate(out * out * out),
     "One divided by the square root of each element.",
+    program_from=MANY,
 )
 exp = unary("exp", np.exp, lambda g, out: g * conjugate(out), "e to the power of each element.")
 exp2 = unary(
@@ -141,7 +152,7 @@ log1p = unary(
 
 logaddexp = binary(
     "logaddexp", of_arrays(for_types("fV", "logaddexp_cpu", np.logaddexp)), lambda g, x, out: g * (x - out).exp(), lambda g, y, out: g * (y - out).exp(),
-    "log(exp(input) + exp(other)).", inplace=False,
+    "log(exp(input) + exp(other)).", inplace=False, program_from=MANY,
 )  # fmt: skip
 logaddexp2 = binary(
     "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, out: g * (x - out).exp2(), lambda g, y, out: g * (y - out).exp2(),

@@ -17,7 +17,7 @@ from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim, wrap_dims
 from ..core.slow import write_out
 from ..core.tensor import Tensor, type_word
-from .elements import F32, F64, conjugate, dense, widened, zeros_of
+from .elements import F32, F64, MANY, conjugate, dense, widened, zeros_of
 
 I64 = np.dtype(np.int64)
 
@@ -290,7 +290,7 @@ def _product(a, axis, keepdims, dtype):
     return dense(np.multiply.reduce(a, axis, d, None, keepdims))
 
 
-@primitive(public=False, name="prod")
+@primitive(public=False, name="prod", program_from=MANY)
 def _prod_all(input, /, dtype):
     return _product(input, None, False, dtype)
 
@@ -304,7 +304,7 @@ def _(g, input, out):
     return unless_zero(input, lambda x: g * conjugate(out / x), otherwise)
 
 
-@primitive(public=False, name="prod.dim", node="ProdBackward1")
+@primitive(public=False, name="prod.dim", node="ProdBackward1", program_from=MANY)
 def _prod_dim(input, /, dim, keepdim, dtype):
     if not isinstance(dim, int):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
@@ -424,7 +424,8 @@ def _is_plain(a):
 @widened
 def _vector_norm(a, ord, axis, keepdims):
     if ord == 2 and a.size > _PIECE and (axis is None or a.ndim == 1) and not keepdims and _is_plain(a):
-        pieces = np.split(a.reshape(-1), range(_PIECE, a.size, _PIECE))
+        flat = a.reshape(-1)
+        pieces = (flat[i : i + _PIECE] for i in range(0, a.size, _PIECE))
         return np.sqrt(a.dtype.type(math.fsum(float(np.dot(x, x)) for x in pieces)))
     if ord == 2:
         squares = a.real**2 + a.imag**2 if a.dtype.kind == "c" else np.multiply(a, a)
@@ -519,7 +520,7 @@ def log_sum_exp(a, axis, keepdims):
     return dense(r if keepdims else r.reshape([n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)]))
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, program_from=MANY)
 def logsumexp(input, /, dim, keepdim=False):
     """log(sum(exp(input))) over `dim`, without overflow.
 

@@ -10,7 +10,7 @@ from ..core.record import binary, primitive, publish
 from ..core.slow import write_out
 from .activation import floats_only, inplace_of
 from .comparison import where
-from .elements import F32, F64, ONE32, ONE64, dense, pieced, widened
+from .elements import F32, F64, MANY, ONE32, ONE64, dense, pieced, widened
 from .special import erf_of, sigmoid_of
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -157,7 +157,7 @@ def _softplus_of(x, beta, limit):
     return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input, by 2e-9 at 20
 
 
-@primitive(public=False, name="mish")
+@primitive(public=False, name="mish", program_from=MANY)
 def _mish(input, /):
     floats_only(input, "mish_cpu")
     return _mish_of(input)
@@ -185,7 +185,7 @@ def mish(input, inplace=False):
 mish_ = inplace_of(_mish)
 
 
-@primitive(public=False, name="softplus")
+@primitive(public=False, name="softplus", program_from=MANY)
 def _softplus(input, /, beta, threshold):
     floats_only(input, "softplus_cpu")
     return _softplus_of(input, beta, threshold)
@@ -203,7 +203,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     return result if out is None else write_out("softplus", (input,), result, out)
 
 
-@primitive(public=False, name="log_sigmoid", node="LogSigmoidBackward0")
+@primitive(public=False, name="log_sigmoid", program_from=MANY, node="LogSigmoidBackward0")
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
     return dense(_log_sigmoid_of(input))

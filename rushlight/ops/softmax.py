@@ -9,7 +9,7 @@ from ..core.random import default_generator, exponential
 from ..core.record import OPS, primitive, publish
 from ..core.slow import write_out
 from ..core.tensor import Tensor, wrap
-from .elements import F32, F64, by_rows, not_implemented, widened
+from .elements import F32, F64, MANY, by_rows, not_implemented, widened
 from .reduction import vector_norm
 
 # ---------------------------------------------------------------------------------------------- softmax
@@ -81,7 +81,7 @@ def _log_softmax_of(x, dim):
     return r
 
 
-@primitive(public=False, name="log_softmax")
+@primitive(public=False, name="log_softmax", program_from=MANY)
 def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
         input = input.astype(dtype.numpy, copy=False)

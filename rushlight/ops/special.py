@@ -20,7 +20,7 @@ from ..core.tensor import Tensor
 from . import special_tables as tables
 from .comparison import where
 from .elementary import exp2, expm1, log1p, round
-from .elements import F32, F64, ONE32, ONE64, conjugate, in_chunks, in_memory_order, pieced, widened, zero_where
+from .elements import F32, F64, MANY, ONE32, ONE64, conjugate, in_chunks, in_memory_order, pieced, widened, zero_where
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -273,6 +273,7 @@ erf = unary(
     erf_of,
     lambda g, x: g * (_TWO_OVER_ROOT_PI * (-(x * x)).exp()),
     "2/sqrt(pi) times the integral of exp(-t**2) from 0 to input.",
+    program_from=MANY,
 )
 erfc = unary(
     "erfc",

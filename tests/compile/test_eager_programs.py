@@ -1,0 +1,203 @@
+"""Single operators as programs, in loops whose backward is compiled: the kernel's results to rounding, and when."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight.autograd import engine
+from rushlight.compile import eager_programs
+from rushlight.core.record import IN_PASSES
+from rushlight.testing.samples import samples_of
+from rushlight.testing.suite import results_of
+
+CALLS = eager_programs._SIGHTS + 2
+
+
+@pytest.fixture(autouse=True)
+def installed(monkeypatch):
+    """With nothing known yet, in this thread."""
+    eager_programs.install()
+    monkeypatch.setattr(engine, "_on", True)
+    monkeypatch.setattr(eager_programs, "_state", eager_programs._State())
+
+
+def flat(results):
+    return [results] if isinstance(results, torch.Tensor) else [t for r in results for t in flat(r)]
+
+
+def recurrent(kind, **options):
+    torch.manual_seed(1)
+    layer = getattr(torch.nn, kind)(6, 8, **options)
+    x = torch.randn(3, 5, 6, dtype=options.get("dtype"))
+    return lambda: (layer(x), layer(x.flip(0)))
+
+
+def scores(*shape, dim=-1, dtype=torch.float32):
+    torch.manual_seed(1)
+    x = torch.randn(shape, dtype=dtype) * 5
+    return lambda: F.log_softmax(x, dim)
+
+
+CASES = {
+    "LSTM": lambda: recurrent("LSTM"),
+    "LSTM of two layers": lambda: recurrent("LSTM", num_layers=2, bidirectional=True),
+    "LSTM with projections": lambda: recurrent("LSTM", proj_size=3),
+    "LSTM, batch first": lambda: recurrent("LSTM", batch_first=True),
+    "LSTM without biases": lambda: recurrent("LSTM", bias=False),
+    "LSTM in float64": lambda: recurrent("LSTM", dtype=torch.float64),
+    "GRU": lambda: recurrent("GRU"),
+    "RNN": lambda: recurrent("RNN", nonlinearity="relu"),
+    "log_softmax": lambda: scores(300, 1000),
+    "log_softmax in float64": lambda: scores(300, 1000, dtype=torch.float64),
+    "log_softmax of images": lambda: scores(2, 5, 200, 200, dim=1),
+    "log_softmax of columns": lambda: scores(1000, 300, dim=0),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_the_kernels_to_rounding(name):
+    call = CASES[name]()
+    first = flat(call())
+    for _ in range(CALLS - 1):
+        again = flat(call())
+    assert eager_programs._state.programs
+    for a, b in zip(first, again, strict=True):
+        assert a.shape == b.shape and a.dtype is b.dtype and a.stride() == b.stride()
+        assert a.grad_fn is None or type(a.grad_fn) is type(b.grad_fn)
+        close = 1e-5 if a.dtype is torch.float32 else 1e-13
+        np.testing.assert_allclose(b.detach().numpy(), a.detach().numpy(), close, close)
+
+
+SAMPLE_NAMES = {"log_sigmoid": "logsigmoid"}
+RECORDS = [r for r in IN_PASSES if "_layer" not in r.name]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.name)
+def test_every_operator_on_its_samples(record, monkeypatch):
+    """As small as they are."""
+    monkeypatch.setattr(record, "program_from", 0)
+    kernel, name = record.kernel, record.name.split(".")[0]
+    name = SAMPLE_NAMES.get(name, name)
+    tried, state = 0, eager_programs._state
+    try:
+        eager_programs._prefer_programs(record)
+        for i, sample in enumerate(samples_of(name)):
+            args, kwargs = sample.make(torch.float32, False, False, i)
+            rows = [results_of(name, args, kwargs) for _ in range(CALLS)]
+            for a, b in zip(rows[0], rows[-1], strict=True):
+                assert a.shape == b.shape and a.dtype is b.dtype and a.stride() == b.stride()
+                np.testing.assert_allclose(b.numpy(), a.numpy(), 1e-5, 1e-6)
+            tried += 1
+        made = [key for key in state.programs if key[0] == record.name]
+        assert tried and made and len(made) >= len(state.refused), (tried, state.refused)
+    finally:
+        record.override(kernel)
+
+
+def test_values_that_are_not_finite():
+    x = torch.randn(512, 600)
+    x[0, 3], x[1, 4], x[2, 5], x[3] = float("nan"), float("inf"), -float("inf"), -float("inf")
+    first = F.log_softmax(x, 1)
+    for _ in range(CALLS):
+        again = F.log_softmax(x, 1)
+    assert eager_programs._state.programs
+    np.testing.assert_allclose(again.numpy(), first.numpy(), 1e-6, 1e-6)
+    assert np.isnan(again.numpy()).any(1).tolist()[:5] == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize("kind", ["LSTM", "GRU", "RNN"])
+def test_gradients(kind):
+    torch.manual_seed(0)
+    layer, x = getattr(torch.nn, kind)(4, 5, num_layers=2), torch.randn(6, 3, 4, requires_grad=True)
+    rows = []
+    for _ in range(CALLS):
+        layer.zero_grad()
+        x.grad = None
+        layer(x)[0].tanh().sum().backward()
+        rows.append([x.grad.numpy().copy(), *(p.grad.numpy().copy() for p in layer.parameters())])
+    for a, b in zip(rows[0], rows[-1], strict=True):
+        np.testing.assert_allclose(a, b, 1e-5, 1e-5)
+
+
+def test_each_shape_waits_for_its_third_call():
+    layer = torch.nn.GRU(4, 5)
+    for length in (3, 4, 3, 4, 3):
+        layer(torch.randn(length, 2, 4))
+    assert [key[1][0] for key in eager_programs._state.programs] == [(3, 2, 4)]
+    layer(torch.randn(4, 2, 4))
+    assert len(eager_programs._state.programs) == 2
+
+
+def test_parameters_and_inputs_are_read_anew():
+    layer, x = torch.nn.LSTM(4, 5), torch.randn(3, 2, 4)
+    for _ in range(CALLS):
+        layer(x)
+    with torch.no_grad():
+        layer.weight_hh_l0.mul_(-0.5)
+        x.add_(1)
+    mine = layer(x)[0]
+    eager_programs._state.programs.clear()
+    np.testing.assert_allclose(mine.detach().numpy(), layer(x)[0].detach().numpy(), 1e-6, 1e-6)
+
+
+def test_programs_are_bounded(monkeypatch):
+    monkeypatch.setattr(eager_programs, "PROGRAMS", 2)
+    monkeypatch.setattr(eager_programs, "_IDLE", 20)
+    layer = torch.nn.RNN(2, 2)
+    lengths = lambda: sorted(key[1][0][0] for key in eager_programs._state.programs)  # noqa: E731
+    for length in (1, 2, 3):
+        for _ in range(CALLS):
+            layer(torch.randn(length, 1, 2))
+    assert lengths() == [1, 2]
+    for _ in range(30):
+        layer(torch.randn(2, 1, 2))
+    layer(torch.randn(3, 1, 2))
+    assert lengths() == [2, 3]
+
+
+def test_what_cannot_be_compiled_stays_the_kernels():
+    layer, x = torch.nn.LSTM(4, 5, dtype=torch.bfloat16), torch.randn(3, 2, 4, dtype=torch.bfloat16)
+    for _ in range(CALLS):
+        layer(x)
+    assert not eager_programs._state.programs and len(eager_programs._state.refused) == 1
+
+
+def test_each_thread_has_programs_of_its_own():
+    layer, x, results = torch.nn.LSTM(8, 16), torch.randn(9, 4, 8), []
+
+    def work():
+        with torch.no_grad():
+            results.extend(layer(x)[0].numpy() for _ in range(20))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len(results) == 60 and all(np.allclose(r, results[0], 1e-6, 1e-6) for r in results)
+
+
+LOOP = """
+import rushlight as torch
+from rushlight.compile import eager_programs
+layer, x = torch.nn.LSTM(4, 5), torch.randn(3, 2, 4)
+for _ in range(6):
+    layer(x)
+before = len(eager_programs._state.programs)
+for _ in range(12):
+    layer(x)[0].sum().backward()
+print(before, len(eager_programs._state.programs))
+"""
+
+
+@pytest.mark.parametrize("jit", ["0", "1"])
+def test_only_in_loops_whose_backward_is_compiled(jit):
+    env = os.environ | {"RUSHLIGHT_JIT": jit}
+    out = subprocess.run([sys.executable, "-c", LOOP], env=env, capture_output=True, text=True, check=True).stdout
+    assert out.split() == ["0", jit]
