@@ -6,7 +6,7 @@ import pytest
 
 from rushlight.compile.lower.onednn import choose, kernels
 from rushlight.compile.lower.onednn.direct import Run
-from rushlight.ops import avg_pool, conv, pool
+from rushlight.ops import conv, pool
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
 
@@ -141,34 +141,6 @@ def test_refusals():
     assert not Run("convolution_forward", (x.astype("f8"), w.astype("f8")), (y.astype("f8"),), **options).served
     assert not Run("convolution_forward", (x, w), (np.empty((2, 4, 5, 6), "f4"),), **options).served
     assert not Run("convolution_backward_data", (y, w), (x,), (True,), **options).served
-
-
-# x, window, stride, padding, ceil_mode, count_include_pad
-MEANS = [
-    ((2, 3, 8, 8), (2, 2), (2, 2), (0, 0), False, True),
-    ((2, 16, 9, 7), (3, 2), (2, 1), (1, 0), False, True),
-    ((2, 16, 9, 7), (3, 3), (2, 2), (1, 1), False, False),
-    ((2, 5, 8), (3,), (2,), (0,), True, False),
-    ((2, 4, 5, 6, 7), (2, 2, 3), (2, 2, 3), (0, 0, 1), False, False),
-]
-
-
-@pytest.mark.parametrize("case", MEANS, ids=str)
-@pytest.mark.parametrize("order", [plain, last])
-def test_means(case, order):
-    shape, *rest = case
-    options = dict(zip(("window", "stride", "padding", "ceil_mode", "count_include_pad"), rest, strict=True))
-    x = order(random(*shape))
-    exact = avg_pool.avg_pool_kernel(x.astype("f8"), *rest, None)
-    close(run("avg_pool_forward", (x,), (order(np.empty(exact.shape, "f4")),), **options)[0], exact)
-    g = order(random(*exact.shape))
-    reference = avg_pool.avg_pool_backward.record.reference(g.astype("f8"), x, *rest, None)
-    close(run("avg_pool_backward", (g,), (order(np.empty(shape, "f4")),), **options)[0], reference)
-
-
-def test_means_of_an_overhang_that_counts_are_refused():
-    options = {"window": (3,), "stride": (2,), "padding": (1,), "ceil_mode": True, "count_include_pad": True}
-    assert not Run("avg_pool_forward", (random(2, 5, 8),), (np.empty((2, 5, 5), "f4"),), **options).served
 
 
 @pytest.mark.parametrize("order", [plain, last])

@@ -5,9 +5,7 @@
     convolution_forward            x, w[, bias] -> y                        convolution.py, few_channels.py
     convolution_backward_data      g, w -> dx                               and lower/winograd
     convolution_backward_weights   g, x -> dw[, dbias]
-    avg_pool_forward               x -> y                                   pooling.py
-    avg_pool_backward              g -> dx
-    max_pool_backward              g, place -> dx
+    max_pool_backward              g, place -> dx                           pooling.py
     attention_forward              q, k, v -> out, lse                      attention.py
     attention_backward             g, q, k, v, out, lse -> dq, dk, dv
     index_add, scatter_add, _put   source, index -> out                     scatter.py

@@ -131,7 +131,5 @@ KINDS: dict[str, tuple[Callable[[Extern, Probe], bool], Callable[[Extern], Choic
     "running_sum": (running.bind, _indifferent),
     "running_product": (running.bind, _indifferent),
     "recurrence": (running.bind, _indifferent),
-    "avg_pool_forward": (pooling.bind_avg_forward, _alike),
-    "avg_pool_backward": (pooling.bind_avg_backward, _alike),
     "max_pool_backward": (pooling.bind_max_backward, _alike),
 }
