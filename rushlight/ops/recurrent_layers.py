@@ -161,7 +161,7 @@ def lstm_layer_backward(
     """The gradients that `needs` asks for, of the arrays of `lstm_layer`, from those of its three results."""
     input, weight_ih, weight_hh, weight_hr = map(_wide, (input, weight_ih, weight_hh, weight_hr))
     k, p = cs.shape[1], hs.shape[1]
-    batch = _batch(input, batch_sizes)
+    batch = batch_of(input, batch_sizes)
     dh, dc = _gradient(gh, (batch, p), gates.dtype), _gradient(gc, (batch, k), gates.dtype)
     gy = None if gy is None else _wide(gy).reshape(-1, p)
     out = np.empty_like(gates)
@@ -194,7 +194,8 @@ def lstm_layer_backward(
     return _results(needs, *gate_gradients, *more)
 
 
-def _batch(input, batch_sizes) -> int:
+def batch_of(input, batch_sizes) -> int:
+    """How many sequences there are; input: an array, or what stands for one."""
     return input.shape[1] if batch_sizes is None else batch_sizes[0]
 
 
@@ -294,7 +295,7 @@ def gru_layer_backward(
 ):
     """The gradients that `needs` asks for, of the arrays of `gru_layer`, from those of its two results."""
     input, weight_ih, weight_hh = map(_wide, (input, weight_ih, weight_hh))
-    k, batch = hs.shape[1], _batch(input, batch_sizes)
+    k, batch = hs.shape[1], batch_of(input, batch_sizes)
     dh = _gradient(gh, (batch, k), gates.dtype)
     gy = None if gy is None else _wide(gy).reshape(-1, k)
     k_in, k_rec = np.empty_like(gates), np.empty_like(gates)
@@ -367,7 +368,7 @@ def rnn_layer_backward(
 ):  # fmt: skip
     """The gradients that `needs` asks for, of the arrays of `rnn_layer`, from those of its two results."""
     input, weight_ih, weight_hh = map(_wide, (input, weight_ih, weight_hh))
-    batch = _batch(input, batch_sizes)
+    batch = batch_of(input, batch_sizes)
     dh = _gradient(gh, (batch, hs.shape[1]), ys.dtype)
     gy = None if gy is None else _wide(gy).reshape(ys.shape)
     k = (ys > 0).astype(ys.dtype) if relu else 1 - ys * ys

@@ -15,8 +15,9 @@ from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .precision import fpmath
 from .primitives import BIAS, DST, SRC, WEIGHTS, plain, primitive_desc, strided
 
-__all__ = ["WORTHWHILE_ELEMENTS", "batched_matmul", "matmul"]
+__all__ = ["SMALL_MULTIPLY_ADDS", "WORTHWHILE_ELEMENTS", "batched_matmul", "matmul"]
 
+SMALL_MULTIPLY_ADDS = 300_000  # below, a product is OpenBLAS's in compiled steps, too
 _WORTHWHILE_MULTIPLY_ADDS = 2_500_000
 _WORTHWHILE_MULTIPLY_ADDS_BFLOAT16 = 100_000
 WORTHWHILE_ELEMENTS = 16_384

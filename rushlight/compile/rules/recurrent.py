@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...ops.recurrent_layers import batch_of
 from ..graph import Loop
 from ..lazy import Lazy
 from .activation import function
@@ -60,7 +61,7 @@ def lstm_layer_backward(
     b, input, weight_ih, weight_hh, gates, hs, cs, ts, weight_hr=None, gy=None, gh=None, gc=None,
     batch_sizes=None, reverse=False, needs=(True,) * 8,
 ):  # fmt: skip
-    d, batch = input.dtype, _batch(input, batch_sizes)
+    d, batch = input.dtype, batch_of(input, batch_sizes)
     spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, gates, hs, cs, ts, weight_hr, gy, gh, gc)
     n, p, k = rows(input).shape[0], hs.shape[1], cs.shape[1]
     dh, dc = begin(b, gh, (batch, p), d), begin(b, gc, (batch, k), d)
@@ -84,10 +85,6 @@ def lstm_layer_backward(
     s = slopes.whole()
     more = () if projected is None else (lambda: product(b, projected.whole().T, gates[:, parts(k, 4)[3]] * ts),)
     return gradients(b, needs, s, s, input, weight_ih, hs, (dh, dc), *more)
-
-
-def _batch(input: Lazy, batch_sizes) -> int:
-    return input.shape[1] if batch_sizes is None else batch_sizes[0]
 
 
 # ---------------------------------------------------------------------------------------------- GRU
@@ -120,7 +117,7 @@ def gru_layer_backward(
     b, input, weight_ih, weight_hh, gates, ns, hs, gy=None, gh=None,
     batch_sizes=None, reverse=False, needs=(True,) * 6,
 ):  # fmt: skip
-    d, batch = input.dtype, _batch(input, batch_sizes)
+    d, batch = input.dtype, batch_of(input, batch_sizes)
     spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, gates, ns, hs, gy, gh)
     n, k = hs.shape
     dh = begin(b, gh, (batch, k), d)
@@ -171,7 +168,7 @@ def rnn_layer_backward(
     b, input, weight_ih, weight_hh, ys, hs, gy=None, gh=None,
     batch_sizes=None, reverse=False, relu=False, needs=(True,) * 6,
 ):  # fmt: skip
-    batch = _batch(input, batch_sizes)
+    batch = batch_of(input, batch_sizes)
     spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, ys, hs, gy, gh)
     dh = begin(b, gh, (batch, hs.shape[1]), input.dtype)
     gy = None if gy is None else rows(gy)

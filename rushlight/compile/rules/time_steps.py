@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from ...backend.onednn.matmul import SMALL_MULTIPLY_ADDS
 from ...ops.recurrent_layers import step_spans
 from ..expression import cast
 from ..graph import Loop, Ref, Store, Value
 from ..lazy import Builder, Lazy, Untraceable
-from ..lower.onednn.matmul import SMALL_MULTIPLY_ADDS
 from .product import product, rows
 
 _MOST_STEPS = 1024

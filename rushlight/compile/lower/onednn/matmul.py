@@ -18,6 +18,7 @@ from math import prod
 
 import numpy as np
 
+from ....backend.onednn.matmul import SMALL_MULTIPLY_ADDS
 from ....backend.onednn.primitives import BIAS, DST, SRC, WEIGHTS, equal, wanted_desc
 from ...graph import Extern, Ref, row_major, same_strides
 from ..amx import product as parts
@@ -25,9 +26,8 @@ from . import blas
 from .binder import Probe, threads_for
 from .descriptors import Operation, free, layout, primitive_desc, strided
 
-__all__ = ["SMALL_MULTIPLY_ADDS", "bind"]
+__all__ = ["bind"]
 
-SMALL_MULTIPLY_ADDS = 300_000  # below: OpenBLAS
 _MOST_BLAS_CALLS = 16
 _POST_OP = 32768
 _SRC_1 = 2
