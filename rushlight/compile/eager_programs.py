@@ -1,8 +1,9 @@
 """Programs of single operators, for eager kernels of many NumPy calls (`program_from` in their records).
 
-They are made only in loops whose backward is compiled (`repeated.py`): the compiler is loaded by then. An operator's
-third call with arrays of the same shapes and the same arguments is its kernel's for the last time; what follows differs
-from the kernel by rounding. A program belongs to the thread in which it was made.
+They are made only in loops whose backward is compiled (`repeated.py`): the compiler is loaded by then. A program is made
+once calls with arrays of the same shapes, and the same other arguments, have worked on `program_after` elements: for about
+as long as making it takes. Its results differ from the kernel's by rounding. It belongs to the thread in which it was
+made. Decision 24.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from .sources import Argument, Fresh
 __all__ = ["install"]
 
 PROGRAMS = 32  # of a thread
-_SIGHTS = 3
 _IDLE = 1000  # uses of other programs after which one may be replaced
-_COUNTED = 4096  # calls whose sights are counted
+_COUNTED = 4096  # kinds of calls whose elements are counted
+_AT_LEAST = 1 << 15  # elements that a call counts for
 _clock = count().__next__
 
 
@@ -35,7 +36,7 @@ class _State(threading.local):
     """What is known in a thread, by an operator's name, its arrays' shapes and types, and its other arguments."""
 
     def __init__(self):
-        self.sights: dict[tuple, int] = {}
+        self.elements: dict[tuple, int] = {}
         self.programs: dict[tuple, _Program] = {}
         self.refused: set[tuple] = set()
 
@@ -45,7 +46,7 @@ _state = _State()
 
 @functools.cache
 def install() -> None:
-    """Let eager calls of these operators be programs from the fourth one with the same shapes on."""
+    """Let eager calls of these operators be programs, once they have come with the same shapes often enough."""
     for record in IN_PASSES:
         _prefer_programs(record)
 
@@ -71,7 +72,7 @@ def _run(record: Any, kernel: Callable, arguments: tuple, keywords: dict[str, An
     if program is not None:
         return program(arguments)
     results = kernel(*arguments, **keywords)
-    if key not in _state.refused and _is_due(key):
+    if key not in _state.refused and _is_due(key, arguments[0].size, record.program_after):
         _make(key, record, arguments, keywords, results)
     return results
 
@@ -83,13 +84,13 @@ def _outline(argument: Any) -> Any:
     return type(argument), argument.hex() if type(argument) is float else argument
 
 
-def _is_due(key: tuple) -> bool:
-    """Count a sight of the call; whether it is time for a program, and there may be one more."""
-    sights = _state.sights
-    if len(sights) >= _COUNTED:
-        sights.clear()
-    seen = sights[key] = sights.get(key, 0) + 1
-    if seen < _SIGHTS:
+def _is_due(key: tuple, size: int, after: int) -> bool:
+    """Count the call's elements; whether it is time for a program, and there may be one more."""
+    elements = _state.elements
+    if len(elements) >= _COUNTED:
+        elements.clear()
+    count = elements[key] = elements.get(key, 0) + max(size, _AT_LEAST)
+    if count < after:
         return False
     programs = _state.programs
     if len(programs) >= PROGRAMS:
@@ -110,7 +111,7 @@ def _make(key: tuple, record: Any, arguments: tuple, keywords: dict[str, Any], r
         if len(_state.refused) >= _COUNTED:
             _state.refused.clear()
         _state.refused.add(key)
-    _state.sights.pop(key, None)
+    _state.elements.pop(key, None)
 
 
 class _Refused(Exception):

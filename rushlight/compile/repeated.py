@@ -43,6 +43,8 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _IDLE = 1000  # uses of other programs after which one may be replaced
 _OUTLINES = 4096
+_UNPROVEN = 4  # programs that were hardly used: with so many, the next outline has to be met more often
+_PATIENCE = 32  # passes; making a program takes as long as 50 plain ones
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
 _clock = count().__next__
@@ -55,6 +57,7 @@ class _State(threading.local):
         self.candidates: list[_Recorded] = []
         self.programs: list[_Program] = []
         self.failed: dict[int, int] = {}  # outline -> recorded passes that nothing agreed with
+        self.deferred: set[int] = set()  # outlines
 
 
 _state = _State()
@@ -64,6 +67,9 @@ def consider(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
     if not available() or not _has_room():
         engine.waiting[outline] = _NEVER if not available() else _IDLE
+        return False
+    if _is_early(outline):
+        engine.waiting[outline] = _PATIENCE
         return False
     try:
         candidate = next((c for c in _state.candidates if c.outline == outline and c.match(root, g)), None)
@@ -123,6 +129,20 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     engine.waiting[new.outline] = 1
     _state.programs.append(program)
     _install()
+
+
+def _is_early(outline: int) -> bool:
+    """Whether an outline should be met more often first: once, where other programs have hardly been used yet.
+
+    Sequences of 31 lengths would else have a program each, made in 8 s, in a loop that takes 4 for 600 steps without.
+    """
+    deferred = _state.deferred
+    if outline in deferred or sum(p.uses < _PATIENCE for p in _state.programs) < _UNPROVEN:
+        return False
+    if len(deferred) > _OUTLINES:
+        deferred.clear()
+    deferred.add(outline)
+    return True
 
 
 def _has_room() -> bool:
@@ -328,7 +348,7 @@ class _Program:
         self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
         self.strides = recorded.strides
         self.added, self.bytes = recorded.added, np.array(recorded.bytes)
-        self.outline, self.used = recorded.outline, _clock()
+        self.outline, self.used, self.uses = recorded.outline, _clock(), 0
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True
@@ -362,6 +382,7 @@ class _Program:
         for node in nodes:
             node.saved, node.storage = freed, None
         self.used = _clock()
+        self.uses += 1
         return True
 
     def _overlap(self, arrays: tuple) -> bool:

@@ -46,7 +46,8 @@ class Record:
     of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
     in float32; follows: positions of arrays whose channels-last layout the result takes; program_from: for a kernel of
-    many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never).
+    many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
+    program_after: once calls with the same shapes have worked on how many.
     """
 
     def __init__(
@@ -72,9 +73,10 @@ class Record:
         unrounded: str = "",
         follows: tuple[int, ...] = (),
         program_from: int | None = None,
+        program_after: int = 10_000_000,
     ):
         self.name = name
-        self.program_from = program_from
+        self.program_from, self.program_after = program_from, program_after
         if program_from is not None:
             IN_PASSES.append(self)
         self.follows = follows

@@ -746,3 +746,23 @@ print(loaded)
             check=True,
         )
         assert out.stdout.strip() == expected
+
+
+def test_many_shapes_wait_until_programs_have_proved_useful():
+    w = torch.randn(4, 4, requires_grad=True)
+
+    def passes_of(rows, n):
+        for _ in range(n):
+            w.grad = None
+            (torch.ones(rows, 4) @ w).tanh().exp().sum().backward()
+
+    count = lambda: len(repeated._state.programs)  # noqa: E731
+    for rows in range(1, 9):
+        passes_of(rows, 6)
+    assert count() == repeated._UNPROVEN
+    passes_of(5, repeated._PATIENCE + 2)
+    assert count() == repeated._UNPROVEN + 1, "each is made in the end"
+    for rows in range(1, 5):
+        passes_of(rows, repeated._PATIENCE)
+    passes_of(20, 6)
+    assert count() == repeated._UNPROVEN + 2, "and soon again, where the others are used"
