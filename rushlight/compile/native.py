@@ -21,14 +21,14 @@ from ..backend.onednn import calls
 from ..backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ..backend.onednn.threads import settled_threads
 from ..core.mode import thread
-from ..core.random import mersenne
+from ..core.random import discrete, mersenne
 from ..core.slow import number_as
 from ..core.storage import describe
 from . import heap, undo
 from .graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from .interpret import Executable, Interpreter
 from .log import show
-from .lower.llvm import twister
+from .lower.llvm import trials, twister
 from .lower.llvm.engine import available
 from .lower.llvm.program import Program
 from .lower.onednn import Binder, Needs, Pack, bind, choose, serves
@@ -76,7 +76,7 @@ class Native:
     """
 
     def __init__(self, graph: Graph):
-        mersenne.make_blocks = twister.words  # draws, too, are made by generated code from now on
+        mersenne.make_blocks, discrete.decide = twister.words, trials.decide  # draws, too, are generated from now on
         self.captured = graph
         self.lock = allocate_lock()
         self.has_run = False

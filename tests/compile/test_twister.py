@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compile.lower.llvm import engine, twister
-from rushlight.core.random import mersenne
+from rushlight.compile.lower.llvm import engine, trials, twister
+from rushlight.core.random import discrete, mersenne
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="no generated code here")
 
@@ -31,12 +31,50 @@ def test_a_stream_in_the_middle_of_a_block_is_left_to_numpy():
 
 @pytest.mark.parametrize("draw", [torch.rand, torch.randn, lambda n: torch.nn.functional.dropout(torch.ones(n), 0.3)])
 def test_draws_are_the_same_with_and_without(draw, monkeypatch):
-    def drawn(make_blocks):
+    def drawn(make_blocks, decide):
         monkeypatch.setattr(mersenne, "make_blocks", make_blocks)
+        monkeypatch.setattr(discrete, "decide", decide)
         torch.manual_seed(7)
         return [draw(n).numpy() for n in (5, 100_000, 3, 20_001)], torch.get_rng_state().numpy()
 
-    (a, state), (b, other) = drawn(None), drawn(twister.words)
+    (a, state), (b, other) = drawn(None, None), drawn(twister.words, trials.decide)
     for x, y in zip(a, b, strict=True):
         np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(state, other)
+
+
+@pytest.mark.parametrize("p", [0.0, 0.1, 0.5, 1 - 2.0**-40, 2.0**-53, 1 / 3, 1.0])
+def test_trials_are_numpys(p):
+    high, low = discrete._limits(p)
+    words = np.random.RandomState(0).randint(0, 1 << 32, 2 * 1000, np.uint32)
+    words[0:400:2] = np.arange(200, dtype=np.uint32) << 21 | high  # nearly all are decided by the second word
+    words[1:400:2] = low + np.arange(-100, 100)
+    out = np.full(1000, 7, np.float32)
+    done = trials.decide(words, out, int(high), low)
+    assert done == 992 and (out[done:] == 7).all()
+    np.testing.assert_array_equal(out[:done], discrete._trials(words, high, low)[:done])
+
+
+def test_other_types_and_few_are_left_to_numpy():
+    words = np.zeros(2000, np.uint32)
+    for out in (np.zeros(1000), np.zeros(1000, bool), np.zeros(2000, np.float32)[::2], np.zeros(100, np.float32)):
+        assert trials.decide(words, out, 1, 0) == 0
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 311, 623, 624, 625])
+def test_masks_go_on_with_the_stream_wherever_it_stands(before, monkeypatch):
+    def drawn():
+        torch.manual_seed(3)
+        torch.randint(0, 10, (before,))
+        masks = [torch.empty(n).bernoulli_(0.3).numpy() for n in (1, 70_001, 300, 32_760, 5)]
+        return masks, torch.rand(3).numpy()
+
+    monkeypatch.setattr(mersenne, "make_blocks", twister.words)
+    monkeypatch.setattr(discrete, "decide", trials.decide)
+    ours, after = drawn()
+    monkeypatch.setattr(mersenne, "make_blocks", None)
+    monkeypatch.setattr(discrete, "decide", None)
+    monkeypatch.setattr(discrete, "_STRIP", 1 << 15)
+    theirs, other = drawn()
+    for a, b in zip((*ours, after), (*theirs, other), strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,13 @@ from ..dense import dense_like
 from .continuous import canonical32, canonical64, exponential, uniform64
 from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, require, store, torch_name
 from .libm import libm
-from .mersenne import Generator, resolve
+from .mersenne import WORDS, Generator, resolve
 
 MOST_CATEGORIES = 1 << 24
-_STRIP = 1 << 15  # words and temporaries of this many trials stay in the second-level cache
+_STRIP = 105 * WORDS // 2  # trials: their words, whole blocks, and temporaries stay in the second-level cache
+
+# Set where generated code is available: does what it can of (words, out, high limit, low limit), and says how much.
+decide: Callable[[np.ndarray, np.ndarray, int, int], int] | None = None
 
 
 def bernoulli(gen: Generator | None, shape: Any, dtype: Any, p: float = 0.5) -> np.ndarray:
@@ -38,16 +42,25 @@ def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
     """
     high_limit, low_limit = _limits(float(p))
     with gen.lock:
-        for start in range(0, out.size, _STRIP):
-            part = out[start : start + _STRIP]
+        end = min(out.size, gen.words_left() // 2 or _STRIP)  # whole blocks behind that
+        start = 0
+        while start < out.size:
+            part = out[start:end]
             words = gen.words(2 * part.size)
-            high = words[0::2] & _LOW_21
-            trials = high < high_limit
-            if low_limit:
-                ties = (high == high_limit).nonzero()[0]
-                if ties.size:
-                    trials[ties] = words[1::2][ties] < low_limit
-            part[...] = trials
+            done = 0 if decide is None else decide(words, part, int(high_limit), low_limit)
+            if done < part.size:
+                part[done:] = _trials(words[2 * done :], high_limit, low_limit)
+            start, end = end, end + _STRIP
+
+
+def _trials(words: np.ndarray, high_limit: np.ndarray, low_limit: int) -> np.ndarray:
+    high = words[0::2] & _LOW_21
+    trials = high < high_limit
+    if low_limit:
+        ties = (high == high_limit).nonzero()[0]
+        if ties.size:
+            trials[ties] = words[1::2][ties] < low_limit
+    return trials
 
 
 _LOW_21 = np.array(0x1FFFFF, np.uint32)

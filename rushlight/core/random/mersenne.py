@@ -226,6 +226,10 @@ class Generator:
             return self._block[start:end].copy()
         return self._more_words(n)
 
+    def words_left(self) -> int:
+        """How many words are left of the block that was made last."""
+        return self._block.size - self._at
+
     def _more_words(self, n: int) -> np.ndarray:
         stream = self._start()
         self._unused = False
@@ -236,7 +240,9 @@ class Generator:
             fresh = stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
         self._block = fresh[-WORDS:].copy()
         self._at = n - rest.size - (blocks - 1) * WORDS
-        return np.concatenate([rest, fresh[: n - rest.size]]) if rest.size else fresh[:n].copy()
+        if rest.size:
+            return np.concatenate([rest, fresh[: n - rest.size]])
+        return fresh if n == fresh.size else fresh[:n].copy()
 
     def remember(self) -> tuple:
         """A bookmark for `rewind`: the position in the words, without the cached normal values."""
