@@ -26,6 +26,7 @@ from .sources import Argument, Fresh
 __all__ = ["install"]
 
 PROGRAMS = 32  # of a thread
+_MOST_BYTES = 1 << 28  # of memory that they keep, in a thread
 _IDLE = 1000  # uses of other programs after which one may be replaced
 _COUNTED = 4096  # kinds of calls whose elements are counted
 _AT_LEAST = 1 << 15  # elements that a call counts for
@@ -89,8 +90,8 @@ def _is_due(key: tuple, size: int, after: int) -> bool:
     elements = _state.elements
     if len(elements) >= _COUNTED:
         elements.clear()
-    count = elements[key] = elements.get(key, 0) + max(size, _AT_LEAST)
-    if count < after:
+    seen = elements[key] = elements.get(key, 0) + max(size, _AT_LEAST)
+    if seen < after:
         return False
     programs = _state.programs
     if len(programs) >= PROGRAMS:
@@ -103,7 +104,10 @@ def _is_due(key: tuple, size: int, after: int) -> bool:
 
 def _make(key: tuple, record: Any, arguments: tuple, keywords: dict[str, Any], results: Any) -> None:
     try:
-        _state.programs[key] = _Program(record, arguments, keywords, results)
+        program = _Program(record, arguments, keywords, results)
+        if program.bytes + sum(p.bytes for p in _state.programs.values()) > _MOST_BYTES:
+            raise _Refused("programs keep too much memory")
+        _state.programs[key] = program
     except Exception as why:  # whatever the compiler cannot do, the kernel can
         if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, _Refused):
             raise
@@ -115,7 +119,7 @@ def _make(key: tuple, record: Any, arguments: tuple, keywords: dict[str, Any], r
 
 
 class _Refused(Exception):
-    """Part of the operator would be a call of its kernel."""
+    """The kernel is the better way."""
 
 
 class _Program:
@@ -144,6 +148,7 @@ class _Program:
         made = self.native.graph
         if made.checks or any(isinstance(node, Call) for node in made.nodes):
             raise _Refused(str(made.reasons) or "it looks at values")
+        self.bytes = self.native.memory.arena_bytes
         self.nothing: list[np.ndarray | None] = [None] * len(outs)
         self.used = _clock()
 

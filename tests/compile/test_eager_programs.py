@@ -163,6 +163,18 @@ def test_programs_are_bounded(monkeypatch):
     assert lengths() == [2, 3]
 
 
+def test_their_memory_is_bounded(monkeypatch):
+    monkeypatch.setattr(eager_programs, "_MOST_BYTES", 1 << 17)
+    layer = torch.nn.LSTM(16, 64)
+    with torch.no_grad():
+        for length in range(3, 20):
+            results = [layer(torch.ones(length, 8, 16))[0] for _ in range(CALLS)]
+            assert np.allclose(results[0].numpy(), results[-1].numpy(), 1e-6, 1e-6)
+    programs, refused = eager_programs._state.programs, eager_programs._state.refused
+    assert programs and refused and len(programs) + len(refused) == 17
+    assert sum(p.bytes for p in programs.values()) <= 1 << 17
+
+
 def test_what_cannot_be_compiled_stays_the_kernels():
     layer, x = torch.nn.LSTM(4, 5, dtype=torch.bfloat16), torch.randn(3, 2, 4, dtype=torch.bfloat16)
     for _ in range(CALLS):
