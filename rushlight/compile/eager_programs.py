@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..autograd import engine
+from ..backend.onednn.precision import fpmath
 from ..core.record import IN_PASSES, Record
 from .graph import Call, Graph, Value
 from .log import show
@@ -34,7 +35,7 @@ _clock = count().__next__
 
 
 class _State(threading.local):
-    """What is known in a thread, by an operator's name, its arrays' shapes and types, and its other arguments."""
+    """What is known in a thread, by an operator's name, how products are rounded, arrays' shapes, and other arguments."""
 
     def __init__(self):
         self.elements: dict[tuple, int] = {}
@@ -66,7 +67,7 @@ def _prefer_programs(record: Record) -> None:
 
 def _run(record: Any, kernel: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
     try:
-        key = record.name, *map(_outline, arguments), *map(_outline, keywords.values())
+        key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
         return kernel(*arguments, **keywords)
@@ -144,7 +145,7 @@ class _Program:
         metadata = (*arguments[n:], *keywords.values())
         graph.nodes.append(Call(record, tuple(operands), metadata, None, tuple(v.ref() for v in outs)))
         graph.outputs += [(v.ref(), Fresh(i)) for i, v in enumerate(outs)]
-        self.native = Native(graph)
+        self.native = Native(graph, among_eager=True)
         made = self.native.graph
         if made.checks or any(isinstance(node, Call) for node in made.nodes):
             raise _Refused(str(made.reasons) or "it looks at values")

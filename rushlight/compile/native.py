@@ -73,13 +73,14 @@ class Native:
     """An executable for one graph. It has one arena: threads take turns.
 
     Primitives are made for a number of threads. When a run finds another one (`set_num_threads`), all is made anew.
+    among_eager: eager calls of the same step need their primitives again; else the first run gives their room back.
     """
 
-    def __init__(self, graph: Graph):
+    def __init__(self, graph: Graph, among_eager: bool = False):
         mersenne.make_blocks, discrete.decide = twister.words, trials.decide  # draws, too, are generated from now on
         self.captured = graph
         self.lock = allocate_lock()
-        self.has_run = False
+        self.has_run = among_eager
         self._make(settled_threads())
 
     def _make(self, threads: int) -> None:

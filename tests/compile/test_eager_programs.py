@@ -11,6 +11,7 @@ import pytest
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight.autograd import engine
+from rushlight.backend.onednn import calls
 from rushlight.compile import eager_programs
 from rushlight.core.record import IN_PASSES
 from rushlight.testing.samples import samples_of
@@ -131,7 +132,7 @@ def test_each_shape_waits_for_its_time():
     layer = torch.nn.GRU(4, 5)
     for length in (3, 4, 3, 4, 3):
         layer(torch.randn(length, 2, 4))
-    assert [key[1][0] for key in eager_programs._state.programs] == [(3, 2, 4)]
+    assert [key[2][0] for key in eager_programs._state.programs] == [(3, 2, 4)]
     layer(torch.randn(4, 2, 4))
     assert len(eager_programs._state.programs) == 2
 
@@ -148,11 +149,38 @@ def test_parameters_and_inputs_are_read_anew():
     np.testing.assert_allclose(mine.detach().numpy(), layer(x)[0].detach().numpy(), 1e-6, 1e-6)
 
 
+def test_precision_of_products_is_part_of_a_call():
+    layer, x = torch.nn.LSTM(256, 256), torch.randn(3, 64, 256)
+    count = lambda: len(eager_programs._state.programs)  # noqa: E731
+    with torch.no_grad():
+        before = torch.get_float32_matmul_precision()
+        try:
+            for n, precision in enumerate(("highest", "medium"), 1):
+                torch.set_float32_matmul_precision(precision)
+                for _ in range(CALLS):
+                    layer(x)
+                assert count() == n
+        finally:
+            torch.set_float32_matmul_precision(before)
+        layer(x)
+        assert count() == 2
+
+
+def test_programs_leave_eager_calls_their_primitives():
+    convolution, images, net = torch.nn.Conv2d(3, 40, 3), torch.randn(8, 3, 20, 20), torch.nn.GRU(4, 5)
+    convolution(images)
+    known = dict(calls.thread.calls)
+    for _ in range(CALLS):
+        net(torch.randn(3, 2, 4))
+    assert eager_programs._state.programs and known
+    assert all(calls.thread.calls.get(key) is call for key, call in known.items())
+
+
 def test_programs_are_bounded(monkeypatch):
     monkeypatch.setattr(eager_programs, "PROGRAMS", 2)
     monkeypatch.setattr(eager_programs, "_IDLE", 20)
     layer = torch.nn.RNN(2, 2)
-    lengths = lambda: sorted(key[1][0][0] for key in eager_programs._state.programs)  # noqa: E731
+    lengths = lambda: sorted(key[2][0][0] for key in eager_programs._state.programs)  # noqa: E731
     for length in (1, 2, 3):
         for _ in range(CALLS):
             layer(torch.randn(length, 1, 2))

@@ -9,10 +9,11 @@ import ctypes
 import functools
 from _thread import RLock
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
-__all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "register", "vector_bytes"]
+__all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
 
 
 _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
@@ -140,6 +141,14 @@ _jit = functools.cache(_Jit)
 _symbols: dict[str, int] = {}
 
 
+def function(assembly: str, name: str, *types: Any) -> Callable[..., None]:
+    """A function of a module, for Python to call with arguments of these ctypes; the code lives as long as it does."""
+    code = build(assembly)
+    made = ctypes.CFUNCTYPE(None, *types)(code.address(name))
+    made.code = code  # type: ignore[attr-defined]
+    return made
+
+
 def build(assembly: str, optimise: bool = True) -> Code:
     """The compiled functions of a module. Raises RuntimeError with LLVM's message where the text is wrong."""
     from llvmlite import binding
@@ -177,9 +186,9 @@ def _optimise(module: Any, machine: Any) -> None:
     passes.add_instruction_combine_pass()
     passes.add_loop_simplify_pass()
     passes.add_simplify_cfg_pass()
-    for function in module.functions:
-        if not function.is_declaration:
-            passes.run(function, builder)
+    for f in module.functions:
+        if not f.is_declaration:
+            passes.run(f, builder)
 
 
 def _new_machine() -> Any:

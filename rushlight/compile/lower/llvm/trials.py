@@ -37,11 +37,8 @@ def decide(words: np.ndarray, out: np.ndarray, high: int, low: int) -> int:
 def _function() -> Callable | None:
     if not engine.available():
         return None
-    code = engine.build(_assembly())
     words = [ctypes.c_uint32] * 2
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, *words)(code.address("trials"))
-    function.code = code  # type: ignore[attr-defined]  # lives as long as the function
-    return function
+    return engine.function(_assembly(), "trials", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, *words)
 
 
 def _assembly() -> str:

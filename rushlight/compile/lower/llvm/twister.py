@@ -38,10 +38,7 @@ def words(stream: Any, blocks: int) -> np.ndarray | None:
 def _turn() -> Callable | None:
     if not engine.available():
         return None
-    code = engine.build(_assembly())
-    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(code.address("turn"))
-    function.code = code  # type: ignore[attr-defined]  # lives as long as the function
-    return function
+    return engine.function(_assembly(), "turn", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 
 class _Text:
