@@ -23,9 +23,12 @@ from .graph import Call, Graph, Ref, Update, Value, Write, same_strides
 from .memory import Existing, Memory, Region, add_source, value_of
 from .numbers import Read, is_read, marked, plain
 from .ordered import Ordered, is_ordered
+from .python_state import MOST_BYTES, PythonState
+from .python_trace import Reads
 from .sources import Argument, CaptureError, Option
 from .straight import is_last
-from .surroundings import Surroundings
+from .structure import rebuild
+from .watched_array import watched
 
 
 class Draw:
@@ -66,9 +69,13 @@ def _set_state(state: np.ndarray, generator: Any) -> None:
 class Recorder:
     """The listener of one capture. Its public methods are the events that `core.mode.tell` names."""
 
-    def __init__(self, leaves: list, varying: set, function: Callable | None = None):
+    def __init__(
+        self, leaves: list, varying: set, function: Callable | None = None, reads: Any = None, modules: tuple = ()
+    ):
+        """reads, modules: what an earlier capture of the function read, and the modules that it called."""
         self.function = function
-        self.around = Surroundings(function, leaves)
+        self.state = None if reads is None else PythonState(function, leaves, reads, modules)
+        self.reads = Reads()  # what this call reads
         self.graph = Graph()
         self.memory = Memory()
         self.leaves = leaves
@@ -84,13 +91,14 @@ class Recorder:
         self.wanting = {id(t) for t in self.existing.tensors if t._edge is not None}
         self._claim()
         self.result: Any = None
-        self.modules: dict[int, tuple[Any, dict[str, Any]]] = {}
+        self.modules: dict[int, Any] = {}
         self.optimizers: dict[int, Any] = {}
         self.groups: dict[int, Any] = {}
         self.group: Any = None
         self.options: dict[tuple, Ref] = {}
         self.schedules: list[tuple] = []
         self.shaped: set[Value] = set()  # what depends on shapes alone
+        self.arrays_read: set[int] = set()  # arguments that are arrays of NumPy whose values Python has seen
         self.looked: list[tuple[Region, Ref, np.ndarray]] = []  # integers from outside that Python has seen
         self.handed_out: list = []  # weak references to the tokens of the numbers that were read
         self.floats: dict[int, tuple[float, Read, Any]] = {}
@@ -368,10 +376,38 @@ class Recorder:
         """Whether a tensor's values are few integers that were there before: lengths, which may decide a shape."""
         return ref.value in self.graph.inputs and ref.dtype.kind in "iub" and 0 < t._array.size <= _MOST_LOOKED_AT
 
+    def watch_arrays(self, template: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments, with arrays of NumPy that tell when their values are read."""
+        if not any(type(leaf) is np.ndarray for leaf in self.leaves):
+            return args, kwargs
+
+        def leaf(i: int) -> Any:
+            value = self.leaves[i]
+            return watched(value, lambda: self.arrays_read.add(i)) if type(value) is np.ndarray else value
+
+        return rebuild(template, leaf)
+
     def check_looked(self) -> None:
-        """Raise where integers that Python has seen are written in the same call."""
+        """Raise where what Python has seen is written in the same call, or too large to be compared in each call."""
+        for i in self.arrays_read:
+            if self.leaves[i].nbytes > MOST_BYTES:
+                raise CaptureError(
+                    f"Python looks at the values of argument {i}, a NumPy array of {self.leaves[i].nbytes} bytes: make a tensor "
+                    "of it (torch.from_numpy), or do this outside the compiled function"
+                )
         if any(region.writes for region, _, _ in self.looked):
             raise CaptureError("the values of a tensor decide something in Python, and the function writes the tensor")
+
+    def check_state(self) -> None:
+        """Raise where the function depends on something that cannot be checked before a replay.
+
+        Of a first capture, what it read is known only now; as it is now, the second one will find it.
+        """
+        if self.state is None:
+            self.state = PythonState(self.function, self.leaves, self.reads, tuple(self.modules.values()))
+            self.state.note_training({id(m): flag for m, flag in self.training})
+        if self.state.unguarded is not None:
+            raise CaptureError(self.state.unguarded)
 
     def check_floats(self, leaves: list) -> None:
         """Raise where the number of a float() is not returned: what else was done with it is not known."""
@@ -395,9 +431,9 @@ class Recorder:
     def entered(self, module: Any) -> None:
         """A module is called."""
         if id(module) not in self.modules and "training" in module.__dict__:  # else the wrapper of a compiled one
-            self.around.enter(module)
-            before = next((flag for m, flag in self.training if m is module), module.__dict__["training"])
-            self.modules[id(module)] = module, {**module.__dict__, "training": before}
+            self.modules[id(module)] = module
+            if self.state is not None:
+                self.state.enter(module)
 
     def updating(self, optimizer: Any, group: dict[str, Any]) -> None:
         """An optimizer is about to update a group."""
@@ -450,6 +486,11 @@ class Recorder:
         """Something is called that is to stay out of compiling."""
         raise CaptureError(f"{describe(self._line())}: {what}; do it outside the compiled function")
 
+    def note_math(self, function: Any) -> None:
+        """A function of `math` is called, which takes a number's value without asking it."""
+        if any(number() is not None for number in self.handed_out):
+            self.used(f"math.{function.__name__}(), or a number like it")
+
     def used(self, what: str) -> None:
         """A number that was read from a tensor decides something in Python."""
         raise CaptureError(
@@ -498,6 +539,10 @@ class Listener:
         self.error = error
         if self.strict:
             raise error
+
+    def read_names(self, reads: Reads) -> None:
+        """The call has ended; this is what its Python read."""
+        self._recorder.reads.include(reads)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._recorder, name)

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, repeat
-from operator import attrgetter, is_, is_not, itemgetter
+from bisect import bisect_left
+from itertools import compress, pairwise, repeat
+from operator import attrgetter, is_
 from typing import Any
 
 import numpy as np
 
 from ..backend.onednn.precision import fpmath
 from ..core.dtype import get_default_dtype
-from ..core.mode import thread
+from ..core.mode import State, thread
+from ..core.node import Leaf
+from ..core.overriding import modes as function_modes
 from ..core.tensor import Tensor
+from . import layouts
 from .capture import Recorder
+from .checks import PLAIN, Check, Checks, Entries, Items, Reading, same_content, snapshot
 from .interpret import window
 from .outcome import Outcome
-from .sources import Argument, Attribute, External, Gradient, Option, Window, extent
+from .python_state import class_table
+from .sources import Argument, Attribute, CaptureError, External, Gradient, Option, Window, extent
 from .structure import same
-from .surroundings import HOOKS, OURS, PLAIN, as_guards
 
-_training_of = itemgetter("training")
-_array_of, _edge_of, _grad_of = attrgetter("_array"), attrgetter("_edge"), attrgetter("_grad")
+_hooks_of = attrgetter("hooks")
+_parts_of_hooks = attrgetter("tensor", "pre", "post", "accumulated", "retain")
+_array_of, _edge_of = attrgetter("_array"), attrgetter("_edge")
 
 
 class Guards:
@@ -37,32 +43,26 @@ class Guards:
         self.template = template
         self.leaves = [_describe(leaf) for leaf in leaves]
         self.modes = modes
-        self.same_places, self.around = as_guards(recorder.around.places)
-        self.rows = recorder.around.rows
         sources = [s.source if isinstance(s, Window) else s for s in recorder.graph.inputs.values()]
         self._note_tensors(recorder, outcome, sources)
+        self.contents = [(i, snapshot(leaves[i])) for i in sorted(recorder.arrays_read)]
         self.values = [(recorder.graph.inputs[ref.value], window(ref), a) for _, ref, a in recorder.looked]
         self.carried = [(s, _describe(recorder.before(s))) for s in sources if isinstance(s, Attribute)]
         written = [s.source if isinstance(s, Window) else s for s, _ in outcome.written]
         shared = _aliases(leaves)
-        self.aliases = shared if any(shared) or any(isinstance(s, Argument) for s in written) else ()
-        self.modules = tuple(m for m, _ in recorder.modules.values())
-        self.states = [m.__dict__ for m in self.modules]
-        self.training = [state["training"] for _, state in recorder.modules.values()]
-        self.hooks = [m.__dict__[name] for m in self.modules for name in HOOKS]
-        self.hooked = list(map(len, self.hooks))
-        members = [(m._parameters, k, p) for m in self.modules for k, p in m._parameters.items()]
-        self.members = tuple(zip(*members, strict=True)) if members else ((), (), ())
-        self.attributes = tuple(
-            (m.__dict__, k, v)
-            for m, state in recorder.modules.values()
-            if not type(m).__module__.startswith(OURS)
-            for k, v in state.items()
-            if isinstance(v, PLAIN) and k != "training"
-        )
-        self.optimizers = tuple((o, o.param_groups, o.state) for o in recorder.optimizers.values())
+        writes_argument = any(isinstance(s, Argument) for s in written)
+        self.aliases = shared if any(shared) or writes_argument else ()
+        ids = {id(s.held) for s in written if isinstance(s, External)}
+        self.apart = [i for i, t in enumerate(self.externals) if writes_argument or id(t) in ids]
+        self.extents: tuple[Any, list] = None, []
+        self.apart_from: list = []
         free = {s.key() for s in sources if isinstance(s, Option)}
         self.groups = tuple(_group(*entry, free) for entry in recorder.groups.values())
+        recorder.state.settle({(id(attribute.scope), attribute.name) for attribute, _ in outcome.assigned})
+        self.state = Checks([_Tensors(self), *recorder.state.checks, *_library_checks(recorder)])
+        return_arrays = [leaf for leaf in outcome.leaves if isinstance(getattr(leaf, "value", None), np.ndarray)]
+        if return_arrays:
+            raise CaptureError("the function returns a NumPy array, of which a replay would make no new one")
 
     def _note_tensors(self, recorder: Recorder, outcome: Outcome, sources: list) -> None:
         existing, leaves = recorder.existing, recorder.leaves
@@ -73,14 +73,13 @@ class Guards:
         self.arrays = [existing.arrays[id(t)] for t in self.externals]
         self.wants = tuple(id(t) in recorder.wanting for t in self.externals)
         self.edges: list = [None] * len(self.externals)
+        self.hooks = [
+            t._edge.hooks for t, wants in zip(self.externals, self.wants, strict=True) if wants and t._edge is not None
+        ]
         owners = {s.key(): s for s in (*(g.of for g in grads), *(s for s, _ in outcome.grads))}
-        self.owners = tuple(owners.values())
-        self.has_grad = tuple(before.get(id(o.tensor(leaves))) is not None for o in self.owners)
-        # owners outside that all had a gradient, or all had none, are checked in one go
-        outside = all(isinstance(o, External) for o in self.owners) and len(set(self.has_grad)) == 1
-        self.holders = tuple(o.tensor(leaves) for o in self.owners) if outside else ()
-        self.all_had = outside and self.has_grad[0]
-        self.checked_each = not outside
+        has = [(o, before.get(id(o.tensor(leaves))) is not None) for o in owners.values()]
+        self.holders = tuple((o.held, had) for o, had in has if isinstance(o, External))
+        self.owners = tuple((o, had) for o, had in has if not isinstance(o, External))
         self.grads = tuple((g, _geometry(existing.arrays[id(before[id(g.of.tensor(leaves))])])) for g in grads)
 
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
@@ -94,16 +93,22 @@ class Guards:
                 return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
         if self.aliases and _aliases(leaves) != self.aliases:
             return "which arguments share memory"
-        changed = self._tensors_changed(leaves) or self._modules_changed() or self._around_changed()
-        return changed or (self._values_changed(leaves) if self.values else None)
+        changed = self._state_changed() or self._arguments_changed(leaves)
+        if changed is None and self.apart and self._overlaps(leaves):
+            return "which arguments share memory with tensors that the function writes"
+        return changed or (self._values_changed(leaves) if self.values or self.contents else None)
 
     def _values_changed(self, leaves: list) -> str | None:
+        for i, copy in self.contents:
+            if not same_content(leaves[i], copy):
+                return f"the values of argument {i}, which Python looks at"
         for source, show, known in self.values:
             if not np.array_equal(show(source.array(leaves)), known):
                 return f"the values of a tensor {list(known.shape)} of integers that Python decides by"
         return None
 
-    def _tensors_changed(self, leaves: list) -> str | None:
+    def _tensors_changed(self) -> str | None:
+        """What is not as it was about the tensors outside: their arrays, what they want, their hooks, their gradients."""
         now = list(map(_array_of, self.externals))
         if not all(map(is_, now, self.arrays)):
             for a, b in zip(now, self.arrays, strict=True):
@@ -116,15 +121,19 @@ class Guards:
                 if (edge is not None) is not wants:
                     return f"requires_grad of a tensor {list(t._array.shape)}"
             self.edges = edges
-        if not self.checked_each and all(
-            map(is_not if self.all_had else is_, map(_grad_of, self.holders), repeat(None))
-        ):
-            return self._gradients_changed(leaves)
-        for o, had in zip(self.owners, self.has_grad, strict=True):
+        if not all(map(is_, map(_hooks_of, compress(edges, self.wants)), self.hooks)):
+            return "the hooks of a tensor"
+        for t, had in self.holders:
+            if (t._grad is not None) is not had:
+                return f"whether .grad of a tensor {list(t._array.shape)} is None"
+        return None
+
+    def _arguments_changed(self, leaves: list) -> str | None:
+        for o, had in self.owners:
             t = o.tensor(leaves)
             if (t._grad is not None) is not had:
                 return f"whether .grad of a tensor {list(t._array.shape)} is None"
-        return self._gradients_changed(leaves)
+        return self._gradients_changed(leaves) if self.grads else None
 
     def _gradients_changed(self, leaves: list) -> str | None:
         for g, geometry in self.grads:
@@ -132,50 +141,44 @@ class Guards:
                 return f"the shape or strides of a gradient {list(geometry[0])}"
         return None
 
-    def _modules_changed(self) -> str | None:
-        if list(map(_training_of, self.states)) != self.training:
-            return "the training flag of a module"
-        if list(map(len, self.hooks)) != self.hooked:
-            return "the hooks of a module"
-        tables, keys, values = self.members
-        if not all(map(is_, map(dict.get, tables, keys), values)):
-            return "a parameter of a module is another tensor"
+    def _state_changed(self) -> str | None:
         for source, described in self.carried:
             if not _fits(source.tensor([]), described):
                 return f"the tensor of {source!r} of a module"
-        for table, key, value in self.attributes:
-            now = table.get(key)
-            if now is not value and (type(now) is not type(value) or now != value):
-                return f"the attribute {key!r} of an object: {value!r} became {now!r}"
-        return None
-
-    def _around_changed(self) -> str | None:
-        for optimizer, groups, state in self.optimizers:
-            if optimizer.param_groups is not groups or optimizer.state is not state:
-                return "the groups or the state of an optimizer (load_state_dict?)"
-        for group, params, count, entries, free in self.groups:
-            if group["params"] is not params or len(params) != count:
-                return "the parameters of an optimizer"
+        for group, entries, free in self.groups:
             for key, value in entries:
                 now = group.get(key)
                 if now is not value and not _equal(now, value, key, group, free):
                     return f"the optimizer's option {key!r}: {value!r} became {now!r}"
-        for row, items in self.rows:
-            if len(row) != len(items) or not all(map(is_, row, items)):
-                return "the items of a list that the function refers to"
-        return None if self.same_places() else self._place_changed()
+        failed = self.state.failed()
+        return None if failed is None else failed.said()
 
-    def _place_changed(self) -> str | None:
-        for scope, key, value in self.around:
-            now = scope.cell_contents if key is None else scope.get(key)
-            if now is not value and (isinstance(value, Tensor) or type(now) is not type(value) or now != value):
-                return f"a value that the function refers to{'' if key is None else ' as ' + repr(key)}"
-        return None
+    def _overlaps(self, leaves: list) -> bool:
+        """Whether an argument lies on memory outside that the program writes, or, if it writes arguments, reads."""
+        arrays = [a for a in map(_array_in, leaves) if a is not None]
+        if (
+            len(arrays) == len(self.apart_from)
+            and self.extents[0] is self.arrays
+            and all(map(is_, arrays, self.apart_from))
+        ):
+            return False
+        if self.extents[0] is not self.arrays:
+            places = [extent(self.arrays[i]) for i in self.apart if self.arrays[i].size]
+            self.extents = self.arrays, sorted(places)
+        places = self.extents[1]
+        for a in arrays:
+            if a.size:
+                low, high = extent(a)
+                i = bisect_left(places, (high, 0))
+                if i and max(end for _, end in places[:i]) > low:
+                    return True
+        self.apart_from = arrays
+        return False
 
     def changed_options(self) -> set:
         """The keys of the options of optimizers that are other numbers than they were, but not zero."""
         keys = set()
-        for group, _, _, entries, _ in self.groups:
+        for group, entries, _ in self.groups:
             for key, value in entries:
                 now = group.get(key)
                 pairs = [(None, value, now)] if not isinstance(value, tuple) else []
@@ -183,6 +186,38 @@ class Guards:
                     pairs = [(i, v, w) for i, (v, w) in enumerate(zip(value, now, strict=True))]
                 keys |= {Option(group, key, i).key() for i, v, w in pairs if v != w and v and w and _is_number(v)}
         return keys
+
+
+class _Tensors(Check):
+    """The tensors outside, by one method of the guards."""
+
+    __slots__ = ("guards", "reason")
+
+    def __init__(self, guards: Guards):
+        self.guards, self.reason = guards, None
+        self.what = "a tensor outside"
+
+    def holds(self) -> bool:
+        self.reason = self.guards._tensors_changed()
+        return self.reason is None
+
+    def said(self) -> str:
+        return self.reason or self.what
+
+    def words(self) -> list[tuple[int, int]] | None:
+        guards = self.guards
+        if self.holds() is False or any(type(e) is not Leaf for e in compress(guards.edges, guards.wants)):
+            return None
+        places: list[tuple[Any, str, Any]] = list(zip(guards.externals, repeat("_array"), guards.arrays))
+        places += zip(guards.externals, repeat("_edge"), guards.edges)
+        places += zip(compress(guards.edges, guards.wants), repeat("hooks"), guards.hooks)
+        for t, had in guards.holders:  # of a gradient only that there is one: no matter which it will be
+            g = t._grad
+            if (g is not None) is not had:
+                return None
+            places.append((t, "_grad", g))
+        words = [layouts.of_slot(*place) for place in places]
+        return None if None in words else [w for pair in words for w in pair or ()]
 
 
 def _is_number(v: Any) -> bool:
@@ -197,7 +232,47 @@ def _group(group: dict, before: dict, free: set) -> tuple:
             continue
         entries.append((key, tuple(value) if isinstance(value, list) else value))
     mine = {(name, position) for _, g, name, position in free if g == id(group)}
-    return group, group["params"], len(group["params"]), tuple(entries), mine
+    return group, tuple(entries), mine
+
+
+def _library_checks(recorder: Recorder) -> list[Check]:
+    """What the package's own code reads while the function runs: optimizers, hooks of tensors, of all modules."""
+    found: list[Check] = []
+    for o in recorder.optimizers.values():
+        name = type(o).__name__
+        found.append(Entries(vars(o), _OF_OPTIMIZERS, f"an attribute of the optimizer {name}"))
+        found.append(Items(o.param_groups, f"the parameter groups of {name}"))
+        found += [Items(group["params"], f"the parameters of {name}") for group in o.param_groups]
+        found.append(Entries(o.state, None, f"the state of {name}"))
+        found += [Entries(e, None, f"the state of {name}") for e in o.state.values() if isinstance(e, dict)]
+        found += [Entries(vars(o)[k], None, f"the hooks of {name}") for k in _STEP_HOOKS if k in vars(o)]
+    for hooks in filter(None, (getattr(t._edge, "hooks", None) for t in recorder.existing.tensors)):
+        found.append(Reading(_parts_of_hooks, hooks, "the hooks of a tensor"))
+        found += [
+            Entries(table, None, "the hooks of a tensor") for table in _parts_of_hooks(hooks) if isinstance(table, dict)
+        ]
+    found += [Entries(table, list(table), "a function of the library") for table in State.tables_read]
+    found += [Entries(table, None, "hooks of all modules or optimizers") for table in State.tables_of_hooks]
+    found += [Entries(class_table(c), _OF_CLASSES, f"a method of {c.__name__}") for c in _classes(recorder)]
+    return found
+
+
+def _classes(recorder: Recorder) -> set[type]:
+    """The classes whose methods the package calls, and the tensor's."""
+    objects = list(recorder.modules.values()) + list(recorder.optimizers.values())
+    return {c for o in objects for c in type(o).__mro__ if c is not object}
+
+
+_OF_OPTIMIZERS = (
+    "param_groups",
+    "state",
+    "step",
+    "zero_grad",
+    "_optimizer_step_pre_hooks",
+    "_optimizer_step_post_hooks",
+)
+_STEP_HOOKS = ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")
+_OF_CLASSES = ("forward", "__call__", "_forward", "step", "_update", "zero_grad")
 
 
 def _equal(now: Any, value: Any, key: str, group: dict, free: set) -> bool:
@@ -233,7 +308,8 @@ def modes() -> tuple:
     """The modes of the thread that decide what operators do."""
     state = thread.state
     region = state.autocast
-    return state.grad, state.inference, get_default_dtype(), None if region is None else region.dtype, fpmath()
+    autocast = None if region is None else region.dtype
+    return state.grad, state.inference, get_default_dtype(), autocast, fpmath(), *map(id, function_modes())
 
 
 def _geometry(a: np.ndarray) -> tuple:

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import math
 import operator
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ..core.mode import thread
-from ..core.storage import _PACKAGE
 from .graph import Ref
 
 
@@ -52,24 +50,7 @@ def marked(value: Any, how: Any, recorder: Any) -> Any:
     number.origin, number.recorder = how, recorder
     number.token = token = _Token()
     recorder.handed_out.append(weakref.ref(token))
-    if sys.getprofile() is None:
-        sys.setprofile(_note_math)
     return number
-
-
-def _note_math(frame: Any, event: str, function: Any) -> None:
-    """Functions of `math` take a number's value without asking it: from the first such number on calls are watched."""
-    if event == "c_call" and getattr(function, "__module__", None) == "math":
-        listener = thread.state.listener
-        outside = not frame.f_code.co_filename.startswith(_PACKAGE)
-        if outside and getattr(listener, "recorder", None) is not None:
-            listener.used(f"math.{function.__name__}(), or a number like it")
-
-
-def stop_watching() -> None:
-    """The capture has ended."""
-    if sys.getprofile() is _note_math:
-        sys.setprofile(None)
 
 
 def plain(value: Any) -> Any:

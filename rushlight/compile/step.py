@@ -24,6 +24,7 @@ from .joint import Backward
 from .outcome import Outcome
 from .printing import Output
 from .program import Program
+from .python_trace import Trace
 from .refusals import stays
 from .sources import CaptureError
 from .structure import Slot, containers, flatten
@@ -57,6 +58,7 @@ class _Around(NamedTuple):
 
 
 _TENSOR = {Tensor}
+_MOST_AGAIN = 16
 
 
 class _Captured:
@@ -64,6 +66,7 @@ class _Captured:
 
     def __init__(self, recorder: Recorder, outcome: Outcome, backward: Backward | None, guards: Guards):
         self.graph, self.outcome, self.guards = recorder.graph, outcome, guards
+        self.reads, self.modules = recorder.reads, tuple(recorder.modules.values())
         self.backward = backward
         self.sources = list(recorder.graph.inputs.values())
         self.program: Program | None = None
@@ -95,6 +98,7 @@ class CompiledStep:
         self.captured: list[_Captured] = []
         self.varying: set = set()
         self.given_up = False
+        self.again = 0  # captures that read more than those before them
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
@@ -173,12 +177,13 @@ class CompiledStep:
     # ------------------------------------------------------------------------------------------ capturing
 
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
-        recorder = Recorder(leaves, self.varying, self.function)
+        reads, modules = (None, ()) if candidate is None else (candidate.reads, candidate.modules)
+        recorder = Recorder(leaves, self.varying, self.function, reads, modules)
         listener = Listener(recorder, strict=not self.fallback)
         owner = getattr(self.function, "__self__", None)
         if hasattr(owner, "_parameters"):
             recorder.entered(owner)
-        result = listen(listener, self.function, args, kwargs)
+        result = listen(listener, self.function, *recorder.watch_arrays(template, args, kwargs))
         try:
             if listener.error is not None:
                 raise listener.error
@@ -205,6 +210,7 @@ class CompiledStep:
         leaves = _leaves((result, recorder.schedules))
         recorder.check_floats(leaves)
         recorder.check_looked()
+        recorder.check_state()
         outcome = Outcome(recorder, result)
         backward = Backward(recorder, outcome, listen, prune) if outcome.live else None
         complete = outcome.check_kept(list(filter(numbers.is_read, leaves)))
@@ -218,8 +224,13 @@ class CompiledStep:
         if candidate is None:
             self.captured.append(new)
             return
-        comparison = Comparison()
         self.captured.remove(candidate)
+        if not candidate.reads.covers(new.reads):  # what it read is not known from before the call: once more
+            new.reads.include(candidate.reads)
+            self.captured.append(new)
+            self._count_again()
+            return
+        comparison = Comparison()
         comparison.graphs(candidate.graph, new.graph)
         comparison.outcomes(candidate.outcome, new.outcome)
         if new.backward is not None:
@@ -233,10 +244,15 @@ class CompiledStep:
         new.program = Program(new.sources, new.outcome, build(new.graph), new.guards, new.backward)
         self.captured.insert(0, new)
 
+    def _count_again(self) -> None:
+        self.again += 1
+        if self.again > _MOST_AGAIN:
+            raise CaptureError("each call of the function runs other instructions than the calls before")
+
 
 def _check_containers(recorder: Recorder, around: _Around, result: Any) -> None:
     """Raise where the call has changed containers, or returns one that it was given: a replay makes new ones."""
-    text = recorder.around.changed()
+    text = recorder.state.changed()
     arguments = around.args, around.kwargs
     now = _leaves(arguments)
     if len(now) != len(around.leaves) or not all(map(is_, now, around.leaves)):
@@ -254,12 +270,14 @@ def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     watch = State.watch_modules
     state.listener = listener
     state.refresh()
+    trace = Trace(listener) if isinstance(listener, Listener) else nullcontext()
     try:
-        with Output(listener), nullcontext() if watch is None else watch():
+        with Output(listener), nullcontext() if watch is None else watch(), trace:
             return function(*args, **kwargs)
     finally:
+        if isinstance(trace, Trace):
+            listener.read_names(trace.reads())
         state.listener = None
-        numbers.stop_watching()
         if state.autocast is not None:
             state.autocast.forget()  # casts that only the program knows
         state.refresh()

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
-from ..core.mode import may_look
+from ..core.mode import may_look, tell
 from ..core.record import binary, composite, primitive, publish, unary
 from ..core.slow import number_as, number_in, write_out
 from ..core.tensor import Tensor, constant, type_word
@@ -119,7 +119,7 @@ def _isclose(input, other, /, rtol, atol, equal_nan):
 @composite(method=True)
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements of two tensors are close to each other: a bool."""
-    return bool(isclose(input, other, rtol, atol, equal_nan)._array.all())
+    return bool(isclose(input, other, rtol, atol, equal_nan).all())  # not of the array: a recorder hears of it
 
 
 @composite(method=True)
@@ -127,7 +127,11 @@ def equal(input, other):
     """Whether two tensors have the same shape and elements: a bool."""
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return input._array.shape == other._array.shape and bool(np.array_equal(input._array, other._array))
+    if input._array.shape != other._array.shape:
+        return False
+    tell("read", input, "equal()")
+    tell("read", other, "equal()")
+    return bool(np.array_equal(input._array, other._array))
 
 
 # ---------------------------------------------------------------------------------------------- kinds of numbers

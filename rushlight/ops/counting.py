@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.mode import demand
 from ..core.record import composite, primitive, publish
 from ..core.return_types import named
 from ..core.size import wrap_dim
@@ -285,7 +286,7 @@ def _weights(input, fweights, aweights):
             raise RuntimeError(
                 f"cov(): expected fweights to have integral dtype but got fweights with {type_word(w.dtype)} dtype"
             )
-        if bool((w._array < 0).any()):
+        if not demand(w >= 0):
             raise RuntimeError(f"cov(): {name} cannot be negative")
     if fweights is None or aweights is None:
         return fweights if aweights is None else aweights

@@ -138,6 +138,7 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
         a = data._array
         return np.array(a, numpy_type(dtype, data.dtype), order="C")
     if isinstance(data, np.ndarray):
+        data = data.values_read() if hasattr(data, "values_read") else data  # an argument of what is captured
         return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)), order="C")
     if isinstance(data, np.generic):
         return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
@@ -275,7 +276,7 @@ def from_numpy(ndarray):
             "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
             "program."
         )
-    t = fresh(ndarray)
+    t = fresh(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
     expose(t)
     return t
 

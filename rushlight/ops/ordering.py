@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.mode import demand
 from ..core.record import composite, primitive, publish
 from ..core.return_types import named
 from ..core.size import wrap_dim
@@ -297,7 +298,7 @@ def _check_quantile(name, input, q, interpolation):
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
         if q.dtype is not input.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        if not bool(((q._array >= 0) & (q._array <= 1)).all()):
+        if not demand((q >= 0) & (q <= 1)):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     elif not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")

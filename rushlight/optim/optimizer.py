@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from rushlight.core.dtype import float32
 from rushlight.core.hooks import RemovableHandle
 from rushlight.core.legacy_types import typename
-from rushlight.core.mode import is_grad_enabled, set_grad_enabled
+from rushlight.core.mode import State, is_grad_enabled, set_grad_enabled
 from rushlight.core.tensor import Tensor
 from rushlight.nn.modules.hooks import register_hook
 from rushlight.nn.parameter import reset_grads
@@ -43,6 +43,7 @@ __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "registe
 
 _global_optimizer_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Callable] = OrderedDict()
+State.tables_of_hooks += [_global_optimizer_pre_hooks, _global_optimizer_post_hooks]
 
 
 class _RequiredParameter:

@@ -130,7 +130,7 @@ def test_the_message_names_the_line():
         call(strict(branch), 4, torch.ones(3))
 
 
-def test_a_number_that_changes_names_operator_and_line():
+def test_a_number_that_changes_names_operator_and_line(python_unseen):
     count = itertools.count(1)
 
     @strict
@@ -141,7 +141,7 @@ def test_a_number_that_changes_names_operator_and_line():
         call(f, 4, torch.ones(3))
 
 
-def test_a_constant_that_changes():
+def test_a_constant_that_changes(python_unseen):
     count = itertools.count(1)
 
     @strict

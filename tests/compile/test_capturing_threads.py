@@ -14,7 +14,7 @@ from rushlight.backend.onednn.address import address
 from rushlight.compile.memory import Memory
 
 
-def test_a_thread_runs_plainly_what_another_one_captures():
+def test_a_thread_runs_plainly_what_another_one_captures(python_unseen):
     entered, go = threading.Event(), threading.Event()
     tell, wait = entered.set, go.wait  # functions: a capture guards the numbers of objects
     plain = queue.SimpleQueue()  # no list: a capture would find it changed
@@ -86,7 +86,7 @@ def test_an_array_that_is_freed_amid_a_question_does_not_disturb_it(ask, monkeyp
     assert not doomed and len(memory.all()) == (2 if ask == "add" else 1)
 
 
-def test_intermediates_are_freed_while_a_function_is_captured():
+def test_intermediates_are_freed_while_a_function_is_captured(python_unseen):
     alive, most = weakref.WeakSet(), queue.SimpleQueue()
 
     def f(x):

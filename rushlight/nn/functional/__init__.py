@@ -1,5 +1,6 @@
 """Functions of networks, under torch's names: those of `torch.nn.functional`."""
 
+from rushlight.core.mode import State as _State
 from rushlight.core.overriding import publish as _publish
 from rushlight.core.record import FUNCTIONAL as _FUNCTIONAL
 from rushlight.core.record import OPS as _OPS
@@ -247,3 +248,4 @@ __all__ = [
 # an operator declared with functional=True needs no line here
 globals().update({name: _OPS[name] for name in _FUNCTIONAL if name not in globals()})
 _publish(globals())
+_State.tables_read.append(globals())

@@ -47,6 +47,15 @@ _global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_backward_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
 
+State.tables_of_hooks += [
+    _global_forward_pre_hooks,
+    _global_forward_hooks,
+    _global_forward_hooks_with_kwargs,
+    _global_forward_hooks_always_called,
+    _global_backward_pre_hooks,
+    _global_backward_hooks,
+]
+
 # not empty while any of the last six may hold a hook: one look for each call of each module instead of four
 global_hook_registered: list[bool] = []
 

@@ -1,0 +1,165 @@
+"""Where CPython keeps what changes when a dict, a cell, a list or a function is written.
+
+An accelerator only: each place is looked for in sample objects of the running interpreter, and used if writes to the samples
+show there, every kind of write. Where one is not found (another interpreter, a version without dict versions), the conditions
+of `checks.py` are tested in Python.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+from functools import lru_cache
+from types import CellType, FunctionType, MemberDescriptorType
+from typing import Any
+
+_WORD = 8
+_SPAN = 192  # bytes of a sample that are searched
+
+Words = list[tuple[int, int]]
+
+
+def read(address: int) -> int:
+    """The eight bytes at an address."""
+    return ctypes.c_uint64.from_address(address).value
+
+
+@lru_cache(maxsize=1)
+def supported() -> bool:
+    """Whether this is CPython with 64-bit pointers and a lock around the interpreter."""
+    locked = getattr(sys, "_is_gil_enabled", lambda: True)()
+    return sys.implementation.name == "cpython" and struct.calcsize("P") == _WORD and locked
+
+
+def of_dict(table: dict) -> Words | None:
+    """A dict's version, which every write to it changes."""
+    offset = _dict_version()
+    return None if offset is None else [(id(table) + offset, read(id(table) + offset))]
+
+
+def of_cell(cell: CellType, value: Any) -> Words | None:
+    """The pointer to what is in a cell."""
+    offset = _cell_contents()
+    return None if offset is None else [(id(cell) + offset, id(value))]
+
+
+def of_function(f: FunctionType, parts: tuple) -> Words | None:
+    """The pointers to a function's code and defaults; one that is None is a null pointer."""
+    offsets = _function_parts()
+    if offsets is None:
+        return None
+    return [(id(f) + o, 0 if part is None else id(part)) for o, part in zip(offsets, parts, strict=True)]
+
+
+def of_list(items: list, values: tuple) -> Words | None:
+    """A list's length, where its items lie, and the items: in this order, so that no freed memory is looked at."""
+    offsets = _list_parts()
+    if offsets is None:
+        return None
+    length, pointer = (id(items) + o for o in offsets)
+    start = read(pointer)
+    return [(length, len(values)), (pointer, start), *((start + _WORD * i, id(v)) for i, v in enumerate(values))]
+
+
+def of_class(o: Any, kind: type) -> Words | None:
+    """The pointer to an object's class."""
+    return [(id(o) + _WORD, id(kind))] if supported() and read(id(o) + _WORD) == id(type(o)) else None
+
+
+def of_slot(o: Any, name: str, value: Any) -> Words | None:
+    """The pointer in a slot of an object's class."""
+    offset = _slot(next(c for c in type(o).__mro__ if name in vars(c)), name)
+    return None if offset is None else [(id(o) + offset, id(value))]
+
+
+@lru_cache(maxsize=64)
+def _slot(cls: type, name: str) -> int | None:
+    """The offset of a slot, which its descriptor knows: behind its head of five words lies a pointer to a PyMemberDef."""
+    if not supported() or type(vars(cls)[name]) is not MemberDescriptorType:
+        return None
+    offset = read(read(id(vars(cls)[name]) + 5 * _WORD) + 2 * _WORD)
+    return offset if 16 <= offset <= 512 else None
+
+
+def _find(o: Any, word: int) -> int | None:
+    """The offset in an object at which a word stands."""
+    span = min(_SPAN, sys.getsizeof(o))
+    return next((k for k in range(16, span - _WORD + 1, _WORD) if read(id(o) + k) == word), None)
+
+
+class _Sample:
+    pass
+
+
+@lru_cache(maxsize=1)
+def _dict_version() -> int | None:
+    """The offset of a dict's version."""
+    if not supported() or sys.version_info >= (3, 14):
+        return None
+    offset = 24  # behind the reference count, the type and the number of entries
+
+    def changes(table: dict, write: Any) -> bool:
+        before = read(id(table) + offset)
+        write()
+        return read(id(table) + offset) != before
+
+    o = _Sample()
+    state = o.__dict__
+    for _ in range(100):  # so that the interpreter specialises the store
+
+        def store() -> None:
+            o.value = object()
+
+        if not changes(state, store):
+            return None
+    d: dict = {"a": 1, "b": 2}
+    writes = (
+        lambda: d.update(a=3),
+        lambda: d.__setitem__("c", 4),
+        lambda: d.__setitem__("c", 5),
+        lambda: d.pop("c"),
+        lambda: d.setdefault("e", 1),
+        lambda: d.__delitem__("e"),
+        lambda: d.popitem(),
+        lambda: d.__ior__({"q": 2}),
+        lambda: d.clear(),
+    )
+    quiet = (lambda: d.get("a"), lambda: list(d), lambda: d == {})
+    if not all(changes(d, w) for w in writes) or any(changes(d, w) for w in quiet):
+        return None
+    return offset
+
+
+@lru_cache(maxsize=1)
+def _cell_contents() -> int | None:
+    sample = object()
+    return _find(CellType(sample), id(sample)) if supported() else None
+
+
+@lru_cache(maxsize=1)
+def _function_parts() -> tuple[int, ...] | None:
+    """The offsets of a function's code, its defaults, and those of its keywords."""
+    if not supported():
+        return None
+
+    def f(a: Any = _Sample, *, b: Any = _Sample) -> None:
+        pass
+
+    found = tuple(_find(f, id(part)) for part in (f.__code__, f.__defaults__, f.__kwdefaults__))
+    return None if None in found else found  # type: ignore[return-value]
+
+
+@lru_cache(maxsize=1)
+def _list_parts() -> tuple[int, int] | None:
+    """The offsets of a list's length and of the pointer to its items."""
+    if not supported():
+        return None
+    items = [object(), object(), object()]
+    length, pointer = 16, 24
+    if read(id(items) + length) != 3 or [read(read(id(items) + pointer) + _WORD * i) for i in range(3)] != list(
+        map(id, items)
+    ):
+        return None
+    items.append(object())
+    return (length, pointer) if read(id(items) + length) == 4 else None
