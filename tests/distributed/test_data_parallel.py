@@ -35,6 +35,32 @@ def trained(rank, size):
     return train(model, slice(rank, None, size))
 
 
+def compiled(rank, size):
+    """Trained with the wrapped network compiled, and with the whole step compiled: both say that they run eagerly."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        network_compiled = train(torch.compile(DistributedDataParallel(network(rank))), slice(rank, None, size))
+        model = DistributedDataParallel(network(rank))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+        @torch.compile
+        def one(x, y):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+
+        for step in range(6):
+            x, y = batch(step)
+            one(x[rank::size], y[rank::size])
+
+        total = torch.compile(lambda x: (dist.all_reduce(x), x)[1])
+        sums = [total(torch.full((2,), float(rank + i))).tolist() for i in range(6)]
+    eagerly = [str(w.message) for w in seen if "runs eagerly" in str(w.message)]
+    return network_compiled, [p.detach().numpy() for p in model.parameters()], sums, eagerly
+
+
 def accumulated(rank, size):
     model = DistributedDataParallel(network(0))
     gradients = []
@@ -81,7 +107,7 @@ def unused(rank, size):
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    return results_of([trained, accumulated, buffers, unused], 2, tmp_path_factory.mktemp("ddp"))
+    return results_of([trained, compiled, accumulated, buffers, unused], 2, tmp_path_factory.mktemp("ddp"))
 
 
 def test_training_equals_one_process(results):
@@ -89,6 +115,16 @@ def test_training_equals_one_process(results):
     for parameter, first, second in zip(whole, *(result["trained"] for result in results), strict=True):
         assert np.array_equal(first, second)
         np.testing.assert_allclose(first, parameter, rtol=1e-4, atol=1e-6)
+
+
+def test_compiled_functions_go_on_averaging(results):
+    for rank, result in enumerate(results):
+        by_network, by_step, sums, eagerly = result["compiled"]
+        for parameter, first, second in zip(results[0]["trained"], by_network, by_step, strict=True):
+            np.testing.assert_allclose(first, parameter, rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(second, parameter, rtol=1e-4, atol=1e-6)
+        assert sums == [[2 * i + 1.0] * 2 for i in range(6)]
+        assert len(eagerly) == 3 and sum("averages gradients" in text for text in eagerly) == 2, rank
 
 
 def test_no_sync_accumulates(results):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.mode import is_grad_enabled, no_grad
+from rushlight.core.mode import is_grad_enabled, no_grad, tell, thread
 from rushlight.core.storage import storage_of
 from rushlight.core.tensor import Tensor
 from rushlight.nn.modules.module import Module
@@ -100,6 +100,8 @@ class DistributedDataParallel(Module):
                     storage_of(t).wrote("DistributedDataParallel")
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
+        if thread.state.level > 1:
+            tell("left", "DistributedDataParallel averages gradients between processes, which a replay would not do")
         averaging = is_grad_enabled() and self.require_backward_grad_sync
         if averaging:
             self.reducer.prepare()
