@@ -238,6 +238,53 @@ class Kind(Check):
         return layouts.of_class(self.of, self.kind)
 
 
+class Order(Check):
+    """The classes in which a class looks for its attributes."""
+
+    __slots__ = ("cls", "mro")
+
+    def __init__(self, cls: type, what: str = ""):
+        self.cls, self.what = cls, what
+        self.mro = cls.__mro__
+
+    def holds(self) -> bool:
+        return self.cls.__mro__ is self.mro
+
+    def words(self) -> list[tuple[int, int]] | None:
+        return layouts.of_order(self.cls, self.mro)
+
+
+class Facts(Check):
+    """What Python may ask of a tensor: its shape, strides and type, whether it wants a gradient, whether it has one."""
+
+    __slots__ = ("array", "edge", "graded", "tensor")
+
+    def __init__(self, tensor: Tensor, with_grad: bool, what: str = ""):
+        self.tensor, self.what = tensor, what
+        self.array, self.edge = tensor._array, tensor._edge
+        self.graded = tensor._grad is not None if with_grad else None
+
+    def holds(self) -> bool:
+        t = self.tensor
+        a, b = t._array, self.array
+        if a is not b and (a.shape != b.shape or a.strides != b.strides or a.dtype != b.dtype):
+            return False
+        if (t._edge is None) is not (self.edge is None):
+            return False
+        return self.graded is None or (t._grad is not None) is self.graded
+
+    def words(self) -> list[tuple[int, int]] | None:
+        t = self.tensor
+        places = [(t, "_array", self.array), (t, "_edge", self.edge)]
+        if self.graded is not None:
+            g = t._grad
+            if (g is not None) is not self.graded:
+                return None
+            places.append((t, "_grad", g))
+        words = [layouts.of_slot(*place) for place in places]
+        return None if None in words else [w for pair in words for w in pair or ()]
+
+
 class Reading(Check):
     """What a function of an object gives: a slot, the object behind a weak reference."""
 

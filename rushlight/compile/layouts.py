@@ -67,6 +67,12 @@ def of_class(o: Any, kind: type) -> Words | None:
     return [(id(o) + _WORD, id(kind))] if supported() and read(id(o) + _WORD) == id(type(o)) else None
 
 
+def of_order(cls: type, mro: tuple) -> Words | None:
+    """The pointer to a class's method resolution order."""
+    offset = _order()
+    return None if offset is None else [(id(cls) + offset, id(mro))]
+
+
 def of_slot(o: Any, name: str, value: Any) -> Words | None:
     """The pointer in a slot of an object's class."""
     offset = _slot(next(c for c in type(o).__mro__ if name in vars(c)), name)
@@ -129,6 +135,15 @@ def _dict_version() -> int | None:
     if not all(changes(d, w) for w in writes) or any(changes(d, w) for w in quiet):
         return None
     return offset
+
+
+@lru_cache(maxsize=1)
+def _order() -> int | None:
+    if not supported():
+        return None
+    offset = next((k for k in range(16, 512, _WORD) if read(id(_Sample) + k) == id(_Sample.__mro__)), None)
+    known = (Exception, OSError, dict)
+    return offset if offset is not None and all(read(id(c) + offset) == id(c.__mro__) for c in known) else None
 
 
 @lru_cache(maxsize=1)

@@ -23,14 +23,13 @@ _MODULES = frozenset(
     """
     builtins math cmath _operator operator itertools _functools functools _collections _abc _bisect _heapq _struct
     _statistics _sre _string _weakref _typing _copy _decimal _codecs unicodedata binascii zlib _tokenize _ast
-    numpy numpy._core._multiarray_umath numpy._core.multiarray numpy._core.umath ml_dtypes
+    numpy ml_dtypes
     """.split()  # noqa: SIM905
 )
 _IMPURE = frozenset(("open", "input", "print", "breakpoint", "globals", "_showwarnmsg"))  # of these modules
 _ELSEWHERE = frozenset(
     """
-    sys.intern sys._getframe sys.exc_info sys.exception sys.getrefcount sys.getsizeof sys.getrecursionlimit
-    sys.is_finalizing sys.audit sys.getdefaultencoding posix.fspath nt.fspath _imp.acquire_lock _imp.release_lock
+    sys.intern sys._getframe sys.exc_info sys.exception sys.is_finalizing sys.getdefaultencoding posix.fspath nt.fspath _imp.acquire_lock _imp.release_lock
     _imp.lock_held
     """.split()  # noqa: SIM905
 )
@@ -60,7 +59,7 @@ def is_pure(function: Any, caller: CodeType) -> bool:
     name = getattr(function, "__name__", "")
     if owner is None or isinstance(owner, types.ModuleType):
         module = getattr(function, "__module__", None) or getattr(owner, "__name__", "")
-        if module in _MODULES:
+        if module in _MODULES or (module.startswith("numpy.") and not module.startswith("numpy.random")):
             return name not in _IMPURE
         return f"{module}.{name}" in _ELSEWHERE
     if isinstance(owner, type):

@@ -11,9 +11,11 @@ from __future__ import annotations
 import array
 import gc
 import sys
+from abc import get_cache_token
 from collections import deque
 from collections.abc import Iterator
 from functools import lru_cache, partial
+from operator import attrgetter, methodcaller
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -36,7 +38,7 @@ import numpy as np
 
 from ..core.mode import State
 from ..core.tensor import Tensor
-from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Function, Items, Kind, Reading, is_same
+from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .pure_calls import called_name, is_pure
 from .python_trace import Reads, is_ours
 
@@ -63,15 +65,26 @@ _NOT_CALLED = frozenset(
 _CONTAINERS = (list, dict, set, deque, bytearray, array.array, np.ndarray)
 _FIXED = (
     *PLAIN, np.generic, np.dtype, np.ufunc, range, slice, frozenset, BaseException, GetSetDescriptorType, CodeType, ClassMethodDescriptorType,
-    MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType, MethodWrapperType, type(Ellipsis), type(NotImplemented),
+    MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType, type(Ellipsis), type(NotImplemented),
 )  # fmt: skip
 _FIXED_NAMES = frozenset(
     """
     datetime.date datetime.datetime datetime.time datetime.timedelta datetime.timezone decimal.Decimal fractions.Fraction
     re.Pattern uuid.UUID types.GenericAlias types.UnionType builtins.object pathlib.PosixPath builtins.TypeVar
-    typing.TypeVar typing.NewType operator.itemgetter operator.attrgetter operator.methodcaller
+    typing.TypeVar typing.NewType operator.itemgetter
     numpy._ArrayFunctionDispatcher
     """.split()  # noqa: SIM905
+)
+_VIEWS = type({}.keys()), type({}.values()), type({}.items())
+_SETTINGS = (  # functions of the library that tell a setting, which is compared where the function calls one
+    "get_num_threads",
+    "get_num_interop_threads",
+    "are_deterministic_algorithms_enabled",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "get_default_device",
+    "is_warn_always_enabled",
 )
 _RANDOM = ("_random", "random", "numpy.random")  # where the classes of Python's and NumPy's generators are
 _LIBRARY = frozenset(("rushlight", "torch", "torchvision", "numpy"))
@@ -86,7 +99,8 @@ class PythonState:
     """What `reads` says that an earlier call read, as it is now: of the function, its arguments (`leaves`), modules."""
 
     def __init__(self, function: Any, leaves: list, reads: Reads, modules: tuple = ()):
-        self._names, self._keys, self._any_name = reads.attributes, reads.constants, reads.any_name
+        self._names, self._keys = reads.attributes, reads.constants
+        self._any_name, self._any_key = reads.any_name, reads.any_key or "state_dict" in reads.attributes
         self._checks: dict[tuple, Check] = {}
         self._library: list[Entries] = []  # conditions on the library's own objects
         self._modules: list[tuple[Any, Entries]] = []
@@ -140,10 +154,12 @@ class PythonState:
         for scope, names in reads.globals.values():
             waiting += self._entries(scope, names, "the global {!r}")
         waiting += self._entries(class_table(Tensor), reads.attributes, "the method {!r} of Tensor")
+        for name in reads.attributes.union(*(names for _, names in reads.globals.values())).intersection(_SETTINGS):
+            self._check(Reading(_setting, name, f"what {name}() tells"), name)
         for name in reads.modules:
             if name in sys.modules:
                 waiting.append((sys.modules[name], name))
-        done: set[int] = set()
+        done: set[tuple] = set()
         looked_for_lost = False
         while True:
             for o, where in waiting:
@@ -152,8 +168,9 @@ class PythonState:
                 pair for code in reads.codes for f in self._of_code(code) for pair in self._function(f, reads, code)
             ]
             for o in self._named:
-                if id(o) not in done:
-                    done.add(id(o))
+                now = id(o), len(self._names), self._any_name
+                if now not in done:
+                    done.add(now)
                     waiting += self._attributes(o)
             waiting = [(o, w) for o, w in waiting if id(o) not in self._seen and not isinstance(o, PLAIN)]
             if not waiting:
@@ -202,7 +219,7 @@ class PythonState:
             return []
         if isinstance(o, _CONTAINERS):
             return self._container(o, where)
-        if isinstance(o, MappingProxyType):
+        if isinstance(o, (MappingProxyType, *_VIEWS)):
             return [(table, where) for table in gc.get_referents(o)]
         if isinstance(o, (tuple, frozenset)):
             return [(v, where) for v in o if not isinstance(v, PLAIN)]
@@ -213,8 +230,14 @@ class PythonState:
         if isinstance(o, ReferenceType):
             self._check(Reading(_referent, o, where), id(o), "referent")
             return [(o(), where)]
-        if isinstance(o, BuiltinFunctionType):
+        if isinstance(o, (BuiltinFunctionType, MethodWrapperType)):
             return self._builtin(o, where)
+        if isinstance(o, attrgetter):
+            self._names = self._names | {n for name in o.__reduce__()[1] for n in name.split(".")}
+            return []
+        if isinstance(o, methodcaller):
+            self._names = self._names | {o.__reduce__()[1][0]}
+            return []
         if hasattr(type(o), "__wrapped__") or type(o).__name__ == "_lru_cache_wrapper":
             if isinstance(o.__wrapped__, FunctionType) and not is_ours(o.__wrapped__.__code__):
                 return self._statically(o.__wrapped__)  # what it gave was kept by an earlier call
@@ -225,7 +248,7 @@ class PythonState:
         """An object, a class, or a Python module."""
         if isinstance(o, (ModuleType, type)):
             self._named.append(o)
-            return []
+            return [(type(o), "")] if isinstance(o, type) and type(o) is not type else []
         kind = type(o)
         if isinstance(o, _FIXED) or f"{kind.__module__}.{kind.__qualname__}" in _FIXED_NAMES:
             return []
@@ -284,6 +307,7 @@ class PythonState:
         return [(table[k], what.format(k)) for k in names or () if k in table and not isinstance(table[k], PLAIN)]
 
     def _tensor(self, t: Tensor) -> list[tuple]:
+        self._check(Facts(t, "grad" in self._names, "the shape, type or gradient of a tensor"), id(t))
         state = t.__dict__
         return self._entries(state, None, "the attribute {!r} of a tensor", whole=True) if state else []
 
@@ -324,17 +348,24 @@ class PythonState:
         inside = type(o).__module__.partition(".")[2]
         if inside.startswith(_RECORDED):
             self._named.append(o)
-            if inside.startswith("optim"):
+            if inside.startswith("optim") and not self._asks(o):
                 return []
             keys = [k for k, v in state.items() if isinstance(v, PLAIN) or callable(v)]
         else:
             keys = list(state)
         check = Entries(state, keys, f"an attribute of {type(o).__name__}")
         self._check(check, id(state), "library")
+        if inside.startswith("optim"):
+            return [(v, "") for v in state.values() if isinstance(v, (list, tuple))]
         self._library.append(check)
         return [
             (state[k], "") for k in keys if isinstance(state[k], (*_CONTAINERS, tuple, Tensor)) or _is_module(state[k])
         ]
+
+    def _asks(self, o: Any) -> bool:
+        """Whether the function calls a method of an optimizer or schedule that may tell what it holds."""
+        told = {name for c in type(o).__mro__ for name, v in vars(c).items() if isinstance(v, FunctionType)}
+        return bool(self._names & told - {"step", "zero_grad"})
 
     def _statically(self, f: FunctionType) -> list[tuple]:
         """Everything that a function names, whether it ran or not, and the functions that it names in turn."""
@@ -391,7 +422,9 @@ class PythonState:
 
     def _group_keys(self, table: dict) -> set:
         """Of an optimizer's group only what the function names: its options may be inputs of the program."""
-        return self._keys & {k for k in table if isinstance(k, str)} if _is_group(table) else set()
+        if not _is_group(table):
+            return set()
+        return {k for k in table if self._any_key or (isinstance(k, str) and k in self._keys)}
 
     def _attributes(self, o: Any) -> list[tuple]:
         """What is read by name of an object, of the classes that it is of, or of a Python module."""
@@ -421,6 +454,9 @@ class PythonState:
             if c.__module__.partition(".")[0] in _NOT_THE_USERS:
                 continue
             table = class_table(c)
+            self._check(Order(c, f"the base classes of {c.__name__}"), id(c))
+            if "_abc_impl" in table:
+                self._check(Reading(_registrations, c, "a class that is registered with another one"), id(c), "abc")
             names = self._names | {k for k in table if k.startswith("__") and k not in _EVERYWHERE}
             self._entries(table, names, "")
             text = f"the attribute {{!r}} of the class {c.__name__}"
@@ -431,6 +467,15 @@ class PythonState:
 def class_table(cls: type) -> dict[str, Any]:
     """The dict behind a class's attributes, of which `vars` gives a view."""
     return next(t for t in gc.get_referents(vars(cls)) if isinstance(t, dict))
+
+
+def _registrations(_: Any) -> Any:
+    """A number that changes when a class is registered with an abstract one."""
+    return get_cache_token()
+
+
+def _setting(name: str) -> Any:
+    return getattr(sys.modules["rushlight"], name)()
 
 
 def _referent(reference: Any) -> Any:

@@ -31,6 +31,7 @@ _CELL = frozenset(
     ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF", "COPY_FREE_VARS")
 )
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM", "STORE_ATTR", "DELETE_ATTR"))
+_BY_ANY_KEY = frozenset(("items", "values", "keys", "get", "pop", "copy", "update", "setdefault"))
 _BY_ANY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "__dict__", "attrgetter"))
 
 
@@ -39,7 +40,7 @@ class Reads:
 
     globals: (the dict, names) by the dict's identity. cells: names of free variables by code object. attributes: names
     that were read of any object. constants: texts among the constants, which may be keys. modules: imported by name.
-    any_name: an attribute may have been read by a name that is computed.
+    any_name, any_key: an attribute, or an item, may have been read by a name or key that is computed.
     """
 
     def __init__(self) -> None:
@@ -50,6 +51,7 @@ class Reads:
         self.constants: set[str] = set()
         self.modules: set[str] = set()
         self.any_name = False
+        self.any_key = False
 
     def add(self, code: CodeType, scope: dict[str, Any], offsets: set[int] | None = None) -> None:
         """Add what a code object's instructions at these offsets read; all of them where none is given."""
@@ -67,8 +69,10 @@ class Reads:
                 self.constants.add(name)
             elif kind == "import":
                 self.modules.add(name)
-            if name in _BY_ANY_NAME and kind != "constant":
+            if kind == "pattern" or (name in _BY_ANY_NAME and kind != "constant"):
                 self.any_name = True
+            if kind == "key" or (kind == "attribute" and name in _BY_ANY_KEY):
+                self.any_key = True
 
     def include(self, other: Reads) -> None:
         """Add what `other` read."""
@@ -81,6 +85,7 @@ class Reads:
         self.constants |= other.constants
         self.modules |= other.modules
         self.any_name |= other.any_name
+        self.any_key |= other.any_key
 
     def covers(self, other: Reads) -> bool:
         """Whether everything that `other` read is among this."""
@@ -92,6 +97,7 @@ class Reads:
             and other.constants <= self.constants
             and other.modules <= self.modules
             and other.any_name <= self.any_name
+            and other.any_key <= self.any_key
         )
 
 
@@ -100,24 +106,30 @@ def _reading(code: CodeType, offsets: frozenset[int] | None) -> tuple[tuple[str,
     """(kind, name) of what the instructions at some offsets of a code object read."""
     found = []
     extended: list[int] = []
+    last = ""
     for i in dis.get_instructions(code):
         if i.opname == "EXTENDED_ARG":
             extended.append(i.offset)
             continue
         at, extended = [i.offset, *extended], []
-        kind = _kind(i)
+        kind = _kind(i, last)
+        last = i.opname
         if kind is not None and (offsets is None or not offsets.isdisjoint(at)):
-            found.append((kind, i.argval))
+            found.append((kind, str(i.argval)))
     return tuple(found)
 
 
-def _kind(i: dis.Instruction) -> str | None:
+def _kind(i: dis.Instruction, last: str) -> str | None:
     if i.opname in _GLOBAL:
         return "global"
     if i.opname in _CELL and isinstance(i.argval, str):
         return "cell"
     if i.opname in _ATTRIBUTE:
         return "attribute"
+    if i.opname == "BINARY_SUBSCR" or (i.opname == "BINARY_OP" and i.argrepr == "[]"):
+        return None if last in ("LOAD_CONST", "LOAD_SMALL_INT") else "key"
+    if i.opname.startswith("MATCH_"):
+        return "pattern"
     if i.opname == "IMPORT_NAME":
         return "import"
     return "constant" if i.opname == "LOAD_CONST" and isinstance(i.argval, str) else None

@@ -22,6 +22,9 @@ from .storage import Storage, address_of, beside, expose, storage_of
 _new = object.__new__
 
 
+_ADDRESS = "the address of a tensor's memory is asked, which is another one in the next call"
+
+
 class Tensor:
     """A multi-dimensional array that can record its history for backward."""
 
@@ -172,6 +175,8 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        if thread.state.level > 1:
+            tell("left", _ADDRESS)
         expose(self)
         return address_of(self._array) if self._array.size else 0
 
@@ -182,6 +187,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if thread.state.level > 1:
+            tell("left", "the version of a tensor is asked, which is another one in the next call")
         s = self._storage
         return 0 if s is None else s.version
 

@@ -3,17 +3,25 @@
 Each case makes a function, a change, and arguments; the function runs eagerly and compiled, with the change in the middle.
 """
 
+import abc
 import argparse
 import array as arrays
 import collections
 import contextvars
 import dataclasses
+import datetime
 import enum
+import fractions
 import functools
 import io
 import itertools
+import logging
+import operator
 import os
+import queue
 import random
+import sys
+import tempfile
 import threading
 import types
 import warnings
@@ -26,8 +34,10 @@ import rushlight as torch
 from rushlight import distributions, nn
 from rushlight.nn import functional as F
 from rushlight.nn.modules.module import register_module_forward_hook
+from rushlight.nn.utils import parametrize as parametrize_module
 from rushlight.optim.optimizer import register_optimizer_step_post_hook
 from rushlight.overrides import TorchFunctionMode
+from rushlight.utils.checkpoint import checkpoint as run_checkpointed
 
 CASES = {}
 CLEAN = []  # what takes a change back
@@ -945,10 +955,1289 @@ def weak():
     return (lambda x: x * r().k), mut, (three,)
 
 
+class Wrap:
+    """An argument that is called to be given: the same object in each call."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self):
+        return self.value
+
+
+@case
+def version():
+    w = torch.ones(3)
+    return (lambda x: x * w._version), (lambda: w.add_(0)), (three,)
+
+
+@case
+def initial_seed():
+    return (lambda x: x * (torch.initial_seed() % 97)), (lambda: torch.manual_seed(5)), (three,)
+
+
+@case
+def num_threads():
+    n = torch.get_num_threads()
+
+    def mut():
+        torch.set_num_threads(1 if n > 1 else 2)
+        CLEAN.append(lambda: torch.set_num_threads(n))
+
+    return (lambda x: x * torch.get_num_threads()), mut, (three,)
+
+
+@case
+def deterministic():
+    def mut():
+        torch.use_deterministic_algorithms(True)
+        CLEAN.append(lambda: torch.use_deterministic_algorithms(False))
+
+    return (lambda x: x * (2 if torch.are_deterministic_algorithms_enabled() else 1)), mut, (three,)
+
+
+@case
+def last_epoch():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+    s = torch.optim.lr_scheduler.StepLR(o, 1)
+    return (lambda x: x * s.last_epoch), (lambda: (o.step(), s.step())), (three,)
+
+
+@case
+def last_lr():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+    s = torch.optim.lr_scheduler.StepLR(o, 1)
+    return (lambda x: x * s.get_last_lr()[0]), (lambda: (o.step(), s.step())), (three,)
+
+
+@case
+def lr_read():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+
+    def mut():
+        o.param_groups[0]["lr"] = 0.7
+
+    return (lambda x: x * o.param_groups[0]["lr"]), mut, (three,)
+
+
+@case
+def lr_read_items():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+
+    def mut():
+        o.param_groups[0]["lr"] = 0.7
+
+    def f(x):
+        for k, v in o.param_groups[0].items():
+            if k == "lr":
+                x = x * v
+        return x
+
+    return f, mut, (three,)
+
+
+@case
+def lr_read_key():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+    key = "l" + "r"
+    keys = types.SimpleNamespace(k=key)
+
+    def mut():
+        o.param_groups[0]["lr"] = 0.7
+
+    return (lambda x: x * o.param_groups[0][keys.k]), mut, (three,)
+
+
+@case
+def lr_state_dict():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+
+    def mut():
+        o.param_groups[0]["lr"] = 0.7
+
+    return (lambda x: x * o.state_dict()["param_groups"][0]["lr"]), mut, (three,)
+
+
+@case
+def opt_defaults():
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+
+    def mut():
+        o.defaults["lr"] = 0.7
+
+    return (lambda x: x * o.defaults["lr"]), mut, (three,)
+
+
+@case
+def training_flag():
+    n = nn.Linear(3, 3)
+    return (lambda x: x * (2 if n.training else 1)), (lambda: n.eval()), (three,)
+
+
+@case
+def num_params():
+    n = nn.Sequential(nn.Linear(3, 3))
+    return (lambda x: x * len(list(n.parameters()))), (lambda: n.append(nn.Linear(3, 3))), (three,)
+
+
+@case
+def named_modules():
+    n = nn.Sequential(nn.Linear(3, 3))
+    return (lambda x: x * sum(1 for _ in n.named_modules())), (lambda: n.append(nn.ReLU())), (three,)
+
+
+@case
+def nested_modules():
+    n = nn.Sequential(nn.Sequential(nn.Linear(3, 3)))
+    return (lambda x: x * len(list(n.parameters()))), (lambda: n[0].append(nn.Linear(3, 3))), (three,)
+
+
+@case
+def l2_of_params():
+    n = nn.Sequential(nn.Linear(3, 3))
+    return (lambda x: x * sum(p.pow(2).sum() for p in n.parameters())), (lambda: n.append(nn.Linear(3, 3))), (three,)
+
+
+@case
+def requires_grad():
+    n = nn.Linear(3, 3)
+    return (
+        (lambda x: x * sum(p.requires_grad for p in n.parameters())),
+        (lambda: n.bias.requires_grad_(False)),
+        (three,),
+    )
+
+
+@case
+def grad_none():
+    w = nn.Parameter(torch.ones(3))
+
+    def mut():
+        w.grad = torch.ones(3)
+
+    return (lambda x: x * (1 if w.grad is None else 7)), mut, (three,)
+
+
+@case
+def tshape():
+    s = types.SimpleNamespace(t=torch.ones(3))
+
+    def mut():
+        s.t.resize_(5)
+
+    return (lambda x: x * s.t.numel()), mut, (three,)
+
+
+@case
+def tshape_data():
+    t = torch.ones(3)
+
+    def mut():
+        t.data = torch.ones(7)
+
+    return (lambda x: x * t.shape[0]), mut, (three,)
+
+
+@case
+def tdtype():
+    t = torch.ones(3)
+
+    def mut():
+        t.data = torch.ones(3, dtype=torch.float64)
+
+    return (lambda x: x * (2 if t.dtype == torch.float32 else 1)), mut, (three,)
+
+
+@case
+def tleaf():
+    t = torch.ones(3)
+
+    def mut():
+        t.requires_grad_()
+
+    return (lambda x: x * (2 if t.requires_grad else 1)), mut, (three,)
+
+
+@case
+def tstride():
+    h = [torch.ones(3, 4)]
+
+    def mut():
+        h[0].t_()
+
+    return (lambda x: x * h[0].stride(0)), mut, (three,)
+
+
+@case
+def tstride2():
+    t = torch.ones(3, 4)
+
+    def mut():
+        t.t_()
+
+    return (lambda x: x * t.shape[0]), mut, (three,)
+
+
+@case
+def default_dtype():
+    def mut():
+        torch.set_default_dtype(torch.float64)
+        CLEAN.append(lambda: torch.set_default_dtype(torch.float32))
+
+    return (lambda x: x * torch.tensor([1.0 / 3])), mut, (three,)
+
+
+@case
+def sampler_():
+    return (lambda x: x * random.Random(3).random()), (lambda: 0), (three,)
+
+
+@case
+def shuffle():
+    l = [1, 2, 3]
+
+    def f(x):
+        random.shuffle(l)
+        return x * l[0]
+
+    return f, (lambda: 0), (three,)
+
+
+@case
+def np_global_arr():
+    a = np.arange(3.0)
+
+    def mut():
+        a[:] = 7
+
+    return (lambda x: x * a.sum().item()), mut, (three,)
+
+
+@case
+def np_in_cfg():
+    c = {"a": [np.arange(3.0)]}
+
+    def mut():
+        c["a"][0][:] = 7
+
+    return (lambda x: x * float(c["a"][0].mean())), mut, (three,)
+
+
+@case
+def np_big():
+    a = np.zeros(100000)
+
+    def mut():
+        a[:] = 7
+
+    return (lambda x: x * float(a[5])), mut, (three,)
+
+
+@case
+def np_view():
+    a = np.zeros(10)
+    v = a[2:4]
+
+    def mut():
+        a[:] = 7
+
+    return (lambda x: x * float(v[0])), mut, (three,)
+
+
+@case
+def memview():
+    b = bytearray(b"abc")
+    v = memoryview(b)
+
+    def mut():
+        b[0] = 3
+
+    return (lambda x: x * v[0]), mut, (three,)
+
+
+@case
+def ordered():
+    d = collections.OrderedDict(a=2.0, b=3.0)
+
+    def mut():
+        d.move_to_end("a")
+
+    return (lambda x: x * next(iter(d.values()))), mut, (three,)
+
+
+@case
+def dict_order():
+    d = {"a": 2.0, "b": 3.0}
+
+    def mut():
+        v = d.pop("a")
+        d["a"] = v
+
+    return (lambda x: x * next(iter(d.values()))), mut, (three,)
+
+
+@case
+def counter():
+    d = collections.Counter("aab")
+    return (lambda x: x * d["a"]), (lambda: d.update("a")), (three,)
+
+
+@case
+def defaultdict():
+    d = collections.defaultdict(lambda: 1.0)
+
+    def mut():
+        d["q"] = 4.0
+
+    return (lambda x: x * d["q"]), mut, (three,)
+
+
+@case
+def chainmap():
+    base = {"q": 1.0}
+    d = collections.ChainMap({}, base)
+
+    def mut():
+        base["q"] = 4.0
+
+    return (lambda x: x * d["q"]), mut, (three,)
+
+
+@case
+def userdict():
+    d = collections.UserDict(q=1.0)
+
+    def mut():
+        d["q"] = 4.0
+
+    return (lambda x: x * d["q"]), mut, (three,)
+
+
+@case
+def mappingproxy():
+    base = {"q": 1.0}
+    d = types.MappingProxyType(base)
+
+    def mut():
+        base["q"] = 4.0
+
+    return (lambda x: x * d["q"]), mut, (three,)
+
+
+@case
+def dictview():
+    base = {"q": 1.0}
+    d = base.values()
+
+    def mut():
+        base["q"] = 4.0
+
+    return (lambda x: x * sum(d)), mut, (three,)
+
+
+@case
+def bound_method():
+    base = {"q": 1.0}
+    g = base.get
+
+    def mut():
+        base["q"] = 4.0
+
+    return (lambda x: x * g("q")), mut, (three,)
+
+
+@case
+def bound_len():
+    l = [1]
+    g = l.__len__
+    return (lambda x: x * g()), (lambda: l.append(1)), (three,)
+
+
+@case
+def operator_getter():
+    s = types.SimpleNamespace(a=1.0)
+    g = operator.attrgetter("a")
+
+    def mut():
+        s.a = 5.0
+
+    return (lambda x: x * g(s)), mut, (three,)
+
+
+@case
+def getattr_name():
+    s = types.SimpleNamespace(a=1.0, b=7.0, which="a")
+
+    def mut():
+        s.a = 5.0
+
+    return (lambda x: x * getattr(s, s.which)), mut, (three,)
+
+
+@case
+def getattr_default():
+    s = types.SimpleNamespace()
+
+    def mut():
+        s.a = 5.0
+
+    return (lambda x: x * getattr(s, "a", 1.0)), mut, (three,)
+
+
+@case
+def hasattr_():
+    s = types.SimpleNamespace()
+
+    def mut():
+        s.a = 5.0
+
+    return (lambda x: x * (2 if hasattr(s, "a") else 1)), mut, (three,)
+
+
+@case
+def vars_():
+    s = types.SimpleNamespace(a=1.0)
+
+    def mut():
+        s.b = 5.0
+
+    return (lambda x: x * sum(vars(s).values())), mut, (three,)
+
+
+@case
+def global_new():
+    globals().pop("QX", None)
+
+    def f(x):
+        try:
+            return x * QX
+        except NameError:
+            return x
+
+    def mut():
+        globals()["QX"] = 4.0
+        CLEAN.append(lambda: globals().pop("QX", None))
+
+    return f, mut, (three,)
+
+
+@case
+def builtin_shadow():
+    def mut():
+        globals()["abs"] = lambda v: v * 100
+        CLEAN.append(lambda: globals().pop("abs", None))
+
+    return (lambda x: abs(x)), mut, (three,)
+
+
+@case
+def nonlocal_():
+    k = 1.0
+
+    def f(x):
+        return x * k
+
+    def mut():
+        nonlocal k
+        k = 6.0
+
+    return f, mut, (three,)
+
+
+@case
+def nonlocal_counter():
+    k = 0.0
+
+    def f(x):
+        nonlocal k
+        k += 1
+        return x * k
+
+    return f, (lambda: 0), (three,)
+
+
+@case
+def try_key():
+    d = {}
+
+    def f(x):
+        try:
+            return x * d["a"]
+        except KeyError:
+            return x
+
+    def mut():
+        d["a"] = 5.0
+
+    return f, mut, (three,)
+
+
+@case
+def isinstance_abc():
+    class A(abc.ABC):  # noqa: B024
+        pass
+
+    class B:
+        pass
+
+    b = B()
+    return (lambda x: x * (3 if isinstance(b, A) else 1)), (lambda: A.register(B)), (three,)
+
+
+@case
+def singledispatch():
+    @functools.singledispatch
+    def g(v):
+        return 1.0
+
+    def mut():
+        g.register(int, lambda v: 5.0)
+
+    return (lambda x: x * g(3)), mut, (three,)
+
+
+@case
+def wraps():
+    s = {"k": 1.0}
+
+    def deco(f):
+        @functools.wraps(f)
+        def w(*a):
+            return f(*a) * s["k"]
+
+        return w
+
+    @deco
+    def g(x):
+        return x
+
+    def mut():
+        s["k"] = 5.0
+
+    return (lambda x: g(x)), mut, (three,)
+
+
+@case
+def cached_property():
+    class C:
+        def __init__(s):
+            s.k = 1.0
+
+        @functools.cached_property
+        def v(s):
+            return s.k
+
+    c = C()
+
+    def mut():
+        c.v = 9.0
+
+    return (lambda x: x * c.v), mut, (three,)
+
+
+@case
+def descriptor():
+    class D:
+        val = 1.0
+
+        def __get__(s, o, t=None):
+            return s.val
+
+    d = D()
+
+    class C:
+        v = d
+
+    c = C()
+
+    def mut():
+        d.val = 4.0
+
+    return (lambda x: x * c.v), mut, (three,)
+
+
+@case
+def metaclass():
+    class M(type):
+        k = 1.0
+
+        def __call__(cls, v):
+            return v * cls.k
+
+    class C(metaclass=M):
+        pass
+
+    def mut():
+        M.k = 4.0
+
+    return (lambda x: C(x)), mut, (three,)
+
+
+@case
+def classmethod_():
+    class C:
+        k = 1.0
+
+        @classmethod
+        def f(cls, x):
+            return x * cls.k
+
+    def mut():
+        C.k = 4.0
+
+    return (lambda x: C.f(x)), mut, (three,)
+
+
+@case
+def staticmethod_swap():
+    class C:
+        @staticmethod
+        def f(x):
+            return x
+
+    def mut():
+        C.f = staticmethod(lambda x: x * 4)
+
+    return (lambda x: C.f(x)), mut, (three,)
+
+
+@case
+def super_():
+    class A:
+        k = 1.0
+
+        def f(s, x):
+            return x * s.k
+
+    class B(A):
+        def f(s, x):
+            return super().f(x) * 2
+
+    b = B()
+
+    def mut():
+        A.f = lambda s, x: x * 9
+
+    return (lambda x: b.f(x)), mut, (three,)
+
+
+@case
+def bases():
+    class A:
+        def f(s, x):
+            return x
+
+    class A2:
+        def f(s, x):
+            return x * 5
+
+    class B(A):
+        pass
+
+    b = B()
+
+    def mut():
+        B.__bases__ = (A2,)
+
+    return (lambda x: b.f(x)), mut, (three,)
+
+
+@case
+def operator_dunder():
+    class V:
+        k = 1.0
+
+        def __add__(s, x):
+            return x * s.k
+
+    v = V()
+
+    def mut():
+        v.k = 3.0
+
+    return (lambda x: v + x), mut, (three,)
+
+
+@case
+def len_dunder():
+    class V:
+        def __init__(s):
+            s.items = [1]
+
+        def __len__(s):
+            return len(s.items)
+
+        def __getitem__(s, i):
+            return s.items[i]
+
+        def __iter__(s):
+            return iter(s.items)
+
+    v = V()
+    return (lambda x: x * sum(v) * len(v)), (lambda: v.items.append(4)), (three,)
+
+
+@case
+def format_template():
+    s = types.SimpleNamespace(name="relu")
+
+    def mut():
+        s.name = "tanh"
+
+    return (lambda x: getattr(torch, f"{s.name}")(x)), mut, (three,)
+
+
+@case
+def module_global():
+    m = types.ModuleType("mm")
+    m.k = 1.0
+
+    def mut():
+        m.k = 4.0
+
+    return (lambda x: x * m.k), mut, (three,)
+
+
+@case
+def match_():
+    class P:
+        __match_args__ = ("a",)
+
+        def __init__(s):
+            s.a = 1
+
+    p = P()
+
+    def f(x):
+        match p:
+            case P(a=1):
+                return x
+            case P(a=n):
+                return x * n
+
+    def mut():
+        p.a = 5
+
+    return f, mut, (three,)
+
+
+@case
+def with_ctx():
+    class C:
+        k = 1.0
+
+        def __enter__(s):
+            return s.k
+
+        def __exit__(s, *a):
+            pass
+
+    c = C()
+
+    def f(x):
+        with c as k:
+            return x * k
+
+    def mut():
+        C.k = 6.0
+
+    return f, mut, (three,)
+
+
+@case
+def genexpr():
+    ws = [1.0, 2.0]
+
+    def mut():
+        ws[1] = 7.0
+
+    return (lambda x: x * sum(w for w in ws)), mut, (three,)
+
+
+@case
+def user_gen():
+    ws = [1.0, 2.0]
+
+    def g():
+        yield from ws
+
+    def mut():
+        ws[1] = 7.0
+
+    return (lambda x: x * sum(g())), mut, (three,)
+
+
+@case
+def sorted_key():
+    ws = {"a": 2.0, "b": 1.0}
+
+    def mut():
+        ws["a"] = 0.5
+
+    return (lambda x: x * ws[sorted(ws, key=lambda k: ws[k])[0]]), mut, (three,)
+
+
+@case
+def fraction():
+    s = types.SimpleNamespace(f=fractions.Fraction(1, 2))
+
+    def mut():
+        s.f = fractions.Fraction(3, 2)
+
+    return (lambda x: x * float(s.f)), mut, (three,)
+
+
+@case
+def datetime_():
+    s = types.SimpleNamespace(f=datetime.date(2020, 1, 1))
+
+    def mut():
+        s.f = datetime.date(2021, 1, 1)
+
+    return (lambda x: x * (s.f.year - 2019)), mut, (three,)
+
+
+@case
+def log_effect():
+    lg = logging.getLogger("zz")
+    lg.setLevel(logging.INFO)
+    h = logging.StreamHandler(io.StringIO())
+    lg.addHandler(h)
+    lg.propagate = False
+    n = [0]
+
+    class H(logging.Handler):
+        def emit(s, r):
+            n[0] += 1
+
+    lg.addHandler(H())
+
+    def f(x):
+        lg.info("a")
+        return x
+
+    return f, (lambda: 0), (three,)
+
+
+@case
+def autograd_fn():
+    s = types.SimpleNamespace(k=1.0)
+
+    class Fn(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * s.k
+
+    w = torch.ones(3, requires_grad=True)
+
+    def f(x):
+        w.grad = None
+        (Fn.apply(w) * x).sum().backward()
+        return w.grad.clone()
+
+    def mut():
+        s.k = 5.0
+
+    return f, mut, (three,)
+
+
+@case
+def checkpoint():
+    s = types.SimpleNamespace(k=1.0)
+    w = torch.ones(3, requires_grad=True)
+
+    def f(x):
+        w.grad = None
+        run_checkpointed(lambda v: (v * s.k).sin(), w * x, use_reentrant=False).sum().backward()
+        return w.grad.clone()
+
+    def mut():
+        s.k = 5.0
+
+    return f, mut, (three,)
+
+
+@case
+def lambda_lr():
+    s = types.SimpleNamespace(k=1.0)
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+    sch = torch.optim.lr_scheduler.LambdaLR(o, lambda e: s.k)
+
+    def f(x):
+        o.zero_grad()
+        (w * x).sum().backward()
+        o.step()
+        sch.step()
+        return w.detach().clone()
+
+    def mut():
+        s.k = 5.0
+
+    return f, mut, (three,)
+
+
+@case
+def scaler():
+    sc = torch.amp.GradScaler("cpu", init_scale=4.0, growth_interval=2)
+    w = nn.Parameter(torch.ones(3))
+    o = torch.optim.SGD([w], lr=0.1)
+
+    def f(x):
+        o.zero_grad()
+        sc.scale((w * x).sum()).backward()
+        sc.step(o)
+        sc.update()
+        return w.detach().clone(), sc._scale.clone()
+
+    return f, (lambda: sc.set_growth_interval(1)), (three,)
+
+
+@case
+def param_alias():
+    a = nn.Linear(3, 3)
+    b = nn.Linear(3, 3)
+
+    def mut():
+        b.weight = a.weight
+
+    o = torch.optim.SGD(a.parameters(), lr=0.1)
+
+    def f(x):
+        o.zero_grad()
+        b(a(x)).sum().backward()
+        o.step()
+        return a.weight.detach().clone()
+
+    return f, mut, (three,)
+
+
+@case
+def module_in_list():
+    ms = [nn.Linear(3, 3)]
+    return (lambda x: sum(m(x) for m in ms)), (lambda: ms.append(nn.Linear(3, 3))), (three,)
+
+
+@case
+def act_in_encoder():
+    l = nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)
+
+    def mut():
+        l.activation = F.gelu
+
+    return (lambda x: l(x)), mut, (lambda: torch.ones(1, 3, 4),)
+
+
+@case
+def norm_shape():
+    l = nn.GroupNorm(2, 4)
+
+    def mut():
+        l.num_groups = 4
+
+    return (lambda x: l(x)), mut, (lambda: torch.arange(8.0).reshape(1, 4, 2),)
+
+
+@case
+def conv_stride():
+    l = nn.Conv1d(1, 1, 1)
+
+    def mut():
+        l.stride = (2,)
+
+    return (lambda x: l(x)), mut, (lambda: torch.arange(8.0).reshape(1, 1, 8),)
+
+
+@case
+def loss_reduction():
+    l = nn.MSELoss()
+
+    def mut():
+        l.reduction = "sum"
+
+    return (lambda x: l(x, x * 2)), mut, (three,)
+
+
+@case
+def ce_weight():
+    l = nn.CrossEntropyLoss()
+
+    def mut():
+        l.weight = torch.tensor([1.0, 5.0, 1.0])
+
+    return (
+        (
+            lambda x: (
+                l(x.reshape(1, 3) * torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1])) * 1
+                + l(torch.tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), torch.tensor([1, 0]))
+            )
+        ),
+        mut,
+        (three,),
+    )
+
+
+@case
+def seq_slice():
+    n = nn.Sequential(nn.ReLU(), nn.Tanh(), nn.Sigmoid())
+    s = types.SimpleNamespace(k=1)
+
+    def mut():
+        s.k = 3
+
+    return (lambda x: n[: s.k](x)), mut, (three,)
+
+
+@case
+def parametrize():
+    l = nn.Linear(3, 3)
+
+    class Sq(nn.Module):
+        def forward(s, w):
+            return w * w
+
+    return (lambda x: l(x)), (lambda: parametrize_module.register_parametrization(l, "weight", Sq())), (three,)
+
+
+@case
+def buffer_added():
+    l = nn.Linear(3, 3)
+    return (lambda x: x * len(list(l.buffers()))), (lambda: l.register_buffer("q", torch.ones(1))), (three,)
+
+
+@case
+def state_dict_read():
+    l = nn.Linear(3, 3)
+    return (lambda x: x * len(l.state_dict())), (lambda: l.register_buffer("q", torch.ones(1))), (three,)
+
+
+@case
+def rng_state():
+    def f(x):
+        return x * torch.rand(3)
+
+    return f, (lambda: torch.manual_seed(3)), (three,)
+
+
+@case
+def py_seeded():
+    r = random.Random(4)
+    return (lambda x: x * r.random()), (lambda: 0), (three,)
+
+
+@case
+def exists():
+    p = tempfile.mktemp()
+
+    def mut():
+        open(p, "w").close()
+        CLEAN.append(lambda: os.remove(p))
+
+    return (lambda x: x * (2 if os.path.exists(p) else 1)), mut, (three,)
+
+
+@case
+def event():
+    e = threading.Event()
+    return (lambda x: x * (2 if e.is_set() else 1)), e.set, (three,)
+
+
+@case
+def queue_():
+    q = queue.Queue()
+    return (lambda x: x * (1 + q.qsize())), (lambda: q.put(1)), (three,)
+
+
+@case
+def stack_depth():
+    return (
+        (lambda x: x * (1 if sys.getrecursionlimit() == 1000 else 2)),
+        (lambda: (sys.setrecursionlimit(1500), CLEAN.append(lambda: sys.setrecursionlimit(1000)))),
+        (three,),
+    )
+
+
+@case
+def weakset():
+    class A:
+        pass
+
+    keep = [A()]
+    ws = weakref.WeakSet(keep)
+
+    def mut():
+        a = A()
+        keep.append(a)
+        ws.add(a)
+
+    return (lambda x: x * len(ws)), mut, (three,)
+
+
+@case
+def weakvaluedict():
+    class A:
+        v = 1.0
+
+    a = A()
+    d = weakref.WeakValueDictionary({"a": a})
+    keep = [a]
+
+    def mut():
+        A.v = 5.0
+        keep[0]
+
+    return (lambda x: x * d["a"].v), mut, (three,)
+
+
+@case
+def frozen_dc():
+    @dataclasses.dataclass(frozen=True)
+    class C:
+        k: float = 1.0
+
+    c = C()
+
+    def mut():
+        object.__setattr__(c, "k", 5.0)
+
+    return (lambda x: x * c.k), mut, (three,)
+
+
+@case
+def slots_dc():
+    @dataclasses.dataclass(slots=True)
+    class C:
+        k: float = 1.0
+
+    c = C()
+
+    def mut():
+        c.k = 5.0
+
+    return (lambda x: x * c.k), mut, (three,)
+
+
+@case
+def namedtuple_mut():
+    P = collections.namedtuple("P", "a b")
+    s = {"p": P([1.0], 2)}
+
+    def mut():
+        s["p"].a[0] = 5.0
+
+    return (lambda x: x * s["p"].a[0]), mut, (three,)
+
+
+@case
+def enum_attr():
+    class E(enum.Enum):
+        A = 1
+
+        def go(s):
+            return TAB[s]
+
+    TAB = {E.A: 1.0}
+
+    def mut():
+        TAB[E.A] = 5.0
+
+    return (lambda x: x * E.A.go()), mut, (three,)
+
+
+@case
+def arg_object():
+    class C:
+        k = 1.0
+
+    c = C()
+
+    def mut():
+        c.k = 3.0
+
+    return (lambda x, c: x * c.k), mut, (lambda: torch.ones(3), Wrap(c))
+
+
+@case
+def arg_dict():
+    d = {"k": 1.0}
+
+    def mut():
+        d["k"] = 4.0
+
+    return (lambda x, d: x * d["k"]), mut, (three, Wrap(d))
+
+
+@case
+def arg_function():
+    s = {"k": 1.0}
+
+    def g(x):
+        return x * s["k"]
+
+    def mut():
+        s["k"] = 4.0
+
+    return (lambda x, g: g(x)), mut, (three, Wrap(g))
+
+
+@case
+def arg_module():
+    m = nn.LeakyReLU(0.1)
+
+    def mut():
+        m.negative_slope = 0.9
+
+    return (lambda x, m: m(-x)), mut, (three, Wrap(m))
+
+
+@case
+def arg_set():
+    d = {1}
+    return (lambda x, d: x * len(d)), (lambda: d.add(5)), (three, Wrap(d))
+
+
+@case
+def arg_iter():
+    it = iter([float(i) for i in range(100)])
+    return (lambda x, it: x * next(it)), (lambda: 0), (three, Wrap(it))
+
+
+@case
+def arg_nparr_scalar():
+    a = np.ones(())
+
+    def mut():
+        a[...] = 4
+
+    return (lambda x, a: x * float(a)), mut, (three, a)
+
+
+@case
+def arg_array_torch_tensor_list():
+    a = [1.0, 2.0, 3.0]
+
+    def mut():
+        a[0] = 9.0
+
+    return (lambda x, a: x * torch.tensor(a)), mut, (three, Wrap(a))
+
+
 # what cannot be a condition: the function runs eagerly, with one warning
 EAGERLY = {
     "equal", "allclose", "contextvar", "local", "random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen",
-    "file", "step_pre_hook", "bn", "overlap",
+    "file", "step_pre_hook", "bn", "overlap", "sampler", "shuffle", "np_big", "memview", "nonlocal_counter", "log_effect",
+    "scaler", "py_seeded", "exists", "queue", "stack_depth", "version", "initial_seed", "arg_iter",
 }  # fmt: skip
 
 
@@ -968,4 +2257,7 @@ def test_a_change_is_seen(name):
 def test_most_changes_change_the_result():
     """Else the cases could not fail."""
     same = {name for name, make in CASES.items() if run(make, False)[0] == run(make, False, at=99)[0]}
-    assert same == {"random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen", "file"}
+    assert same == {
+        "random_rare", "random_choice", "np_random_rare", "np_rng_rare", "cycle", "gen", "file", "arg_iter", "log_effect",
+        "nonlocal_counter", "sampler", "shuffle", "py_seeded",
+    }  # fmt: skip
