@@ -348,6 +348,11 @@ class PythonState:
         inside = type(o).__module__.partition(".")[2]
         if inside.startswith(_RECORDED):
             self._named.append(o)
+            if isinstance(state.get("param_groups"), list):  # which zero_grad() goes through
+                self._check(Entries(state, ("param_groups",), f"the groups of {type(o).__name__}"), id(state), "groups")
+                self._check(Items(o.param_groups, f"the parameter groups of {type(o).__name__}"), id(o.param_groups))
+                for group in o.param_groups:
+                    self._check(Items(group["params"], f"the parameters of {type(o).__name__}"), id(group["params"]))
             if inside.startswith("optim") and not self._asks(o):
                 return []
             keys = [k for k, v in state.items() if isinstance(v, PLAIN) or callable(v)]
