@@ -20,6 +20,7 @@ import numpy as np
 from ..backend.onednn import calls
 from ..backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ..backend.onednn.threads import settled_threads
+from ..core import poison
 from ..core.mode import thread
 from ..core.random import discrete, mersenne
 from ..core.slow import number_as
@@ -310,6 +311,9 @@ class Native:
             array if array is not None and output.fits(array) else output.make()
             for output, array in zip(self.outputs, reuse, strict=False)
         ]
+        if poison.on:
+            for memory in (self.arena, *out):
+                poison.fill(memory)
         arrays = self.arrays
         arrays[:] = inputs
         arrays += out

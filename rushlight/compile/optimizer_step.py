@@ -34,6 +34,8 @@ from weakref import ref
 
 import numpy as np
 
+from ..core import poison
+
 __all__ = ["NativeUpdate", "native_update", "step"]
 
 # Work is counted in `Kernel.weight` for each element; 40 take about a nanosecond. A pool that sleeps takes 50 us to wake
@@ -242,6 +244,8 @@ class NativeUpdate:
 
     def set_threads(self) -> None:
         """Write how many threads share the next step."""
+        if poison.on:
+            poison.fill(self._scratch)
         if self._threads > 1:
             self.block[5] = min(self._pool.threads_wanted or self._usual, self._threads)
 

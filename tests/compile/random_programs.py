@@ -6,13 +6,21 @@ results, gradients, parameters, buffers, optimizer state, written arguments and 
 (`equality.py` says how far). What fails is shrunk and printed as a script.
 
     python tests/compile/random_programs.py --count 10000 --seed 0
+
+What one program leaves behind may be what another one wrongly reads. With `--group 50` every 50 seeds have a process of
+their own, with `--shuffle` they are dealt out at random first; under `RUSHLIGHT_CHECK=1` memory that a run may not read is
+filled before it (`core/poison.py`), and the bounds of what generated code and libraries write are checked:
+
+    RUSHLIGHT_CHECK=1 python tests/compile/random_programs.py --count 10000 --seed 9100000 --shuffle --group 50
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import random
 import re
+import subprocess
 import sys
 import time
 import traceback
@@ -465,17 +473,27 @@ def program_of(
     return Program(seed, leaves, statements, losses.split(), results.split(), optimizer, plant)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--most", type=int, default=10, help="failures after which to stop")
-    parser.add_argument("--plain", action="store_true", help="do not shrink")
-    args = parser.parse_args()
-    warnings.simplefilter("error")
-    start, failed = time.perf_counter(), 0
-    for seed in range(args.seed, args.seed + args.count):
-        if (seed - args.seed) % 500 == 1:  # each capture looks through all objects: a third of the time
+def in_groups(args: argparse.Namespace, seeds: list[int]) -> tuple[int, int]:
+    """Run every `args.group` seeds in a process of their own. (programs, failures)."""
+    done, failed = 0, 0
+    for i in range(0, len(seeds), args.group):
+        group = seeds[i : i + args.group]
+        command = [sys.executable, __file__, "--seeds", ",".join(map(str, group)), *(["--plain"] if args.plain else [])]
+        child = subprocess.run(command, capture_output=True, text=True, check=False)
+        done += len(group)
+        if child.returncode:
+            failed += max(1, child.stdout.count("\nseed ") + child.stdout.startswith("seed "))
+            print(f"{child.stdout}{child.stderr}\nin one process, in this order: --seeds {command[3]}", flush=True)
+        if failed >= args.most:
+            break
+    return done, failed
+
+
+def in_this_process(args: argparse.Namespace, seeds: list[int]) -> tuple[int, int]:
+    """(programs, failures)."""
+    failed = 0
+    for i, seed in enumerate(seeds):
+        if i % 500 == 1:  # each capture looks through all objects: a third of the time
             gc.collect()
             gc.freeze()
         report = examine(seed, not args.plain)
@@ -483,8 +501,29 @@ def main() -> None:
             failed += 1
             print(report, flush=True)
         if failed >= args.most:
-            break
-    print(f"{seed - args.seed + 1} programs, {failed} failed, {time.perf_counter() - start:.0f} s")
+            return i + 1, failed
+    return len(seeds), failed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most", type=int, default=10, help="failures after which to stop")
+    parser.add_argument("--plain", action="store_true", help="do not shrink")
+    parser.add_argument("--shuffle", action="store_true", help="the seeds in random order (always the same one)")
+    parser.add_argument(
+        "--group", type=int, default=0, help="so many seeds in a process of their own; 0: all in this one"
+    )
+    parser.add_argument("--seeds", help="these, in this order, instead of --count from --seed on")
+    args = parser.parse_args()
+    warnings.simplefilter("error")
+    start = time.perf_counter()
+    seeds = [*map(int, args.seeds.split(","))] if args.seeds else [*range(args.seed, args.seed + args.count)]
+    if args.shuffle:
+        random.Random(args.seed).shuffle(seeds)
+    done, failed = (in_groups if args.group else in_this_process)(args, seeds)
+    print(f"{done} programs, {failed} failed, {time.perf_counter() - start:.0f} s")
     sys.exit(failed > 0)
 
 

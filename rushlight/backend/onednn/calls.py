@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import ml_dtypes
 import numpy as np
 
+from ...core import poison
 from .address import ALIGNMENT_BYTES, DATA, address, aligned, pointer_at
 from .blas import leave_cores_to_openmp
 from .library import available, check, load, load_holding_lock
@@ -39,6 +40,8 @@ _CODES = {FLOAT32: F32, BFLOAT16: BF16}
 _CAPACITY = 1024
 _STREAM_IN_ORDER = 1
 _ONE_THREAD_MULTIPLY_ADDS = 2_500_000
+_CHECK = poison.on
+_empty = poison.empty if _CHECK else np.empty
 
 
 def code_of(kind: np.dtype) -> int:
@@ -91,8 +94,10 @@ class Call:
         thread.place(self)
 
     def __call__(self, *inputs: np.ndarray):
-        results = [np.empty(shape, dtype) for shape, dtype in self._results]
+        results = [_empty(shape, dtype) for shape, dtype in self._results]
         set_handle = self._set_handle
+        if _CHECK:
+            poison.fill(self._arena)
         for memory, array in zip(self._memories, (*inputs, *results), strict=True):
             set_handle(memory, pointer_at(id(array) + DATA).value)
         try:

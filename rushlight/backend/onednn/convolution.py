@@ -30,6 +30,7 @@ from .primitives import (
     dims,
     plain,
     primitive_desc,
+    writes_outside,
 )
 
 __all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward", "within_reach"]
@@ -160,17 +161,20 @@ def _backward_weight(kind, g_shape, x_shape, weight_shape, stride, padding, dila
         return None
     plain = geometry.plain
     # LeNet's second layer (6 channels): 24 us channels-last, 35 blocked.
-    src, weights, dst = geometry.layouts(geometry.channels_last if 4 < geometry.channels < 16 else geometry.any)
+    layouts = (geometry.channels_last, geometry.any) if 4 < geometry.channels < 16 else (geometry.any,)
     results = [(DIFF_WEIGHTS, plain(geometry.weight_shape), weight_shape, kind)]
     bias = plain(weight_shape[:1]) if with_bias else None
     if bias is not None:
         results.append((DIFF_BIAS, bias, weight_shape[:1], kind))
     with calls.thread.sized_for(geometry.multiply_adds):
         hint = geometry.forward(with_bias)
-        desc = hint and primitive_desc(
-            "convolution_backward_weights", _DIRECT, src, weights, bias, dst, *geometry.steps, hint
-        )
-        return desc and Call(desc, [(DIFF_DST, plain(g_shape)), (SRC, plain(x_shape))], results)
+        for src, weights, dst in map(geometry.layouts, layouts):
+            desc = hint and primitive_desc(
+                "convolution_backward_weights", _DIRECT, src, weights, bias, dst, *geometry.steps, hint
+            )
+            if desc is not None and not writes_outside(desc, weight_shape[1], stride):
+                return Call(desc, [(DIFF_DST, plain(g_shape)), (SRC, plain(x_shape))], results)
+        return None
 
 
 class _Geometry:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....core import poison
 from ...expression import Expr, const
 from ...graph import Loop, Nest, Reduce, Store, Value
 from ...places import Place
@@ -113,6 +114,7 @@ class Executable:
         scratch_bytes = max((f.scratch_bytes for f in functions if not isinstance(f, str)), default=0)
         scratch = np.zeros(scratch_bytes // 8 + 9, np.int64)
         self._keep.append(scratch)
+        self._scratch = scratch if poison.on else None  # what a check build fills before each run
         special = {"status": self._status.ctypes.data, "scratch": -(-scratch.ctypes.data // 64) * 64}
         data: list[int] = []
         patches: list[tuple[int, int, int]] = []
@@ -136,6 +138,8 @@ class Executable:
     def run(self, table_address: int = 0) -> int:
         """Run all steps with the pointers of the table (int64). 0, or a status that `describe` explains."""
         self._status[0] = 0
+        if self._scratch is not None:
+            poison.fill(self._scratch)
         return self._main(table_address, *self._arguments)
 
     def __call__(self, table_address: int = 0) -> None:

@@ -28,14 +28,17 @@ from ....backend.onednn.primitives import (
     create,
     engine,
     equal,
+    implementation,
     reorder_desc,
     size_bytes,
     wanted_desc,
 )
+from ....core import poison
 from ...graph import Extern, Node, Ref, Value
 from ...places import Place, shifted
 from ..llvm.program import Program
 from . import kernels
+from .guarded import Guarded
 
 __all__ = ["Binder", "Probe", "Rooms", "second_operands", "threads_for"]
 
@@ -313,8 +316,11 @@ class Binder(Probe):
     def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
         used = self._used
         scratchpad = wanted_desc(desc, SCRATCHPAD)
+        guarded = None
         if scratchpad and size_bytes(scratchpad):
-            arguments = [*arguments, (SCRATCHPAD, self.temporary(scratchpad))]
+            guarded = self._guarded(scratchpad) if poison.on else None
+            room = self.temporary(scratchpad) if guarded is None else self._memory(scratchpad, guarded.address)
+            arguments = [*arguments, (SCRATCHPAD, room)]
             self._used = used  # nobody needs it behind the primitive
         primitive = create("primitive", desc.value)
         table = (Argument * len(arguments))(*arguments)
@@ -327,6 +333,15 @@ class Binder(Probe):
             self.program.execute(*steps, name=self.name)
         else:
             self.program.call(kernels.fixed("limited"), *steps, threads, self.threads, name=self.name)
+        if guarded is not None:
+            self.program.call(guarded.check, name=f"{self.name} ({implementation(desc)}): its scratchpad", status=True)
+
+    def _guarded(self, scratchpad: int) -> Guarded:
+        """A scratchpad of the check build, filled before the next step."""
+        guarded = Guarded(size_bytes(scratchpad))
+        self.keep(guarded)
+        self.program.call(guarded.fill, name=self.name)
+        return guarded
 
     def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
         small = size_bytes(target_layout) < 1 << 16

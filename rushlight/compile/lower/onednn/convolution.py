@@ -36,6 +36,7 @@ from ....backend.onednn.primitives import (
     WEIGHTS,
     Owned,
     dims,
+    writes_outside,
 )
 from ...graph import Extern, Ref, row_major, same_strides
 from .binder import Probe, threads_for
@@ -157,7 +158,7 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
             desc = hint and primitive_desc(
                 kind, _DIRECT, src, weight, flat, dst, *shape.steps, hint, operations=shape.rounding
             )
-            if desc is None:
+            if desc is None or writes_outside(desc, dw.shape[1], extern.options["stride"]):
                 continue
             arguments = [(DIFF_DST, binder.inside(desc, DIFF_DST, g, outside[2]))]
             arguments.append((SRC, binder.inside(desc, SRC, x, outside[0])))
