@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .backend.onednn import calls
+from .backend.onednn.blas import leave_cores_to_openmp
+from .backend.onednn.library import available
 from .backend.onednn.precision import set_fpmath
+from .core import determinism
 from .core import device as devices
 from .core.legacy_types import set_default_tensor_type, typename
+from .core.mode import tell, thread
 from .core.once import Once
 
 __all__ = [
@@ -33,30 +38,46 @@ __all__ = [
 
 
 class _Settings:
-    deterministic = False
-    warn_only = False
     precision = "highest"
     interop_threads = 0
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accepted: every operator here is deterministic for a given number of threads."""
-    _Settings.deterministic, _Settings.warn_only = bool(mode), bool(warn_only)
+    """Make results depend on nothing but the inputs, the random streams and the number of threads.
+
+    Every operator here is deterministic, so none raises (torch's `put_` and `max_unpool` do), and `warn_only` changes
+    nothing. But native programs take the place of eager kernels after a few steps, and differ from them by rounding: a
+    run that is resumed from a checkpoint, whose first steps are eager again, ends with other digits. With this mode on
+
+    - backward and single operators are not replaced by programs, as with `RUSHLIGHT_JIT=0`; optimizers' steps, which
+      give the same bits, are;
+    - functions and modules from `torch.compile` run eagerly;
+    - `torch.empty` and the like fill their memory, unless `torch.utils.deterministic.fill_uninitialized_memory` is False.
+
+    It holds in all threads from the next call on. docs/reproducibility.md has the whole way.
+    """
+    if thread.state.level > 1:
+        tell("left", "use_deterministic_algorithms() is called")
+    if determinism.mode.on != bool(mode):
+        calls.forget()  # some were made for one mode only
+    determinism.mode.on, determinism.mode.warn_only = bool(mode), bool(warn_only)
+    if mode and available():
+        leave_cores_to_openmp()  # at once, and not with the first call of oneDNN: sums of parts round
 
 
 def are_deterministic_algorithms_enabled() -> bool:
     """What `use_deterministic_algorithms` was last called with."""
-    return _Settings.deterministic
+    return determinism.mode.on
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
     """The `warn_only` that `use_deterministic_algorithms` was last called with."""
-    return _Settings.warn_only
+    return determinism.mode.warn_only
 
 
 def get_deterministic_debug_mode() -> int:
     """0 (off), 1 (warn) or 2 (raise), from `use_deterministic_algorithms`."""
-    return 0 if not _Settings.deterministic else 1 if _Settings.warn_only else 2
+    return 0 if not determinism.mode.on else 1 if determinism.mode.warn_only else 2
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:

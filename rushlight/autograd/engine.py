@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from ..core.determinism import mode
 from ..core.entry import is_result
 from ..core.inplace import CopySlices
 from ..core.layout import strided
-from ..core.mode import thread
+from ..core.mode import tell, thread
 from ..core.node import Freed, Leaf, Node, Output, nobody
 from ..core.placeholder import NoArray
 from ..core.size import sum_to_axes
@@ -33,6 +34,7 @@ class _Running(threading.local):
 
     def __init__(self):
         self.programs: dict[type, list] = {}  # by the class of the root: `program(root, g)` may do the whole pass
+        self.waiting: dict[int, int] = {}  # outline -> sights until `consider` is asked (again)
 
 
 running = _Running()
@@ -44,7 +46,6 @@ _FIRST = 3  # the sight of an outline at which `consider` is asked
 _LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
 _OUTLINES = 4096
 _on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
-waiting: dict[int, int] = {}  # outline -> sights until `consider` is asked (again)
 
 
 def run(
@@ -61,6 +62,7 @@ def run(
     """
     state = thread.state
     plain = wanted is None and len(roots) == 1 and not (keep_graph or create_graph) and state.level <= 1
+    plain = plain and not mode.on
     if plain:
         root, g = roots[0]
         for program in running.programs.get(type(root), ()):
@@ -218,6 +220,7 @@ class _Pass:
             t = hooks.retain()
             if t is not None:
                 t._grad = g if t._grad is None else t._grad + g
+                _tell_graded(t)
         return g
 
     def _deliver(self, edge: Any, g: Tensor) -> None:
@@ -299,6 +302,7 @@ class _Pass:
 def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
     """Count the sight of a tape; from the third one on let a program do the pass, if there can be one."""
     outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
+    waiting = running.waiting
     left = waiting.get(outline)
     if left is None:
         left = _FIRST + max(0, len(order) - _LONG) // 8
@@ -309,6 +313,11 @@ def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
         waiting.clear()
     waiting[outline] = left
     return False
+
+
+def _tell_graded(t: Tensor) -> None:
+    if thread.state.level > 1:
+        tell("graded", t)
 
 
 def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
@@ -324,8 +333,10 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
             t._grad = g
         else:
             t._grad = wrap(_copy_like(g._array, t._array))
+        _tell_graded(t)
     elif create_graph or old._edge is not None:
         t._grad = old + g
+        _tell_graded(t)
     elif thread.state.level > 1:
         state = thread.state
         before, state.writer = state.writer, "backward()"
@@ -347,6 +358,7 @@ def _accumulate_sparse(t: Tensor, g: Tensor) -> None:
         t._grad = g.clone()  # type: ignore[attr-defined]
     else:
         t._grad = old + g if old.layout is strided else g + old
+    _tell_graded(t)
 
 
 def _count_held() -> int:

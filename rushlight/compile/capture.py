@@ -7,7 +7,6 @@ below the operators tell it of what they do. What a tensor is, it knows from the
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from ..core.slow import common_type
 from ..core.storage import describe, user_line
 from ..core.tensor import Tensor, element_strides
 from .graph import Call, Graph, Ref, Update, Value, Write, same_strides
-from .memory import Existing, Memory, Region, add_source, value_of
+from .memory import Existing, Memory, Region, add_source, instances, value_of
 from .numbers import Read, is_read, marked, plain
 from .ordered import Ordered, is_ordered
 from .python_state import MOST_BYTES, PythonState
@@ -80,11 +79,12 @@ class Recorder:
         self.memory = Memory()
         self.leaves = leaves
         self.varying = varying
-        objects = gc.get_objects()
+        kind = State.module_type or ()
+        objects = instances(Tensor, kind) if kind else instances(Tensor)
         self.existing = Existing(
             [o for o in objects if issubclass(type(o), Tensor) and type(o._array) is np.ndarray], leaves
         )
-        kind = State.module_type or ()
+        self.changed_grads: set[int] = set()  # ids of tensors that existed
         self.training = [(o, o.__dict__.get("training")) for o in objects if issubclass(type(o), kind)]
         self.attributes = list(_tensor_attributes([m for m, _ in self.training]))
         del objects
@@ -120,6 +120,10 @@ class Recorder:
         return region
 
     # ------------------------------------------------------------------------------------------ operators
+
+    def graded(self, t: Tensor) -> None:
+        """A tensor is given another gradient, or none. What other threads do to theirs is not told here."""
+        self.changed_grads.add(id(t))
 
     def returned(self, r: Any) -> None:
         """What the kernel of the call that is about to be told returned."""

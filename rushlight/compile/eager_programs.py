@@ -8,7 +8,6 @@ made. Decision 24.
 
 from __future__ import annotations
 
-import functools
 import os
 import threading
 from collections.abc import Callable
@@ -19,6 +18,8 @@ import numpy as np
 
 from ..autograd import engine
 from ..backend.onednn.precision import fpmath
+from ..core.determinism import mode
+from ..core.locks import made_once
 from ..core.record import IN_PASSES, Record
 from .graph import Call, Graph, Value
 from .log import show
@@ -31,13 +32,17 @@ _MOST_BYTES = 1 << 28  # of memory that they keep, in a thread
 _IDLE = 1000  # uses of other programs after which one may be replaced
 _COUNTED = 4096  # kinds of calls whose elements are counted
 _AT_LEAST = 1 << 15  # elements that a call counts for
-_clock = count().__next__
 
 
 class _State(threading.local):
-    """What is known in a thread, by an operator's name, how products are rounded, arrays' shapes, and other arguments."""
+    """What is known in a thread, by an operator's name, how products are rounded, arrays' shapes, and other arguments.
+
+    Threads do not see each other's counts and clocks: a thread's results do not depend on what others do.
+    """
 
     def __init__(self):
+        self.is_on = False
+        self.clock = count().__next__
         self.elements: dict[tuple, int] = {}
         self.programs: dict[tuple, _Program] = {}
         self.refused: set[tuple] = set()
@@ -46,9 +51,15 @@ class _State(threading.local):
 _state = _State()
 
 
-@functools.cache
 def install() -> None:
-    """Let eager calls of these operators be programs, once they have come with the same shapes often enough."""
+    """Let this thread's calls of these operators be programs, once they have come with the same shapes often enough."""
+    _override()
+    _state.is_on = True
+
+
+@made_once
+def _override() -> None:
+    """Have the kernels ask, in threads that do."""
     for record in IN_PASSES:
         _prefer_programs(record)
 
@@ -58,7 +69,7 @@ def _prefer_programs(record: Record) -> None:
     kernel, least = record.kernel, record.program_from
 
     def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least and engine._on:
+        if type(first) is np.ndarray and first.size >= least and _state.is_on and engine._on and not mode.on:
             return _run(record, kernel, (first, *rest), keywords)
         return kernel(first, *rest, **keywords)
 
@@ -97,7 +108,7 @@ def _is_due(key: tuple, size: int, after: int) -> bool:
     programs = _state.programs
     if len(programs) >= PROGRAMS:
         idle = min(programs, key=lambda k: programs[k].used)
-        if _clock() - programs[idle].used < _IDLE:
+        if _state.clock() - programs[idle].used < _IDLE:
             return False
         del programs[idle]
     return True
@@ -151,10 +162,10 @@ class _Program:
             raise _Refused(str(made.reasons) or "it looks at values")
         self.bytes = self.native.memory.arena_bytes
         self.nothing: list[np.ndarray | None] = [None] * len(outs)
-        self.used = _clock()
+        self.used = _state.clock()
 
     def __call__(self, arguments: tuple) -> Any:
-        self.used = _clock()
+        self.used = _state.clock()
         arrays = [np.ascontiguousarray(arguments[place]) for place in self.places]
         results = self.native.run(arrays, self.nothing)
         return tuple(results) if self.several else results[0]

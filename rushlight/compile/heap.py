@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
+
+from ..core.locks import made_once
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # mallopt's
 _KEPT_BYTES = 1 << 30
@@ -19,7 +20,7 @@ def give_back() -> None:
         trim(0)
 
 
-@functools.cache
+@made_once
 def keep_freed() -> None:
     """Let glibc keep up to 1 GB of freed memory at the heap's end, as a loop asks for it again in each step.
 

@@ -7,12 +7,15 @@ memory is a name.
 
 from __future__ import annotations
 
+import gc
 import weakref
 from bisect import bisect_left, bisect_right, insort
+from itertools import chain, compress, repeat, starmap, tee
 from typing import Any
 
 import numpy as np
 
+from ..core.locks import lock
 from ..core.storage import address_of
 from ..core.tensor import Tensor, element_strides
 from .graph import Ref, Value, is_dense
@@ -135,6 +138,23 @@ class Memory:
         self._forget_freed()
         i = bisect_right(self.starts, address) - 1
         return self.regions[self.starts[i]] if i >= 0 else None
+
+
+# Held from before a recorder looks at all tensors until it is forgotten: it keeps other threads' tensors alive, which
+# another recorder would find kept where a replay could not put them.
+recording = lock()
+# What is recorded may wait for a thread that waits to record: that one goes on without, the longer the later.
+PATIENCE_S = 10.0
+
+
+def instances(*kinds: type) -> list[Any]:
+    """All objects of these classes that the garbage collector knows.
+
+    In one call of C functions, as another thread must not run while somebody holds what `gc.get_objects` gives: there are
+    tuples among it that are still being made, and making them fails if anybody else holds them (SystemError).
+    """
+    every, again = tee(chain.from_iterable(starmap(gc.get_objects, [()])))
+    return list(compress(every, map(issubclass, map(type, again), repeat(kinds))))
 
 
 class Existing:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from _thread import allocate_lock
 from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import starmap
@@ -21,6 +20,7 @@ from ..backend.onednn import calls
 from ..backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ..backend.onednn.threads import settled_threads
 from ..core import poison
+from ..core.locks import lock
 from ..core.mode import thread
 from ..core.random import discrete, mersenne
 from ..core.slow import number_as
@@ -80,7 +80,7 @@ class Native:
     def __init__(self, graph: Graph, among_eager: bool = False):
         mersenne.make_blocks, discrete.decide = twister.words, trials.decide  # draws, too, are generated from now on
         self.captured = graph
-        self.lock = allocate_lock()
+        self.lock = lock()
         self.has_run = among_eager
         self._make(settled_threads())
 

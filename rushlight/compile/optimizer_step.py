@@ -24,7 +24,6 @@ overlap anything else. A step that returns another number than 0 has written not
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from struct import error as PackingError
@@ -35,6 +34,7 @@ from weakref import ref
 import numpy as np
 
 from ..core import poison
+from ..core.locks import lock
 
 __all__ = ["NativeUpdate", "native_update", "step"]
 
@@ -65,7 +65,7 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
     key = update, id(first)
     group = _groups.get(key)
     if group is None:
-        group = _groups[key] = _Group(ref(first, lambda _: _groups.pop(key, None)))
+        group = _groups.setdefault(key, _Group(ref(first, lambda _: _groups.pop(key, None))))
     if group.refused:
         return False
     for plan in group.plans:
@@ -151,7 +151,7 @@ class _Plan:
         self.fixed = self.constants(options)
         self.pick = _several([i for i, tensors in enumerate(lists) if tensors is not None])
         self.absent = [i for i, tensors in enumerate(lists) if tensors is None]
-        self.lock = allocate_lock()
+        self.lock = lock()
         self.call, self.address = native.kernel.call, native.block.ctypes.data
 
     def run(self, lists: Sequence[list | None], options: dict[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from ..core.tensor import Tensor, element_strides
 from . import numbers
 from .capture import Recorder
 from .graph import Ref
-from .memory import Region
+from .memory import Region, instances
 from .sources import Attribute, CaptureError, External, Fresh, Into
 from .structure import flatten
 
@@ -176,9 +176,11 @@ class Outcome:
         return step, scheduler, template, [self._spec(leaf) for leaf in leaves]
 
     def _changed_grads(self):
-        """(source, spec) of each tensor whose `.grad` is another one than before."""
-        existing = self._recorder.existing
-        changed = [(existing.source_of(t), t) for t, before in existing.grads if t._grad is not before]
+        """(source, spec) of each tensor whose `.grad` is another one than before, by what this thread did."""
+        existing, graded = self._recorder.existing, self._recorder.changed_grads
+        changed = [
+            (existing.source_of(t), t) for t, before in existing.grads if t._grad is not before and id(t) in graded
+        ]
         for source, t in sorted(changed, key=_by_source):
             yield source, None if t._grad is None else self._tensor(t._grad)
 
@@ -230,7 +232,7 @@ class Outcome:
             for v in (entry.values() if isinstance(entry, dict) else ())
         }
         complete = True
-        for t in [o for o in gc.get_objects() if issubclass(type(o), Tensor) and not isinstance(o._array, Placeholder)]:
+        for t in [t for t in instances(Tensor) if not isinstance(t._array, Placeholder)]:
             if id(t) in self._recorder.existing.known or id(t) in held or not t._array.size:
                 continue
             at = address_of(t._array)

@@ -13,14 +13,16 @@ class Output:
 
     def __init__(self, listener: Any):
         self._listener, self._stream = listener, sys.stdout
+        self._done = False
 
     def __enter__(self) -> None:
         if self._stream is not None:
             sys.stdout = self
 
     def __exit__(self, *error: object) -> None:
-        if sys.stdout is self:
-            sys.stdout = self._stream
+        self._done = True
+        while isinstance(stream := sys.stdout, Output) and stream._done:  # threads may leave in another order
+            sys.stdout = stream._stream
 
     def write(self, text: str) -> int:
         """Pass on what is printed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.locks import lock
 from ..core.mode import thread
 from ..core.node import Freed, Leaf, Node
 from ..core.storage import LATEST, beside, storage_of, tick, user_line
@@ -35,7 +36,7 @@ class Program:
         self._varying = {i: s for i, s in enumerate(sources) if not isinstance(s, External)}
         self._read = {(s.source if isinstance(s, Window) else s).key() for s in sources}
         self.reuse: list[Any] = [None] * outcome.count
-        self.lock = RLock()  # a scheduler's step in `finish` may call anything
+        self.lock = lock(RLock)  # a scheduler's step in `finish` may call anything
         self.own, self.grads = self._own_gradients(outcome)
 
     def _own_gradients(self, outcome: Outcome) -> tuple[list, list]:

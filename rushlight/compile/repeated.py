@@ -31,7 +31,7 @@ from .graph import Graph, Value
 from .log import show
 from .lower.llvm.engine import available
 from .lower.onednn import few_channels_eager
-from .memory import Region
+from .memory import PATIENCE_S, Region, recording
 from .native import Native
 from .sources import Argument, CaptureError, Fresh, Into, Window, extent
 from .step import listen, prune
@@ -47,13 +47,12 @@ _UNPROVEN = 4  # programs that were hardly used: with so many, the next outline 
 _PATIENCE = 32  # passes; making a program takes as long as 50 plain ones
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
-_clock = count().__next__
-
 
 class _State(threading.local):
-    """What is known in a thread."""
+    """What is known in a thread. What others do is nothing to it: its programs come when they would come without them."""
 
     def __init__(self):
+        self.clock = count().__next__
         self.candidates: list[_Recorded] = []
         self.programs: list[_Program] = []
         self.failed: dict[int, int] = {}  # outline -> recorded passes that nothing agreed with
@@ -66,17 +65,22 @@ _state = _State()
 def consider(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
     if not available() or not _has_room():
-        engine.waiting[outline] = _NEVER if not available() else _IDLE
+        engine.running.waiting[outline] = _NEVER if not available() else _IDLE
         return False
     if _is_early(outline):
-        engine.waiting[outline] = _PATIENCE
+        engine.running.waiting[outline] = _PATIENCE
+        return False
+    if not recording.acquire(timeout=PATIENCE_S):
         return False
     try:
-        candidate = next((c for c in _state.candidates if c.outline == outline and c.match(root, g)), None)
-        new = _Recorded(outline, root, g)
-    except Exception as why:  # nothing was done yet
-        return _leave(outline, why)
-    new.run(root, g)
+        try:
+            candidate = next((c for c in _state.candidates if c.outline == outline and c.match(root, g)), None)
+            new = _Recorded(outline, root, g)
+        except Exception as why:  # nothing was done yet
+            return _leave(outline, why)
+        new.run(root, g)
+    finally:
+        recording.release()
     if new.failed is not None:
         _leave(outline, new.failed)
     elif candidate is None:
@@ -101,12 +105,12 @@ def _wait(outline: int) -> None:
     if len(_state.failed) > _OUTLINES:
         _state.failed.clear()
     failed = _state.failed[outline] = _state.failed.get(outline, 0) + 1
-    engine.waiting[outline] = _NEVER if failed > _ATTEMPTS else 1 << failed
+    engine.running.waiting[outline] = _NEVER if failed > _ATTEMPTS else 1 << failed
 
 
 def _remember(new: _Recorded) -> None:
     """Keep a recorded pass until another one agrees with it."""
-    engine.waiting[new.outline] = 1
+    engine.running.waiting[new.outline] = 1
     if any(c.outline == new.outline for c in _state.candidates):
         _wait(new.outline)
     _state.candidates = [*_state.candidates, new][-_CANDIDATES:]
@@ -120,13 +124,13 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     except Exception as why:  # whatever the compiler cannot do, the plain engine can
         _leave(new.outline, why)
         if not isinstance(why, CaptureError):
-            engine.waiting[new.outline] = _NEVER
+            engine.running.waiting[new.outline] = _NEVER
         return
     few_channels_eager.install()
     eager_programs.install()
     heap.keep_freed()
     _state.failed.pop(new.outline, None)
-    engine.waiting[new.outline] = 1
+    engine.running.waiting[new.outline] = 1
     _state.programs.append(program)
     _install()
 
@@ -151,7 +155,7 @@ def _has_room() -> bool:
     if len(programs) < PROGRAMS:
         return True
     oldest = min(programs, key=lambda p: p.used)
-    if _clock() - oldest.used < _IDLE:
+    if _state.clock() - oldest.used < _IDLE:
         return False
     programs.remove(oldest)
     _install()
@@ -169,7 +173,7 @@ def _install() -> None:
 def forget() -> None:
     """Drop this thread's programs and what was counted."""
     _state.__init__()
-    engine.waiting.clear()
+    engine.running.waiting.clear()
     _install()
 
 
@@ -348,7 +352,7 @@ class _Program:
         self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
         self.strides = recorded.strides
         self.added, self.bytes = recorded.added, np.array(recorded.bytes)
-        self.outline, self.used, self.uses = recorded.outline, _clock(), 0
+        self.outline, self.used, self.uses = recorded.outline, _state.clock(), 0
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True
@@ -370,7 +374,7 @@ class _Program:
                 raise  # some of the sums may be there already
             _state.programs.remove(self)
             _install()
-            engine.waiting[self.outline] = _NEVER
+            engine.running.waiting[self.outline] = _NEVER
             return False
         for i, a, strides in zip(self.fresh, grads, self.strides, strict=True):
             leaves[i]._grad = wrap(a if a.strides == strides else _laid_out(a, strides))
@@ -381,7 +385,7 @@ class _Program:
         freed = Freed(user_line(2))
         for node in nodes:
             node.saved, node.storage = freed, None
-        self.used = _clock()
+        self.used = _state.clock()
         self.uses += 1
         return True
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from _thread import allocate_lock
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import update_wrapper
 from operator import is_
 from typing import Any, NamedTuple
 
+from ..core.determinism import mode
+from ..core.locks import lock
 from ..core.mode import State, thread
 from ..core.tensor import Tensor
 from . import log, numbers
@@ -21,6 +22,7 @@ from .graph import Graph, Node, Update
 from .guards import Guards, modes
 from .interpret import Executable
 from .joint import Backward
+from .memory import PATIENCE_S, recording
 from .outcome import Outcome
 from .printing import Output
 from .program import Program
@@ -83,7 +85,7 @@ class CompiledStep:
         update_wrapper(self, function)
         self.function = function
         self.fullgraph = fullgraph
-        self.capturing = allocate_lock()  # held by a thread that captures; others run the function plainly meanwhile
+        self.capturing = lock()  # held by a thread that captures; others run the function plainly meanwhile
         self.reset()
 
     @property
@@ -108,7 +110,7 @@ class CompiledStep:
         return MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.given_up or (thread.state.level > 1 and thread.state.is_watched()):
+        if self.given_up or mode.on or (thread.state.level > 1 and thread.state.is_watched()):
             return self.function(*args, **kwargs)
         leaves: list = []
         if not kwargs and set(map(type, args)) == _TENSOR:  # the usual call, in a quarter of the time
@@ -177,6 +179,14 @@ class CompiledStep:
     # ------------------------------------------------------------------------------------------ capturing
 
     def _capture(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
+        if not recording.acquire(timeout=PATIENCE_S):
+            return self.function(*args, **kwargs)
+        try:
+            return self._record(args, kwargs, leaves, template, now, candidate)
+        finally:
+            recording.release()
+
+    def _record(self, args, kwargs, leaves, template, now, candidate: _Captured | None) -> Any:
         reads, modules = (None, ()) if candidate is None else (candidate.reads, candidate.modules)
         recorder = Recorder(leaves, self.varying, self.function, reads, modules)
         listener = Listener(recorder, strict=not self.fallback)
@@ -203,7 +213,7 @@ class CompiledStep:
             raise error
         self.given_up, self.captured = True, []
         text = str(error) if captured else f"{type(error).__name__}: {error}"
-        warnings.warn(f"{_name(self.function)} runs eagerly: {text}", stacklevel=5)
+        warnings.warn(f"{_name(self.function)} runs eagerly: {text}", stacklevel=6)
 
     def _conclude(self, recorder: Recorder, result: Any, around: _Around, candidate: _Captured | None) -> None:
         """Make a candidate of a finished call, or a program if it agrees with the candidate before it."""

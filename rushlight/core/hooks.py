@@ -10,7 +10,12 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from .locks import lock
+
 __all__ = ["RemovableHandle"]
+
+
+_counting = lock()  # two handles with one id would remove each other's hooks
 
 
 class RemovableHandle:
@@ -34,8 +39,9 @@ class RemovableHandle:
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
         self.hooks_dict_ref = weakref.ref(hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
+        with _counting:
+            self.id = RemovableHandle.next_id
+            RemovableHandle.next_id += 1
         extras = extra_dict if isinstance(extra_dict, list) else [] if extra_dict is None else [extra_dict]
         self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extras)
 

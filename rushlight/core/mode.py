@@ -95,7 +95,7 @@ def tell(event: str, *values: Any) -> Any:
     """Call the listener's method `event`, if it has one: for what happens beside operators' calls (level 2 only).
 
     A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
-    `rebound`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),
+    `rebound`), gradients that are given or taken away (`graded`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),
     schedulers (`scheduled`), module calls (`entered`), changes of a random stream (`reseeded`), and of each call the
     kernel's result (`returned`).
     """

@@ -269,10 +269,14 @@ class Tensor:
         if value is not None:
             _check_grad(self, value)
         self._grad = value
+        if thread.state.level > 1:
+            tell("graded", self)
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
+        if thread.state.level > 1:
+            tell("graded", self)
 
     def retain_grad(self) -> None:
         """Keep `.grad` of this non-leaf tensor in backward. Does nothing for a leaf."""

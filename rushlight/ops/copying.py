@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import determinism
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.channels import CHANNELS_LAST
@@ -365,7 +366,7 @@ def resize_(self, *sizes, memory_format=None):
     flat = np.ascontiguousarray(self._array).reshape(-1)
     n = math.prod(shape)
     if n > flat.size:
-        flat = np.concatenate([flat, np.empty(n - flat.size, flat.dtype)])
+        flat = np.concatenate([flat, determinism.empty(n - flat.size, flat.dtype)])
     self._array = flat[:n].reshape(shape)
     storage_of(self).root = self._array
     if thread.state.level > 1:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import determinism
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.channels import CHANNELS_LAST
@@ -355,7 +356,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
         t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
         state = thread.state
         if state.level > 1:
-            tell("created", t, make is not np.empty)
+            tell("created", t, make is not determinism.empty)
         if out is not None:
             return write_out(name, (), t, out)
         if state.inference:
@@ -369,7 +370,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
 
 zeros = composite()(_creator("zeros", np.zeros, "A tensor of zeros of the given shape."))
 ones = composite()(_creator("ones", np.ones, "A tensor of ones of the given shape."))
-_empty = _creator("empty", np.empty, "A tensor of the given shape with undefined values.")
+_empty = _creator("empty", determinism.empty, "A tensor of the given shape with undefined values.")
 
 
 @composite()
@@ -435,9 +436,13 @@ def _dense_like(make: Any) -> Any:
     return like
 
 
+def _empty_like(a, dtype, subok):
+    return determinism.fill(np.empty_like(a, dtype=dtype, subok=subok))
+
+
 zeros_like = _like("zeros_like", _dense_like(np.zeros_like))
 ones_like = _like("ones_like", _dense_like(np.ones_like))
-empty_like = _like("empty_like", _dense_like(np.empty_like))
+empty_like = _like("empty_like", _dense_like(_empty_like))
 
 
 @composite()
@@ -474,7 +479,7 @@ def _new_creator(name: str, make: Any) -> None:
 
 _new_creator("new_zeros", np.zeros)
 _new_creator("new_ones", np.ones)
-_new_creator("new_empty", np.empty)
+_new_creator("new_empty", determinism.empty)
 
 
 @composite(method=True, function=False)
@@ -505,7 +510,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     check_options(layout, pin_memory)
     size, stride = tuple(size), tuple(stride)
     last = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else 0
-    flat = np.empty(last, numpy_type(dtype, dtypes.get_default_dtype()))
+    flat = determinism.empty(last, numpy_type(dtype, dtypes.get_default_dtype()))
     a = np.lib.stride_tricks.as_strided(flat, size, [s * flat.itemsize for s in stride])
     return fresh(a, requires_grad)
 
@@ -528,7 +533,7 @@ def empty_permuted(
         raise RuntimeError(
             f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {list(physical_layout)})"
         )
-    a = np.empty([size[d] for d in physical_layout], numpy_type(dtype, dtypes.get_default_dtype()))
+    a = determinism.empty([size[d] for d in physical_layout], numpy_type(dtype, dtypes.get_default_dtype()))
     return fresh(a.transpose(np.argsort(physical_layout)), requires_grad)
 
 

@@ -6,8 +6,9 @@ OpenBLAS on one thread, 0.61 ms with both in oneDNN.
 """
 
 import ctypes
-import functools
 import os
+
+from ...core.locks import made_once
 
 __all__ = ["leave_cores_to_openmp", "limit_blas_threads"]
 
@@ -23,14 +24,14 @@ def limit_blas_threads(n: int) -> int | None:
     return before
 
 
-@functools.cache
+@made_once
 def leave_cores_to_openmp() -> None:
     """Once in a process: OpenBLAS to one thread, unless the user has set its number of threads in the environment."""
     if "OPENBLAS_NUM_THREADS" not in os.environ:
         limit_blas_threads(1)
 
 
-@functools.cache
+@made_once
 def _openblas():
     """OpenBLAS's (get, set) for its number of threads, found through the NumPy extension that is linked with it."""
     from numpy._core import _multiarray_umath

@@ -226,8 +226,14 @@ thread = _Thread()
 threads_wanted: int | None = None
 
 
+def forget() -> None:
+    """Forget the calls of every thread; the next ones are made again."""
+    global thread
+    thread = _Thread()
+
+
 def start_over(threads: int) -> None:
     """Forget the calls of every thread; later ones are made for this number of OpenMP threads."""
-    global thread, threads_wanted
+    global threads_wanted
     threads_wanted = threads
-    thread = _Thread()
+    forget()

@@ -9,10 +9,12 @@ empty arrays: the caller then runs the reference kernel.
 """
 
 import math
+import threading
 from collections.abc import Callable
 
 import numpy as np
 
+from ...core import determinism
 from . import calls
 from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .primitives import (
@@ -35,8 +37,14 @@ from .primitives import (
 
 __all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward", "within_reach"]
 
-# Makes the forward call of a shape where it knows a faster way than oneDNN's; set where code is compiled.
-first_choice: Callable | None = None
+
+class _Choice(threading.local):
+    """Of a thread. first: makes the forward call of a shape where it knows a faster way than oneDNN's."""
+
+    first: Callable | None = None  # set where code is compiled
+
+
+choice = _Choice()
 
 _DIRECT = 1
 _SERVED = (FLOAT32, BFLOAT16)
@@ -126,9 +134,9 @@ def _forward(kind, x_shape, weight_shape, bias_shape, stride, padding, dilation,
     geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or bias_shape not in (None, weight_shape[:1]):
         return None
-    if first_choice is not None:
+    if choice.first is not None and not determinism.mode.on:
         options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        call = first_choice(kind, x_shape, weight_shape, bias_shape, geometry.out_shape, **options)
+        call = choice.first(kind, x_shape, weight_shape, bias_shape, geometry.out_shape, **options)
         if call is not None:
             return call
     plain = geometry.plain

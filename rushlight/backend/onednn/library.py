@@ -5,13 +5,13 @@ well. Nothing is loaded at import. `RUSHLIGHT_ONEDNN=0` in the environment turns
 """
 
 import ctypes
-import functools
 import os
 import sys
 import warnings
 from contextlib import contextmanager
 from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 
+from ...core.locks import made_once
 from .address import is_readable
 
 __all__ = ["OneDNNError", "available", "check", "is_loaded", "load", "load_holding_lock", "reason_unavailable"]
@@ -47,7 +47,7 @@ def load() -> ctypes.CDLL:
     return library
 
 
-@functools.cache
+@made_once
 def load_holding_lock() -> ctypes.PyDLL:
     """The same library, called without releasing the interpreter's lock: cheaper for what takes nanoseconds."""
     library = ctypes.PyDLL(load()._name)
@@ -72,7 +72,7 @@ _STATUS = {
 }
 
 
-@functools.cache
+@made_once
 def _open() -> tuple[ctypes.CDLL | None, str]:
     """(library, "") or (None, reason)."""
     if os.environ.get("RUSHLIGHT_ONEDNN", "1") == "0":

@@ -25,11 +25,11 @@ what is written.
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from rushlight.core.locks import made_once
 from rushlight.core.tensor import Tensor, wrap
 
 from .llvm.engine import attributes, build
@@ -57,7 +57,7 @@ class Layout(NamedTuple):
     flags: int
 
 
-@functools.cache
+@made_once
 def layout() -> Layout | None:
     """Where CPython and NumPy keep things, or None where that is not as it is expected."""
     head = object.__basicsize__
@@ -158,7 +158,7 @@ class Table:
         return not (ends[:-1] > starts[1:]).any()
 
 
-@functools.cache
+@made_once
 def gather() -> Any:
     """The native function. Raises RuntimeError where this interpreter keeps its objects in another way."""
     at = layout()

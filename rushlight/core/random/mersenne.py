@@ -7,13 +7,13 @@ takes about 25 ms to import, so a generator holds only its seed until the first 
 from __future__ import annotations
 
 import os
-from _thread import allocate_lock  # threading.Lock, without importing threading
 from collections.abc import Callable
 from ctypes import memmove, string_at
 from typing import Any
 
 import numpy as np
 
+from ..locks import lock
 from ..mode import tell, thread
 
 DEFAULT_SEED = 67280421310721
@@ -71,7 +71,7 @@ class Generator:
     def __init__(self, device: Any = "cpu"):
         if device != "cpu":
             _require_cpu(device)
-        self.lock = allocate_lock()
+        self.lock = lock()
         self._stream: Any = None  # NumPy's twister, always at the end of the block of words in `_block`
         self._block = _NO_WORDS
         self._at = 0  # how many words of the block are used

@@ -157,7 +157,7 @@ _UNFINISHED = (
 
 def _put_gradient(p: Tensor, values: np.ndarray) -> None:
     if p._grad is None:
-        p._grad = wrap(values.copy())
+        p.grad = wrap(values.copy())
     else:
         np.copyto(p._grad._array, values)
         storage_of(p._grad).wrote("DistributedDataParallel")

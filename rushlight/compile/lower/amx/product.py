@@ -16,12 +16,12 @@ oneDNN computes the product again.
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
 from ....backend.onednn.library import load
+from ....core.locks import made_once
 from ...graph import Ref
 from ..llvm.ir import Builder, Val, number
 from ..llvm.transpose import transposed
@@ -123,7 +123,7 @@ def _padded(n: int) -> int:
 
 
 # -- the function ------------------------------------------------------------------------------------------------------
-@functools.cache
+@made_once
 def _product(form: _Form):
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
         large, small, out, bias, flag, room, large_rows, small_rows, k, large_step, small_step, *rest = parameters

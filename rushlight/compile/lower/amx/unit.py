@@ -7,10 +7,10 @@ for each of 16 columns. Nothing here knows what the numbers mean.
 from __future__ import annotations
 
 import ctypes
-import functools
 import platform
 import struct
 
+from ....core.locks import made_once
 from ..llvm import engine
 from ..llvm.ir import Builder, Val
 
@@ -21,7 +21,7 @@ _SYSCALL_ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 _NEEDED = frozenset(("amx-tile", "amx-bf16", "avx512f", "avx512bw"))
 
 
-@functools.cache
+@made_once
 def available() -> bool:
     """Whether there is a matrix unit for bfloat16 and Linux lets this process use it (it asks for that)."""
     if platform.system() != "Linux" or not engine.available() or not engine.features() >= _NEEDED:

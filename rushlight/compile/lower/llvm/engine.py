@@ -6,12 +6,12 @@ llvmlite is loaded by the first call, not by importing this.
 from __future__ import annotations
 
 import ctypes
-import functools
-from _thread import RLock
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
+
+from ....core.locks import made_once, making
 
 __all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
 
@@ -20,7 +20,7 @@ _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
 _NEEDED = frozenset(("avx2", "fma", "f16c"))  # without them LLVM calls functions that no library here has
 
 
-@functools.cache
+@made_once
 def available() -> bool:
     """Whether llvmlite is installed, with LLVM 19 or later, on a processor for which this makes code."""
     try:
@@ -30,7 +30,7 @@ def available() -> bool:
     return binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None and features() >= _NEEDED
 
 
-@functools.cache
+@made_once
 def features() -> frozenset[str]:
     """What this processor can do, in LLVM's words."""
     from llvmlite import binding
@@ -80,10 +80,15 @@ class Shared:
         """What was added for the key, or None."""
         return self._known.get(key)
 
-    def add(self, key: tuple, made: Any) -> None:
-        """Give it to whoever asks for the key."""
-        self._known[key] = made
-        self._recent.append(made)
+    def add(self, key: tuple, made: Any) -> Any:
+        """What is there for the key from now on: `made`, or what another thread has added meanwhile.
+
+        Its addresses are good as long as the caller holds it.
+        """
+        with making:
+            known = self._known.setdefault(key, made)
+            self._recent.append(known)
+        return known
 
     def __len__(self) -> int:
         return len(self._known)
@@ -136,8 +141,7 @@ class _Jit:
         return builder.link(self.linker, f"m{self.modules}")
 
 
-_lock = RLock()
-_jit = functools.cache(_Jit)
+_jit = made_once(_Jit)
 _symbols: dict[str, int] = {}
 
 
@@ -153,9 +157,9 @@ def build(assembly: str, optimise: bool = True) -> Code:
     """The compiled functions of a module. Raises RuntimeError with LLVM's message where the text is wrong."""
     from llvmlite import binding
 
-    _machine()
-    module = binding.parse_assembly(assembly, binding.create_context())
-    with _lock:
+    with making:
+        _machine()
+        module = binding.parse_assembly(assembly, binding.create_context())
         jit = _jit()
         if optimise:
             _optimise(module, jit.machine)
@@ -200,7 +204,7 @@ def _new_machine() -> Any:
     )
 
 
-@functools.cache
+@made_once
 def _machine() -> Any:
     """Sets LLVM up. The target machine itself, or None where there is none."""
     from llvmlite import binding

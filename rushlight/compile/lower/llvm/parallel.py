@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 
+from ....core.locks import made_once
 from . import engine
 from .nest import Kernel
 
 THRESHOLD_NS = 10_000  # less work than this is done faster than a second thread can be woken for it
 
 
-@functools.cache
+@made_once
 def pool() -> bool:
     """Whether the OpenMP pool can be used; its functions are then known to generated code."""
     from ....backend.onednn import library

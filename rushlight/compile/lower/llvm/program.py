@@ -9,7 +9,6 @@ compiled once in a process for each structure of nests.
 from __future__ import annotations
 
 import ctypes
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core import poison
+from ....core.locks import made_once
 from ...expression import Expr, const
 from ...graph import Loop, Nest, Reduce, Store, Value
 from ...places import Place
@@ -211,9 +211,7 @@ def _compile(new: dict[tuple, Any], check: bool) -> dict[tuple, Any]:
         key: _Compiled(code.address(f"{kernel.name}_entry"), kernel.scratch_bytes, code)
         for key, kernel in zip(new, kernels, strict=True)
     }
-    for key, compiled in made.items():
-        _compiled.add(key, compiled)
-    return made
+    return {key: _compiled.add(key, compiled) for key, compiled in made.items()}
 
 
 def assembly(kernels: Sequence[nest.Kernel], check: bool = False) -> str:
@@ -265,7 +263,7 @@ _MOST_ARGUMENTS = 16
 _MAIN = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_int64] * 5)
 
 
-@functools.cache
+@made_once
 def _fixed() -> engine.Code:
     """The functions that are the same in every program."""
     execute = _EXECUTE if parallel.pool() else ""

@@ -7,11 +7,11 @@ bits, and a trial succeeds where that is below a limit.
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable
 
 import numpy as np
 
+from ....core.locks import made_once
 from . import engine
 
 _LANES = 16
@@ -33,7 +33,7 @@ def decide(words: np.ndarray, out: np.ndarray, high: int, low: int) -> int:
     return n
 
 
-@functools.cache
+@made_once
 def _function() -> Callable | None:
     if not engine.available():
         return None

@@ -7,12 +7,12 @@ and Nishimura, Mersenne Twister: A 623-dimensionally equidistributed uniform pse
 from __future__ import annotations
 
 import ctypes
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ....core.locks import made_once
 from . import engine
 
 WORDS, _SHIFT = 624, 397
@@ -34,7 +34,7 @@ def words(stream: Any, blocks: int) -> np.ndarray | None:
     return out
 
 
-@functools.cache
+@made_once
 def _turn() -> Callable | None:
     if not engine.available():
         return None

@@ -6,11 +6,11 @@ The Fortran entry points take addresses only, so that a step can call them with 
 from __future__ import annotations
 
 import ctypes
-import functools
 
 import numpy as np
 
 from ....backend.onednn.address import address
+from ....core.locks import made_once
 from ...graph import Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
@@ -22,7 +22,7 @@ __all__ = ["function", "multiply", "repeat"]
 _NAMES = {"float32": ("scipy_sgemm_64_", "sgemm_64_"), "float64": ("scipy_dgemm_64_", "dgemm_64_")}
 
 
-@functools.cache
+@made_once
 def function(dtype: np.dtype) -> int | None:
     """The address of the product for a type, or None where NumPy has another BLAS than OpenBLAS with 64-bit sizes."""
     from numpy._core import _multiarray_umath

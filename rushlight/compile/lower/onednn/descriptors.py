@@ -6,13 +6,13 @@ nothing. Adds to `backend/onednn/primitives.py` what eager calls never need: oth
 
 from __future__ import annotations
 
-import functools
 from ctypes import byref, c_float, c_int, c_void_p
 
 import numpy as np
 
 from ....backend.onednn.library import check, load
 from ....backend.onednn.primitives import Owned, create, dims, engine, implementation
+from ....core.locks import made_once
 from ...graph import Ref, is_dense, same_strides
 
 __all__ = ["DATA_TYPES", "Operation", "channels_last_order", "free", "layout", "packed", "primitive_desc", "strided"]
@@ -143,7 +143,7 @@ _SIGNATURES = {
 }
 
 
-@functools.cache
+@made_once
 def _library():
     """The loaded library, with the functions typed that only compiled steps use."""
     library = load()

@@ -10,11 +10,11 @@ One thread, us, here and oneDNN channels-last, of 3 x 32 x 32 by 6 filters of 5 
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
 
+from ....core.locks import made_once
 from ...graph import Extern, Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
@@ -109,7 +109,7 @@ def _even(n: int, most: int) -> int:
 
 
 # -- the functions -----------------------------------------------------------------------------------------------------
-@functools.cache
+@made_once
 def _forward(sizes: _Sizes, with_bias: bool):
     vectors = -(-sizes.columns // 16)
     at_once = _even(sizes.filters, 6)
@@ -162,7 +162,7 @@ def _forward(sizes: _Sizes, with_bias: bool):
     return emit
 
 
-@functools.cache
+@made_once
 def _backward_weights(sizes: _Sizes):
     vectors = -(-sizes.columns // 16)
     at_once = _even(sizes.filters, (_REGISTERS - sizes.wide) // sizes.wide)
@@ -198,7 +198,7 @@ def _backward_weights(sizes: _Sizes):
     return emit
 
 
-@functools.cache
+@made_once
 def _plane_sums(planes: int, size: int):
     def emit(b: Builder, parameters: list[Val], low: Val, high: Val) -> None:
         """For each plane the sum over all images."""

@@ -21,8 +21,8 @@ __all__ = ["install"]
 
 
 def install() -> None:
-    """Let eager convolutions be made here where `few_channels` serves them. Those that were made already stay."""
-    convolution.first_choice = _Forward.of
+    """Let this thread's eager convolutions be made here where `few_channels` serves them. Those that were made already stay."""
+    convolution.choice.first = _Forward.of
 
 
 class _Launch(Probe):

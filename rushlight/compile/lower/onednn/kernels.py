@@ -8,11 +8,11 @@ OpenMP pool; it is compiled when first asked for.
 from __future__ import annotations
 
 import ctypes
-import functools
 import struct
 from collections.abc import Callable
 
 from ....backend.onednn.library import load
+from ....core.locks import made_once
 from ..llvm import engine, parallel
 from ..llvm.ir import Builder, Val, number
 from ..llvm.vector_math import function
@@ -56,8 +56,7 @@ def native(emit: Emit, addresses: int, numbers: int) -> Function:
     known = _functions.get(key)
     if known is None:
         parallel.pool()
-        known = Function(engine.build(_module(*key)))
-        _functions.add(key, known)
+        known = _functions.add(key, Function(engine.build(_module(*key))))
     return known
 
 
@@ -108,7 +107,7 @@ def _part(emit: Emit, addresses: int, numbers: int, declarations: dict[str, str]
     return b.function("@part", "ptr %frame", linkage="internal ")
 
 
-@functools.cache
+@made_once
 def fixed(name: str) -> int:
     """The address of a function that is always the same.
 
@@ -121,7 +120,7 @@ def fixed(name: str) -> int:
     return _fixed().address(name)
 
 
-@functools.cache
+@made_once
 def _fixed() -> engine.Code:
     parallel.pool()
     engine.register("omp_set_num_threads", entry(load().omp_set_num_threads))

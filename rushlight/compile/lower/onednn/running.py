@@ -11,11 +11,11 @@ line is a scalar loop; where lines lie side by side in memory, a vector of them 
 
 from __future__ import annotations
 
-import functools
 from math import prod
 
 import numpy as np
 
+from ....core.locks import made_once
 from ...graph import Extern, Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
@@ -62,7 +62,7 @@ def _fits(extern: Extern, operands: tuple[Ref, ...], out: Ref) -> bool:
     return bool(alike and out.size and out.covers() and out.is_row_major())
 
 
-@functools.cache
+@made_once
 def _body(kind: str, elem: str):
     """The body for a kind and a type of numbers."""
 

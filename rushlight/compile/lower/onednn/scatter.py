@@ -13,9 +13,9 @@ always made in the order of m. An index outside of `out` adds nothing: who reads
 
 from __future__ import annotations
 
-import functools
 from math import prod
 
+from ....core.locks import made_once
 from ...graph import Extern, Ref, same_strides
 from ..llvm.ir import Builder, Val, number
 from . import kernels
@@ -102,7 +102,7 @@ def _fits(source: Ref, index: Ref, out: Ref, onto, adds: bool = True) -> bool:
 
 
 # -- the functions -----------------------------------------------------------------------------------------------------
-@functools.cache
+@made_once
 def _index_add(elem: str, index_elem: str):
     """The body of the first sum for a type of numbers and of indices."""
     size = 4 if elem == "float" else 8
@@ -133,7 +133,7 @@ def _index_add(elem: str, index_elem: str):
     return emit
 
 
-@functools.cache
+@made_once
 def _scatter(elem: str, index_elem: str, adds: bool):
     """The body of the other two for a type of numbers and of indices."""
     size = {"float": 4, "double": 8}.get(elem) or int(elem[1:]) // 8

@@ -6,8 +6,7 @@ panel of output channels at a time, and the result is transformed back. What is 
 
 from __future__ import annotations
 
-import functools
-
+from ....core.locks import made_once
 from ..llvm.ir import Builder, Val, number
 from ..onednn import kernels
 from ..onednn.kernels import address, element, further
@@ -27,7 +26,7 @@ def room_floats(block: Block, rows: int, sums: int, channels: int) -> int:
     return POINTS * (rows * (sums + block.width) + 2 * LANES) + sums + channels
 
 
-@functools.cache
+@made_once
 def forward(block: Block, with_bias: bool):
     """x, u, y, [bias], room, flag; numbers: see `bind`. flag is set to 1 where a result is not finite."""
 

@@ -6,9 +6,9 @@ own, which `weight.collect` adds up and transforms.
 
 from __future__ import annotations
 
-import functools
 from typing import NamedTuple
 
+from ....core.locks import made_once
 from ..llvm.ir import Builder, Val, number
 from ..onednn import kernels
 from ..onednn.kernels import address, element
@@ -29,7 +29,7 @@ def room_floats(at_once: int, channels: int, groups: int, filters: int) -> int:
     return POINTS * (at_once * (channels + filters) + 2 * LANES) + channels * groups + filters
 
 
-@functools.cache
+@made_once
 def gradient(block: Block):
     """x, g, du, sums of g for each part, room; numbers: see `bind`."""
 
@@ -128,7 +128,7 @@ class _Mine:
                 b.store(b.op("fadd", before, b.get(slot, "float", LANES)), at, 64)
 
 
-@functools.cache
+@made_once
 def total(parts: int):
     """Sums of each part, out; numbers: filters. A row is a vector."""
 

@@ -8,8 +8,7 @@ the kernel is turned by 180 degrees, which only changes the order of the 16.
 
 from __future__ import annotations
 
-import functools
-
+from ....core.locks import made_once
 from ..llvm.ir import Builder, Val, number
 from ..llvm.transpose import transposed
 from ..onednn.kernels import element, further
@@ -24,7 +23,7 @@ _ZERO, _LANES, _TAPS = number(0, "i64"), number(LANES, "i64"), number(TAPS, "i64
 _TURNED = (3, 1, 2, 0)
 
 
-@functools.cache
+@made_once
 def spread(width: int, turned: bool):
     """w, u; numbers: K, C. A row is one block of 16 by 16 channels."""
 
@@ -53,7 +52,7 @@ def spread(width: int, turned: bool):
     return emit
 
 
-@functools.cache
+@made_once
 def collect(parts: int):
     """du, dw, flag; numbers: K, C, and how many groups of channels du has. du: (parts, groups, 16, C/groups, K).
 

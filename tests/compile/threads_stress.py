@@ -1,0 +1,264 @@
+"""Threads that train at the same time, from cold caches: none may hang, and each ends with the bits of a serial run.
+
+A start is a new process in which all threads set out together, each with a model, a generator and an optimizer of its own
+(8 kinds, by rank), and one function that is compiled for all of them. The serial run is a process in which the same
+threads run one after another. `--passes` counts each thread's training steps over all starts: with 200 starts, 10,000
+are 50 in each, which takes every kind through its cold start (plain, recorded, compared) and some 40 replays.
+
+    python tests/compile/threads_stress.py --starts 200 --threads 8 --passes 10000
+
+`--deterministic` does the same under `use_deterministic_algorithms(True)`, where the function that they share is compared
+by its bits as well. `--fork` has the main thread fork 10 children while the others train; each trains and exits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import hashlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+TIMEOUT_S = 300
+FORKS = 10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--starts", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=8)
+    parser.add_argument("--passes", type=int, default=10_000)
+    parser.add_argument("--deterministic", action="store_true")
+    parser.add_argument("--fork", action="store_true")
+    parser.add_argument("--child", choices=["serial", "threads"], help="one start, for this command itself")
+    args = parser.parse_args()
+    if args.child:
+        child(args)
+    else:
+        sys.exit(bool(compare(args.starts, args.threads, args.passes, args.deterministic, args.fork)))
+
+
+def compare(starts: int, threads: int, passes: int, deterministic: bool = False, fork: bool = False) -> list[str]:
+    """Run the serial process and all starts; what went wrong, printed as it comes."""
+    options = ["--threads", str(threads), "--passes", str(-(-passes // starts))]
+    options += ["--deterministic"] * deterministic
+    began = time.perf_counter()
+    expected, wrong = _start([*options, "--child", "serial"]), []
+    if not expected.startswith("0 "):
+        wrong.append(f"serial: {expected}")
+    for i in range(starts):
+        found = _start([*options, *(["--fork"] * fork), "--child", "threads"])
+        if found != expected:
+            wrong.append(f"start {i}: {found}\nserial: {expected}")
+            print(wrong[-1], flush=True)
+    seconds = time.perf_counter() - began
+    print(f"{starts} starts of {threads} threads, {options[3]} passes each: {len(wrong)} wrong, {seconds:.0f} s")
+    return wrong
+
+
+def _start(options: list[str]) -> str:
+    """What a start prints: its threads' digests. A hang ends with the stacks of all threads."""
+    command = [sys.executable, "-W", "error", __file__, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout if not done.returncode else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+
+
+# --------------------------------------------------------------------------------------------------- one start
+
+
+def child(args: argparse.Namespace) -> None:
+    faulthandler.dump_traceback_later(TIMEOUT_S, exit=True)
+    import rushlight as torch
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(args.deterministic)
+    shared = torch.compile(_shared)
+    digests: dict[int, str] = {}
+    errors: list[BaseException] = []
+    together = threading.Barrier(args.threads if args.child == "threads" else 1)
+
+    def work(rank: int) -> None:
+        try:
+            together.wait()
+            digests[rank] = _train(rank, args.passes, shared, args.deterministic)
+        except BaseException as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, args=(rank,)) for rank in range(args.threads)]
+    sys.setswitchinterval(1e-5)
+    for worker in workers:
+        worker.start()
+        if args.child == "serial":
+            worker.join()
+    if args.fork:
+        _fork(shared, args)
+    for worker in workers:
+        worker.join()
+    if errors:
+        raise errors[0]
+    print("".join(f"{rank} {digests[rank]}\n" for rank in sorted(digests)), end="")
+
+
+def _fork(shared: Callable, args: argparse.Namespace) -> None:
+    """Children of a process whose threads are in the middle of everything."""
+    for _ in range(FORKS):
+        time.sleep(0.05)
+        pid = os.fork()
+        if not pid:
+            faulthandler.dump_traceback_later(60, exit=True)
+            try:
+                _train(0, 6, shared, args.deterministic)
+            finally:
+                os._exit(int(sys.exc_info()[0] is not None))
+        if os.waitpid(pid, 0)[1]:
+            raise RuntimeError("a forked child hung or failed")
+
+
+def _train(rank: int, passes: int, shared: Callable, bits: bool) -> str:
+    """A digest of everything that the training of a rank leaves behind."""
+    import rushlight as torch
+
+    generator = torch.Generator().manual_seed(rank)
+    step, parameters, optimizer = KINDS[rank % len(KINDS)](generator, rank)
+    digest = hashlib.sha256()
+    for i in range(passes):
+        digest.update(step().numpy().tobytes())
+        x = torch.randn(8, 8, generator=generator)
+        found, expected = shared(x), _shared(x)
+        if bits or i < 1:
+            digest.update(expected.numpy().tobytes())
+        if not (torch.equal if bits else torch.allclose)(found, expected):
+            raise AssertionError("the function that all threads share gives other numbers than eager calls")
+    for p in parameters:
+        digest.update(p.detach().numpy().tobytes() + p.grad.numpy().tobytes())
+        for value in optimizer.state.get(p, {}).values():
+            digest.update(torch.as_tensor(value).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def _shared(x: Any) -> Any:
+    return (x @ x).tanh().cumsum(0).softmax(1)
+
+
+def _setup(net: Any, generator: Any, optimizer: Any) -> tuple[list, Any]:
+    """The parameters, drawn from the thread's own stream, and their optimizer."""
+    import rushlight as torch
+
+    parameters = list(net.parameters())
+    with torch.no_grad():
+        for p in parameters:
+            p.normal_(0, 0.3, generator=generator)
+    return parameters, optimizer(parameters)
+
+
+def _supervised(
+    net: Any, generator: Any, optimizer: Any, shape: tuple, mask: bool = False, compiled: bool = False
+) -> tuple:
+    """Steps on random batches whose label is the sign of their first number."""
+    import rushlight as torch
+    from rushlight.nn import functional as F
+
+    parameters, optimizer = _setup(net, generator, optimizer)
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    run = torch.compile(step) if compiled else step
+
+    def draw() -> Any:
+        x = torch.randn(*shape, generator=generator)
+        if mask:
+            x = x * torch.empty(shape).bernoulli_(0.8, generator=generator)
+        return run(x, (x.reshape(shape[0], -1)[:, 0] > 0).long())
+
+    return draw, parameters, optimizer
+
+
+def _mlp(generator: Any, rank: int, compiled: bool = False, mask: bool = False) -> tuple:
+    import rushlight as torch
+    from rushlight import nn
+
+    width = 16 + rank  # kernels of its own, besides those that are the same in all threads
+    net = nn.Sequential(nn.Linear(8, width), nn.ReLU(), nn.Linear(width, 16), nn.GELU(), nn.Linear(16, 2))
+    sgd = lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9)  # noqa: E731
+    return _supervised(net, generator, sgd, (16, 8), mask, compiled)
+
+
+def _convolution(generator: Any, rank: int) -> tuple:
+    import rushlight as torch
+    from rushlight import nn
+
+    layers = [
+        nn.Conv2d(1, 4, 3),
+        nn.BatchNorm2d(4),
+        nn.ReLU(),
+        nn.Conv2d(4, 6, 3, stride=2),
+        nn.Flatten(),
+        nn.Linear(24, 2),
+    ]
+    return _supervised(nn.Sequential(*layers), generator, lambda p: torch.optim.Adam(p, lr=0.01), (8, 1, 8, 8))
+
+
+def _recurrent(generator: Any, rank: int) -> tuple:
+    import rushlight as torch
+    from rushlight import nn
+
+    class Last(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm, self.out = nn.LSTM(6, 8, batch_first=True), nn.Linear(8, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.out(self.lstm(x)[0][:, -1])
+
+    return _supervised(Last(), generator, lambda p: torch.optim.AdamW(p, lr=0.01), (4, 5, 6))
+
+
+def _attention(generator: Any, rank: int) -> tuple:
+    import rushlight as torch
+    from rushlight import nn
+
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    net = nn.Sequential(layer, nn.LayerNorm(8), nn.Flatten(), nn.Linear(32, 2))
+    return _supervised(net, generator, lambda p: torch.optim.RMSprop(p, lr=0.01), (4, 4, 8))
+
+
+def _large(generator: Any, rank: int) -> tuple:
+    """Large enough for programs of single operators: log_softmax, clamp."""
+    import rushlight as torch
+    from rushlight import nn
+
+    class Clamped(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(64, 600)
+
+        def forward(self, x: Any) -> Any:
+            return self.inner(x).clamp(-3, 3)
+
+    return _supervised(Clamped(), generator, lambda p: torch.optim.Adam(p, lr=0.01, foreach=True), (64, 64))
+
+
+KINDS: list[Callable] = [
+    _mlp,
+    _convolution,
+    _recurrent,
+    lambda generator, rank: _mlp(generator, rank, compiled=True),
+    lambda generator, rank: _mlp(generator, rank, mask=True),
+    _attention,
+    _large,
+    lambda generator, rank: _mlp(generator, rank, compiled=True, mask=True),
+]
+
+
+if __name__ == "__main__":
+    main()
