@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import weakref
 from bisect import bisect_left, bisect_right, insort
-from itertools import chain, compress, repeat, starmap, tee
+from itertools import chain, compress, repeat, starmap
 from typing import Any
 
 import numpy as np
@@ -148,13 +148,34 @@ PATIENCE_S = 10.0
 
 
 def instances(*kinds: type) -> list[Any]:
-    """All objects of these classes that the garbage collector knows.
+    """All objects of these classes that the garbage collector knows; of tensors, those that are finished.
 
-    In one call of C functions, as another thread must not run while somebody holds what `gc.get_objects` gives: there are
-    tuples among it that are still being made, and making them fails if anybody else holds them (SystemError).
+    No other thread may run while somebody holds what `gc.get_objects` gives: there are tuples among it that are still
+    being made, and making them fails if anybody else holds them (SystemError). So all is done within one call of C
+    functions, `list`, from filling `every` to clearing it, and without a collection, which would run finalizers.
     """
-    every, again = tee(chain.from_iterable(starmap(gc.get_objects, [()])))
-    return list(compress(every, map(issubclass, map(type, again), repeat(kinds))))
+    every: list[Any] = []
+    filling = map(every.extend, starmap(gc.get_objects, [()]))
+    chosen = compress(every, map(issubclass, map(type, iter(every)), repeat(kinds)))
+    steps = chain(filling, chosen, starmap(every.clear, [()]))
+    is_on = gc.isenabled()
+    gc.disable()
+    try:
+        _, *found, _ = list(steps)
+    finally:
+        every.clear()
+        if is_on:
+            gc.enable()
+    return [o for o in found if not isinstance(o, Tensor) or _is_finished(o)]
+
+
+def _is_finished(t: Tensor) -> bool:
+    """Not when another thread is in the middle of making it."""
+    try:
+        t._array, t._edge, t._grad, t._storage, t._view  # noqa: B018
+    except AttributeError:
+        return False
+    return True
 
 
 class Existing:
