@@ -8,6 +8,8 @@ import warnings
 import pytest
 import random_programs
 
+from rushlight.core import poison
+
 COUNT = int(os.environ.get("RUSHLIGHT_PROGRAMS", "300"))
 BLOCK = 10  # programs of one test
 
@@ -16,10 +18,23 @@ BLOCK = 10  # programs of one test
 def test_programs(first, monkeypatch):
     """Results, gradients, state and the random stream are those of eager; what fails is printed as a script."""
     monkeypatch.setenv("RUSHLIGHT_CHECK", "1")
+    monkeypatch.setattr(poison, "on", True)
     for seed in range(first, min(first + BLOCK, COUNT)):
         report = random_programs.examine(seed)
         if report is not None:
             pytest.fail(report, pytrace=False)
+
+
+def test_groups_of_shuffled_seeds_have_processes_of_their_own(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["random_programs.py", "--count", "5", "--seed", "3", "--shuffle", "--group", "2"])
+    commands = []
+    run = random_programs.subprocess.run
+    monkeypatch.setattr(random_programs.subprocess, "run", lambda c, **k: commands.append(c[3]) or run(c, **k))
+    with pytest.raises(SystemExit) as end:
+        random_programs.main()
+    assert not end.value.code and capsys.readouterr().out.startswith("5 programs, 0 failed")
+    seeds = [int(n) for text in commands for n in text.split(",")]
+    assert sorted(seeds) == [3, 4, 5, 6, 7] and seeds != sorted(seeds) and len(commands) == 3
 
 
 FAILED_ONCE = {
