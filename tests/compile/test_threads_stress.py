@@ -18,9 +18,7 @@ native = pytest.mark.skipif(not (engine.available() and has_onednn()), reason="n
 
 
 @native
-@pytest.mark.parametrize(
-    "options", [{}, {"deterministic": True}, {"fork": True}], ids=["default", "deterministic", "fork"]
-)
+@pytest.mark.parametrize("options", [{}, {"deterministic": True}], ids=["default", "deterministic"])
 def test_threads_end_as_they_do_one_after_another(options, monkeypatch):
     monkeypatch.delenv("RUSHLIGHT_CHECK", raising=False)
     starts = 1 if options else 3

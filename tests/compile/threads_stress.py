@@ -8,7 +8,7 @@ are 50 in each, which takes every kind through its cold start (plain, recorded, 
     python tests/compile/threads_stress.py --starts 200 --threads 8 --passes 10000
 
 `--deterministic` does the same under `use_deterministic_algorithms(True)`, where the function that they share is compared
-by its bits as well. `--fork` has the main thread fork 10 children while the others train; each trains and exits.
+by its bits as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import hashlib
-import os
 import subprocess
 import sys
 import threading
@@ -25,7 +24,6 @@ from collections.abc import Callable
 from typing import Any
 
 TIMEOUT_S = 300
-FORKS = 10
 
 
 def main() -> None:
@@ -34,16 +32,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--passes", type=int, default=10_000)
     parser.add_argument("--deterministic", action="store_true")
-    parser.add_argument("--fork", action="store_true")
     parser.add_argument("--child", choices=["serial", "threads"], help="one start, for this command itself")
     args = parser.parse_args()
     if args.child:
         child(args)
     else:
-        sys.exit(bool(compare(args.starts, args.threads, args.passes, args.deterministic, args.fork)))
+        sys.exit(bool(compare(args.starts, args.threads, args.passes, args.deterministic)))
 
 
-def compare(starts: int, threads: int, passes: int, deterministic: bool = False, fork: bool = False) -> list[str]:
+def compare(starts: int, threads: int, passes: int, deterministic: bool = False) -> list[str]:
     """Run the serial process and all starts; what went wrong, printed as it comes."""
     options = ["--threads", str(threads), "--passes", str(-(-passes // starts))]
     options += ["--deterministic"] * deterministic
@@ -52,7 +49,7 @@ def compare(starts: int, threads: int, passes: int, deterministic: bool = False,
     if not expected.startswith("0 "):
         wrong.append(f"serial: {expected}")
     for i in range(starts):
-        found = _start([*options, *(["--fork"] * fork), "--child", "threads"])
+        found = _start([*options, "--child", "threads"])
         if found != expected:
             wrong.append(f"start {i}: {found}\nserial: {expected}")
             print(wrong[-1], flush=True)
@@ -95,28 +92,11 @@ def child(args: argparse.Namespace) -> None:
         worker.start()
         if args.child == "serial":
             worker.join()
-    if args.fork:
-        _fork(shared, args)
     for worker in workers:
         worker.join()
     if errors:
         raise errors[0]
     print("".join(f"{rank} {digests[rank]}\n" for rank in sorted(digests)), end="")
-
-
-def _fork(shared: Callable, args: argparse.Namespace) -> None:
-    """Children of a process whose threads are in the middle of everything."""
-    for _ in range(FORKS):
-        time.sleep(0.05)
-        pid = os.fork()
-        if not pid:
-            faulthandler.dump_traceback_later(60, exit=True)
-            try:
-                _train(0, 6, shared, args.deterministic)
-            finally:
-                os._exit(int(sys.exc_info()[0] is not None))
-        if os.waitpid(pid, 0)[1]:
-            raise RuntimeError("a forked child hung or failed")
 
 
 def _train(rank: int, passes: int, shared: Callable, bits: bool) -> str:
