@@ -16,7 +16,7 @@ import numpy as np
 from ..core.mode import tell, thread
 from ..core.storage import storage_of
 from ..core.tensor import Tensor
-from .process_group import ProcessGroup
+from .process_group import ProcessGroup, described
 from .reduce_op import ReduceOp, check_op
 from .work import Receipt, Work
 from .world import GroupMember, get_group_rank, group_of
@@ -89,6 +89,8 @@ def _rank_in(group: ProcessGroup, given: int | None, group_rank: int | None, wha
     if (given is None) == (group_rank is None):
         raise ValueError(f"Must specify exactly one of {what} and group_{what}")
     if group_rank is not None:
+        if not 0 <= group_rank < group.size():
+            raise ValueError(f"Group rank {group_rank} is not part of group {group}")
         return group_rank
     if group.ranks == list(range(group.size())) and not 0 <= given < group.size():  # type: ignore[operator]
         raise RuntimeError(f"ProcessGroupGloo: invalid root rank: {given}")
@@ -419,7 +421,8 @@ def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0
     if _is_outside(group, "send"):
         return
     pg = group_of(group)
-    pg.send(_peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), _array(tensor, "tensor"))
+    array = _array(tensor, "tensor")
+    pg.send(_peer(pg, dst, group_dst, "dst"), _point_key(pg, tag), array, described(array).encode())
 
 
 def isend(
@@ -454,9 +457,13 @@ def irecv(
     key = _point_key(pg, tag)
 
     def take(timeout: timedelta | None) -> int:
-        sender, message = pg.mesh.receive(peer, key, timeout or pg.timeout)
-        if message.size != array.nbytes:
-            raise RuntimeError(f"recv: process {sender} sent {message.size} bytes, the tensor has {array.nbytes}")
+        sender, note, message = pg.mesh.receive(peer, key, timeout or pg.timeout)
+        theirs = note.decode()
+        if message.size != array.nbytes or theirs.partition(" ")[0] != str(array.dtype):
+            raise RuntimeError(
+                f"recv: process {sender} sent {theirs or 'an object'} ({message.size} bytes), the tensor is "
+                f"{described(array)} ({array.nbytes} bytes)"
+            )
         _write(tensor, message.view(array.dtype), "recv")
         return sender
 

@@ -26,12 +26,12 @@ def _packed(value: Any) -> np.ndarray:
     return np.frombuffer(pickle.dumps(value, protocol=4), np.uint8)
 
 
-def _send(pg: ProcessGroup, rank: int, key: bytes, value: Any) -> None:
-    pg.send(rank, key, _packed(value))
+def _send(pg: ProcessGroup, rank: int, key: bytes, value: Any, note: bytes = b"") -> None:
+    pg.send(rank, key, _packed(value), note)
 
 
 def _receive(pg: ProcessGroup, rank: int, key: bytes) -> Any:
-    return pickle.loads(pg.mesh.receive(pg.ranks[rank], key, pg.timeout)[1].tobytes())
+    return pickle.loads(pg.mesh.receive(pg.ranks[rank], key, pg.timeout)[2].tobytes())
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
@@ -40,8 +40,9 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         return
     pg = group_of(group)
     key = pg.key()
+    note = pg.begin(key, "all_gather_object")
     for rank in pg._others():
-        _send(pg, rank, key, obj)
+        _send(pg, rank, key, obj, note)
     for rank in range(pg.size()):
         value = pickle.loads(pickle.dumps(obj)) if rank == pg.rank() else _receive(pg, rank, key)
         object_list[rank] = value
@@ -62,9 +63,11 @@ def gather_object(
     if (object_gather_list is None) == (pg.rank() == root):
         raise ValueError("Argument ``gather_list`` must be specified on destination rank, and only there.")
     key = pg.key()
+    note = pg.begin(key, f"gather_object(dst={pg.ranks[root]})")
     if pg.rank() != root:
-        _send(pg, root, key, obj)
+        _send(pg, root, key, obj, note)
         return
+    pg._announce(key, note)
     for rank in range(pg.size()):
         object_gather_list[rank] = obj if rank == root else _receive(pg, rank, key)  # type: ignore[index]
 
@@ -83,11 +86,13 @@ def broadcast_object_list(
     pg = group_of(group)
     root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
     key = pg.key()
+    note = pg.begin(key, f"broadcast_object_list(src={pg.ranks[root]})")
     if pg.rank() != root:
+        pg.mesh.announce(pg.ranks[root], key, note)
         object_list[:] = _receive(pg, root, key)
         return
     for rank in pg._others():
-        _send(pg, rank, key, list(object_list))
+        _send(pg, rank, key, list(object_list), note)
 
 
 def scatter_object_list(
@@ -105,13 +110,15 @@ def scatter_object_list(
     pg = group_of(group)
     root = 0 if src is None and group_src is None else _rank_in(pg, src, group_src, "src")
     key = pg.key()
+    note = pg.begin(key, f"scatter_object_list(src={pg.ranks[root]})")
     if pg.rank() != root:
+        pg.mesh.announce(pg.ranks[root], key, note)
         scatter_object_output_list[0] = _receive(pg, root, key)
         return
     if scatter_object_input_list is None or len(scatter_object_input_list) != pg.size():
         raise ValueError("source rank must provide non-None scatter_object_input_list, an object for each process")
     for rank in pg._others():
-        _send(pg, rank, key, scatter_object_input_list[rank])
+        _send(pg, rank, key, scatter_object_input_list[rank], note)
     scatter_object_output_list[0] = scatter_object_input_list[root]
 
 

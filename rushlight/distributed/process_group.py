@@ -3,11 +3,16 @@
 Each call of a collective has a number, and its messages carry the group's name and this number: calls may overlap, and
 processes need only make the same calls in the same order. Every process combines the parts in the order of ranks, so
 that all get the same bits.
+
+Each call is also described in words, which travel with its messages: processes that make different calls, or calls with
+other dtypes, shapes or options, get an error that names both. Where a process would send nothing to another one from which
+it waits for data, it sends the words alone.
 """
 
 from __future__ import annotations
 
 import time
+import zlib
 from datetime import timedelta
 from itertools import count
 
@@ -22,7 +27,13 @@ from .reduce_op import RedOpType, combine
 __all__ = ["ProcessGroup"]
 
 _MARK = np.zeros(1, np.uint8)  # a message that says only that somebody has come
+_NOTE = 4000  # bytes of words that go with each message of a call
 SMALL = 1 << 15  # bytes: shorter arrays are sent whole to everybody, which takes one exchange in place of two
+
+
+def described(array: np.ndarray) -> str:
+    """Dtype and shape, as error messages name them."""
+    return f"{array.dtype} {list(array.shape)}"
 
 
 class ProcessGroup:
@@ -54,18 +65,31 @@ class ProcessGroup:
             tell("left", "a call of torch.distributed exchanges data with other processes, which a replay would not do")
         return f"{self.group_name}#{next(self._calls)}".encode()
 
-    def send(self, rank: int, key: bytes, array: np.ndarray) -> None:
+    def begin(self, key: bytes, call: str) -> bytes:
+        """Say which call is made under a key; the note for its messages. Raises where another process makes another."""
+        if len(self.ranks) < self.mesh.size:
+            call += f" among processes {self.ranks}"
+        note = call.encode()
+        if len(note) > _NOTE:  # many parts: the end is told by its checksum
+            note = note[:_NOTE] + f"... ({zlib.crc32(note):08x})".encode()
+        self.mesh.begin(key, note)
+        return note
+
+    def send(self, rank: int, key: bytes, array: np.ndarray, note: bytes = b"") -> None:
         """Send an array to a rank of the group."""
-        self.mesh.send(self.ranks[rank], key, np.ascontiguousarray(array))
+        self.mesh.send(self.ranks[rank], key, np.ascontiguousarray(array), note)
 
     def take(self, rank: int, key: bytes, like: np.ndarray, timeout: timedelta | None = None) -> np.ndarray:
         """The array that a rank has sent, of the shape and type of `like`. Raises where its size is another one."""
-        _, message = self.mesh.receive(self.ranks[rank], key, timeout or self.timeout)
-        if message.size != like.nbytes:
-            raise DistBackendError(
-                f"process {self.ranks[rank]} sent {message.size} bytes where {like.nbytes} were expected (shape "
-                f"{list(like.shape)}, {like.dtype}): the processes' tensors or calls differ"
+        _, note, message = self.mesh.receive(self.ranks[rank], key, timeout or self.timeout)
+        theirs = note.partition(b"\0")[2].decode() or f"{message.size} bytes"
+        if message.size != like.nbytes or (b"\0" in note and theirs != described(like)):
+            text = (
+                f"process {self.ranks[rank]} sent {theirs} to process {self.mesh.rank}, which expected {described(like)} "
+                f"({like.nbytes} bytes): the processes' tensors or calls differ"
             )
+            self.mesh.fail(key, text)
+            raise DistBackendError(text)
         return message.view(like.dtype).reshape(like.shape)
 
     def _others(self) -> list[int]:
@@ -77,78 +101,107 @@ class ProcessGroup:
 
     def broadcast(self, key: bytes, array: np.ndarray, root: int) -> np.ndarray:
         """Root's array, everywhere."""
+        note = self.begin(key, f"broadcast(src={self.ranks[root]}) of {described(array)}")
         if self._rank != root:
+            self.mesh.announce(self.ranks[root], key, note)
             return self.take(root, key, array)
         for rank in self._others():
-            self.send(rank, key, array)
+            self.send(rank, key, array, note)
         return array
 
     def all_gather(self, key: bytes, array: np.ndarray) -> list[np.ndarray]:
         """The arrays of all ranks, everywhere."""
+        return self._all_gather(key, array, self.begin(key, f"all_gather of {described(array)}"))
+
+    def _all_gather(self, key: bytes, array: np.ndarray, note: bytes) -> list[np.ndarray]:
         for rank in self._others():
-            self.send(rank, key, array)
+            self.send(rank, key, array, note)
         return [array if rank == self._rank else self.take(rank, key, array) for rank in range(self.size())]
 
     def gather(self, key: bytes, array: np.ndarray, root: int) -> list[np.ndarray] | None:
         """The arrays of all ranks, at root."""
+        return self._gather(key, array, root, f"gather(dst={self.ranks[root]}) of {described(array)}")
+
+    def _gather(self, key: bytes, array: np.ndarray, root: int, call: str) -> list[np.ndarray] | None:
+        note = self.begin(key, call)
         if self._rank != root:
-            self.send(root, key, array)
+            self.send(root, key, array, note)
             return None
+        self._announce(key, note)
         return [array if rank == root else self.take(rank, key, array) for rank in range(self.size())]
+
+    def _announce(self, key: bytes, note: bytes) -> None:
+        for rank in self._others():
+            self.mesh.announce(self.ranks[rank], key, note)
 
     def scatter(self, key: bytes, like: np.ndarray, parts: list[np.ndarray] | None, root: int) -> np.ndarray:
         """The part that root has for this rank."""
+        note = self.begin(key, f"scatter(src={self.ranks[root]}) of {described(like)}")
         if self._rank != root:
+            self.mesh.announce(self.ranks[root], key, note)
             return self.take(root, key, like)
         assert parts is not None
         for rank in self._others():
-            self.send(rank, key, parts[rank])
+            self.send(rank, key, parts[rank], note)
         return parts[root]
 
     def all_to_all(self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray]) -> list[np.ndarray]:
-        """The part that each rank has for this one."""
+        """The part that each rank has for this one. Each pair has sizes of its own, which go with the part."""
+        return self._all_to_all(key, outgoing, likes, self.begin(key, f"all_to_all of {outgoing[0].dtype}"))
+
+    def _all_to_all(
+        self, key: bytes, outgoing: list[np.ndarray], likes: list[np.ndarray], note: bytes
+    ) -> list[np.ndarray]:
         for rank in self._others():
-            self.send(rank, key, outgoing[rank])
+            self.send(rank, key, outgoing[rank], note + b"\0" + described(outgoing[rank]).encode())
         own = self._rank
         return [outgoing[own] if rank == own else self.take(rank, key, likes[rank]) for rank in range(self.size())]
 
     def reduce_scatter(self, key: bytes, parts: list[np.ndarray], op: RedOpType) -> np.ndarray:
         """The reduction, over all ranks, of their parts for this rank."""
+        shapes = ", ".join(str(list(part.shape)) for part in parts)
+        note = self.begin(key, f"reduce_scatter({op.name}) of {parts[0].dtype} {shapes}")
+        return self._reduce_scatter(key, parts, op, note)
+
+    def _reduce_scatter(self, key: bytes, parts: list[np.ndarray], op: RedOpType, note: bytes) -> np.ndarray:
         own = parts[self._rank]
-        return combine(op, self.all_to_all(key, parts, [own] * self.size()))
+        return combine(op, self._all_to_all(key, parts, [own] * self.size(), note))
 
     def reduce(self, key: bytes, array: np.ndarray, root: int, op: RedOpType) -> np.ndarray | None:
         """The reduction over all ranks, at root."""
-        arrays = self.gather(key, array, root)
+        call = f"reduce({op.name}, dst={self.ranks[root]}) of {described(array)}"
+        arrays = self._gather(key, array, root, call)
         return None if arrays is None else combine(op, arrays)
 
     def all_reduce(self, key: bytes, array: np.ndarray, op: RedOpType) -> np.ndarray:
         """The reduction over all ranks, everywhere: each rank reduces a part and sends it to the others."""
         n = self.size()
+        note = self.begin(key, f"all_reduce({op.name}) of {described(array)}")
         if array.nbytes <= SMALL or n == 1:
-            return combine(op, self.all_gather(key, array))
+            return combine(op, self._all_gather(key, array, note))
         flat = np.ascontiguousarray(array).reshape(-1)
         pieces = np.array_split(flat, n)
-        mine = self.reduce_scatter(key + b"/1", pieces, op)
+        mine = self._reduce_scatter(key + b"/1", pieces, op, note)
         for rank in self._others():
-            self.send(rank, key + b"/2", mine)
+            self.send(rank, key + b"/2", mine, note)
         reduced = [mine if rank == self._rank else self.take(rank, key + b"/2", pieces[rank]) for rank in range(n)]
         return np.concatenate(reduced).reshape(array.shape)
 
     def barrier(self, key: bytes, timeout: timedelta | None = None) -> None:
         """Wait until every rank has come here."""
-        self._tell_others(key)
+        self._tell_others(key, self.begin(key, "barrier()"))
         for rank in self._others():
             self.take(rank, key, _MARK, timeout)
 
-    def _tell_others(self, key: bytes) -> None:
+    def _tell_others(self, key: bytes, note: bytes) -> None:
         for rank in self._others():
-            self.send(rank, key, _MARK)
+            self.send(rank, key, _MARK, note)
 
     def monitored_barrier(self, key: bytes, timeout: timedelta, wait_all: bool) -> None:
         """Rank 0 waits for a message of each other rank, and then lets them go on. Raises RuntimeError with who is missing."""
+        note = self.begin(key, "monitored_barrier()")
         if self._rank:
-            self.send(0, key, _MARK)
+            self.send(0, key, _MARK, note)
             try:
                 self.take(0, key, _MARK, timeout)
             except DistBackendError as error:
@@ -163,7 +216,7 @@ class ProcessGroup:
             raise RuntimeError(
                 f"[Rank 0]: {who} failed to pass monitoredBarrier in {int(timeout.total_seconds() * 1000)} ms"
             )
-        self._tell_others(key)
+        self._tell_others(key, note)
 
     def _missing(self, key: bytes, timeout: timedelta, wait_all: bool) -> list[int]:
         """The ranks whose message has not come in time: the first one, or all."""
@@ -173,6 +226,8 @@ class ProcessGroup:
             try:
                 self.take(rank, key, _MARK, timedelta(seconds=max(0.001, deadline - time.monotonic())))
             except DistBackendError:
+                if self.mesh.failure(key):
+                    raise
                 missing.append(rank)
                 if not wait_all:
                     break

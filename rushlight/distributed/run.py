@@ -33,7 +33,7 @@ def get_args_parser() -> argparse.ArgumentParser:
     add("--standalone", action="store_true", help="one machine, any free port")
     add("--rdzv-backend", "--rdzv_backend", default="static", help="accepted: 'static' and 'c10d'")
     add("--rdzv-endpoint", "--rdzv_endpoint", default="", help="host:port of process 0")
-    add("--rdzv-id", "--rdzv_id", default="none", help="a name of the run")
+    add("--rdzv-id", "--rdzv_id", default="none", help="a name of the run: processes of another name are refused")
     add("--max-restarts", "--max_restarts", type=int, default=0, help="how often to start all again after a failure")
     add("--log-dir", "--log_dir", default=None, help="a folder for what each process prints")
     add("--tee", default="0", help=argparse.SUPPRESS)
@@ -111,6 +111,8 @@ def _environment(args: argparse.Namespace, attempt: int) -> tuple[int, dict[str,
         "TORCHELASTIC_RESTART_COUNT": str(attempt),
         "TORCHELASTIC_MAX_RESTARTS": str(args.max_restarts),
     }
+    if nodes == 1:  # several launchers of one job would have to agree; there --rdzv-id is the name
+        environment["RUSHLIGHT_JOB_ID"] = f"{args.rdzv_id}-{os.urandom(4).hex()}"
     if local_size > 1:
         environment.setdefault("OMP_NUM_THREADS", "1")
     return local_size, environment

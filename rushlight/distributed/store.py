@@ -11,15 +11,19 @@ import socket
 import struct
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+from . import handshake
 from .errors import DistNetworkError, DistStoreError
+from .handshake import receive_exactly
 
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore"]
 
 DEFAULT_TIMEOUT = timedelta(seconds=300)
 _POLL_S = 0.01
+_NEWCOMERS = 256  # connections that have not yet shown who they are, each for at most handshake.HELLO_S
 
 
 class Store:
@@ -239,25 +243,15 @@ def receive_fields(connection: socket.socket) -> list[bytes]:
     return [receive_exactly(connection, n) for n in lengths]
 
 
-def receive_exactly(connection: socket.socket, size: int) -> bytes:
-    """The next `size` bytes. Raises EOFError when the other end is gone."""
-    data = bytearray(size)
-    view = memoryview(data)
-    while view:
-        got = connection.recv_into(view)
-        if not got:
-            raise EOFError("the other process closed the connection")
-        view = view[got:]
-    return bytes(data)
-
-
 class _Server:
-    """The thread behind a TCPStore: a HashStore that answers connections."""
+    """The thread behind a TCPStore: a HashStore that answers connections, after each has shown the job's key."""
 
     def __init__(self, host: str, port: int):
         self.table = HashStore()
+        self.key, self.who = handshake.job_key(), handshake.introduction()
         self.listener = _listen(host, port)
         self.port = self.listener.getsockname()[1]
+        self._newcomers = threading.BoundedSemaphore(_NEWCOMERS)
         threading.Thread(target=self._accept, daemon=True, name="rushlight-store").start()
 
     def _accept(self) -> None:
@@ -266,16 +260,39 @@ class _Server:
                 connection, _ = self.listener.accept()
             except OSError:  # closed
                 return
+            if not self._newcomers.acquire(blocking=False):
+                connection.close()  # a process of the job comes again
+                continue
             threading.Thread(target=self._serve, args=(connection,), daemon=True, name="rushlight-store").start()
 
     def _serve(self, connection: socket.socket) -> None:
         with connection:
             try:
+                who = handshake.admit(connection, self.key, self._judge)
+            finally:
+                self._newcomers.release()
+            if who is None:
+                return
+            try:
                 while True:
                     command, *arguments = receive_fields(connection)
-                    send_fields(connection, *self._answer(command.decode(), arguments))
-            except (EOFError, OSError):  # the client is gone
+                    send_fields(connection, *self._reply(command, arguments))
+            except (EOFError, OSError, MemoryError):  # the client is gone, or sends what no client does
                 return
+
+    def _judge(self, who: dict[str, Any]) -> str:
+        if handshake.same_job(self.who, who):
+            return ""
+        return (
+            f"the store at port {self.port} belongs to another job: it is kept by {handshake.described(self.who)}, and this is "
+            f"{handshake.described(who)}. Give each job a port (MASTER_PORT) of its own."
+        )
+
+    def _reply(self, command: bytes, arguments: list[bytes]) -> list[bytes]:
+        try:
+            return [b"", *self._answer(command.decode(), arguments)]
+        except (ValueError, LookupError) as error:  # a number that is none, a missing argument
+            return [f"{type(error).__name__}: {error}".encode()]
 
     def _answer(self, command: str, arguments: list[bytes]) -> list[bytes]:
         key = arguments[0].decode() if arguments else ""
@@ -297,7 +314,15 @@ class _Server:
             return [b"1"] if table._delete(key) else []
         if command == "await":
             return [b"1"] if table._await(key, time.monotonic() + float(arguments[1])) else []
-        return [k.encode() for k in table._keys()]
+        if command == "keys":
+            return [k.encode() for k in table._keys()]
+        raise LookupError(f"a store does not know the command {command[:20]!r}")
+
+    def close(self) -> None:
+        """Take no further connection."""
+        with suppress(OSError):  # wakes the thread, which would else keep the port
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -315,16 +340,19 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-def connect(host: str, port: int, deadline: float) -> socket.socket:
-    """A connection, tried until `deadline` on the monotonic clock. Raises DistNetworkError."""
+def connect(
+    host: str, port: int, deadline: float, key: bytes | None = None, who: dict[str, Any] | None = None
+) -> socket.socket:
+    """A connection after its handshake, tried until `deadline` on the monotonic clock. key: None is the job's.
+
+    Raises DistNetworkError when the time is up, or at once where the other end refuses.
+    """
+    key = handshake.job_key() if key is None else key
+    who = who or handshake.introduction()
     while True:
         try:
-            left = max(0.1, deadline - time.monotonic())
-            connection = socket.create_connection((host, port), timeout=left)
-            connection.settimeout(None)
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            return connection
-        except OSError as error:
+            return _connect_once(host, port, deadline, key, who)
+        except (OSError, EOFError) as error:
             if time.monotonic() >= deadline:
                 raise DistNetworkError(
                     f"The client socket has timed out while trying to connect to ({host}, {port}): {error}"
@@ -332,8 +360,23 @@ def connect(host: str, port: int, deadline: float) -> socket.socket:
             time.sleep(5 * _POLL_S)
 
 
+def _connect_once(host: str, port: int, deadline: float, key: bytes, who: dict[str, Any]) -> socket.socket:
+    connection = socket.create_connection((host, port), timeout=max(0.1, deadline - time.monotonic()))
+    try:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        handshake.greet(connection, key, who, max(deadline, time.monotonic() + 0.1))
+        connection.settimeout(None)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 class TCPStore(Store):
     """A table in a thread of the process with is_master=True, which the others ask over TCP.
+
+    Only processes that know the job's key are served: those of the same user (a file in the home folder holds the key), or
+    those with the same RUSHLIGHT_JOB_KEY in the environment. Raises DistNetworkError for any other.
 
     port 0 lets the system choose; `port` says what it chose. With `world_size` and wait_for_workers=True the master
     waits until that many processes have come.
@@ -372,7 +415,7 @@ class TCPStore(Store):
         come = self._add("init/come", 1)
         if come >= world_size:
             self._set("init/all", b"1")
-        if not self._await("init/all", deadline):
+        if self.is_master and not self._await("init/all", deadline):
             raise DistStoreError(
                 f"Timed out after {int(self.timeout.total_seconds())} seconds waiting for clients. "
                 f"{self._add('init/come', 0)}/{world_size} clients joined."
@@ -385,9 +428,12 @@ class TCPStore(Store):
                 self._connection, self._owner = connect(self.host, self.port, deadline), os.getpid()
             try:
                 send_fields(self._connection, command.encode(), *arguments)
-                return receive_fields(self._connection)
+                problem, *answer = receive_fields(self._connection)
             except (EOFError, OSError) as error:
                 raise DistNetworkError(f"the store at {self.host}:{self.port} is gone: {error}") from error
+        if problem:
+            raise DistStoreError(f"the store refuses {command!r}: {problem.decode(errors='replace')}")
+        return answer
 
     def _set(self, key: str, value: bytes) -> None:
         self._ask("set", key.encode(), value)
@@ -417,7 +463,7 @@ class TCPStore(Store):
         """Close the connection, and the server where this process has it."""
         self._connection.close()
         if self._server is not None:
-            self._server.listener.close()
+            self._server.close()
 
     def __repr__(self) -> str:
         return f"TCPStore(host={self.host!r}, port={self.port}, is_master={self.is_master})"
@@ -437,7 +483,7 @@ class FileStore(Store):
         """What `change(table)` returns; the keys that it sets or deletes (value None) are appended."""
         import fcntl
 
-        with open(self.path, "a+b") as file:
+        with open(self.path, "a+b", opener=_private) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             file.seek(0)
             table = _read_table(file.read())
@@ -483,17 +529,31 @@ def _record(key: str, value: bytes | None) -> bytes:
     return struct.pack("!II", len(name), _GONE if value is None else len(value)) + name + (value or b"")
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)  # who can read the table could join
+
+
 def _read_table(data: bytes) -> dict[str, bytes]:
     table: dict[str, bytes] = {}
     at = 0
     while at < len(data):
+        if len(data) - at < 8:
+            raise _not_a_table(at)
         name_size, size = struct.unpack_from("!II", data, at)
         at += 8
-        name = data[at : at + name_size].decode()
-        at += name_size
+        end = at + name_size + (0 if size == _GONE else size)
+        if end > len(data):
+            raise _not_a_table(at - 8)
+        name = data[at : at + name_size].decode(errors="replace")
         if size == _GONE:
             table.pop(name, None)
         else:
-            table[name] = data[at : at + size]
-            at += size
+            table[name] = data[at + name_size : end]
+        at = end
     return table
+
+
+def _not_a_table(at: int) -> DistStoreError:
+    return DistStoreError(
+        f"the file is no table of a FileStore: the record at byte {at} goes beyond its end. Remove it."
+    )
