@@ -205,16 +205,22 @@ def rebuild_tensor_v2(
     """
     from .tensor import wrap
 
+    if metadata:
+        memory = Memory(_resolved(memory.flat, metadata))  # the whole of it: a view may repeat elements without end
     tensor = wrap(_view(memory.flat, storage_offset, size, stride))
     tensor._storage = memory.shared_record()
-    for mark in metadata or ():
-        tensor = wrap(_RESOLVE[mark](tensor._array))
     if requires_grad:
         tensor.requires_grad_(True)
     return tensor
 
 
 _RESOLVE = {"conj": np.conjugate, "neg": np.negative}
+
+
+def _resolved(flat: np.ndarray, marks: dict[str, bool]) -> np.ndarray:
+    for mark, present in marks.items():
+        flat = _RESOLVE[mark](flat) if present else flat
+    return flat
 
 
 def rebuild_tensor_v3(

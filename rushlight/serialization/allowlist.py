@@ -7,7 +7,7 @@ from pickle import UnpicklingError
 from rushlight.core import dtype as dtypes
 from rushlight.core.device import device
 from rushlight.core.layout import get_layout
-from rushlight.core.rebuild import rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
+from rushlight.core.rebuild import Memory, rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
 from rushlight.core.size import Size
 from rushlight.core.tensor import Tensor
 
@@ -96,8 +96,8 @@ def _built_in():
     table = {
         "collections.OrderedDict": (OrderedDict, _ordered_dict),
         "collections.Counter": (Counter, _counter),
-        "torch.nn.parameter.Parameter": (Parameter, Parameter),
-        "torch.Size": (Size, Size),
+        "torch.nn.parameter.Parameter": (Parameter, _new_parameter),
+        "torch.Size": (Size, _size),
         "torch.Tensor": (Tensor, None),
         "torch.device": (device, device),
         "_codecs.encode": (_encode, _encode),
@@ -105,10 +105,10 @@ def _built_in():
         "builtins.bytes": (bytes, lambda: b""),  # protocol 2 spells empty bytes so
         "builtins.set": (set, _set),
         "builtins.complex": (complex, complex),
-        "torch._utils._rebuild_tensor": (rebuild_tensor_v2, rebuild_tensor_v2),
-        "torch._utils._rebuild_tensor_v2": (rebuild_tensor_v2, rebuild_tensor_v2),
-        "torch._utils._rebuild_tensor_v3": (rebuild_tensor_v3, rebuild_tensor_v3),
-        "torch._utils._rebuild_parameter": (_rebuild_parameter, _rebuild_parameter),
+        "torch._utils._rebuild_tensor": (rebuild_tensor_v2, _tensor_v2),
+        "torch._utils._rebuild_tensor_v2": (rebuild_tensor_v2, _tensor_v2),
+        "torch._utils._rebuild_tensor_v3": (rebuild_tensor_v3, _tensor_v3),
+        "torch._utils._rebuild_parameter": (_rebuild_parameter, _parameter),
         "torch._utils._rebuild_parameter_with_state": (_rebuild_parameter_with_state, _parameter_with_state),
         "torch._tensor._rebuild_from_type_v2": (rebuild_from_type_v2, _from_type),
         "torch._utils._rebuild_sparse_tensor": (_sparse_tensor, _sparse_tensor),
@@ -135,9 +135,12 @@ for _kind in ("QInt8", "QInt32", "QUInt8", "QUInt4x2", "QUInt2x4"):
 NOT_IMPLEMENTED["torch.complex32"] = "the dtype torch.complex32"
 
 
+_ENCODINGS = ("latin1", "latin-1", "ascii", "utf-8")  # others can take long or make the text grow
+
+
 def _encode(text, encoding="latin1"):
-    """`_codecs.encode` as pickles of bytes use it; other codecs could be made to work long or grow."""
-    if encoding not in ("latin1", "latin-1", "ascii", "utf-8"):
+    """`_codecs.encode` as pickles of bytes use it."""
+    if encoding not in _ENCODINGS:
         raise UnpicklingError("this encoding of a text is not allowed in a weights-only load")
     return text.encode(encoding)
 
@@ -166,43 +169,108 @@ def _ordered_dict(pairs=()):
 def _counter(counts=None):
     if counts is not None and type(counts) is not dict:
         raise UnpicklingError(f"a Counter is made from a dict, not from {type(counts)}")
+    if not all(type(n) in (int, float) for n in (counts or {}).values()):
+        raise UnpicklingError("a Counter of a weights-only load counts in numbers only")
     return Counter(counts)
+
+
+def _size(sizes=()):
+    if type(sizes) not in (tuple, list) or not all(type(n) is int and n >= 0 for n in sizes):
+        raise UnpicklingError("a torch.Size is made of integers that are not negative")
+    return Size(sizes)
 
 
 def _bytearray(source=b"", *encoding):
     """`bytearray` of given contents; a mere size would let a short file claim any amount of memory."""
-    if isinstance(source, int):
-        raise UnpicklingError("bytearray of a size, without contents, is not allowed in a weights-only load")
+    if type(source) not in (bytes, str) or not all(name in _ENCODINGS for name in encoding):
+        raise UnpicklingError("a bytearray of a weights-only load is made of bytes, or of a text in a plain encoding")
     return bytearray(source, *encoding)
 
 
+# ---------------------------------------------------------------- tensors
+
+
+def _tensor_v2(memory, *rest):
+    return rebuild_tensor_v2(_memory(memory), *rest)
+
+
+def _tensor_v3(memory, *rest):
+    return rebuild_tensor_v3(_memory(memory), *rest)
+
+
+def _memory(value):
+    """A storage; any other object with the names of one could lead elsewhere."""
+    if type(value) is not Memory:
+        raise UnpicklingError(f"a tensor is rebuilt on a storage, not on {type(value)}")
+    return value
+
+
+def _tensor(value):
+    if not isinstance(value, Tensor):
+        raise UnpicklingError(f"a parameter is made of a tensor, not of {type(value)}")
+    return value
+
+
+def _new_parameter(*args):
+    from rushlight.nn.parameter import Parameter
+
+    return Parameter(*map(_tensor, args[:1]), *args[1:])
+
+
+def _parameter(data, requires_grad, backward_hooks):
+    from rushlight.nn.parameter import _rebuild_parameter
+
+    return _rebuild_parameter(_tensor(data), requires_grad, backward_hooks)
+
+
+def _parameter_with_state(data, requires_grad, backward_hooks, state):
+    from rushlight.nn.parameter import Parameter, _rebuild_parameter_with_state
+
+    _check_attributes(state, Parameter)
+    return _rebuild_parameter_with_state(_tensor(data), requires_grad, backward_hooks, state)
+
+
 def _from_type(rebuild, cls, args, state):
-    rebuilders = [call for path, (_, call) in _built_in().items() if path.startswith("torch._utils._rebuild_")]
-    if not any(rebuild is allowed for allowed in rebuilders):
+    allowed = {
+        id(known): call for path, (known, call) in _built_in().items() if path.startswith("torch._utils._rebuild_")
+    }
+    if id(rebuild) not in allowed:
         raise UnpicklingError("the function that should rebuild a tensor is none that does")
     if cls is not Tensor and not is_added(cls):
         raise UnpicklingError("the class of a tensor was not declared safe")
-    _check_attributes(state)
-    return rebuild_from_type_v2(rebuild, cls, args, state)
+    if type(args) is not tuple:
+        raise UnpicklingError(f"a tensor is rebuilt from a tuple of arguments, not from {type(args)}")
+    _check_attributes(state, cls)
+    return rebuild_from_type_v2(allowed[id(rebuild)], cls, args, state)
 
 
 def _sparse_tensor(layout, data):
     from rushlight.sparse.coo import rebuild
 
+    if type(data) is not tuple or not all(isinstance(part, Tensor) for part in data[:2]):
+        raise UnpicklingError("a sparse tensor is made of a tuple that begins with its tensors")
     return rebuild(layout, data)
 
 
-def _parameter_with_state(data, requires_grad, backward_hooks, state):
-    from rushlight.nn.parameter import _rebuild_parameter_with_state
+# ---------------------------------------------------------------- attributes
 
-    _check_attributes(state)
-    return _rebuild_parameter_with_state(data, requires_grad, backward_hooks, state)
+# What libraries put on parameters; every other name that begins so may mean something to Python, NumPy or Rushlight.
+_PRIVATE = ("_is_hf_initialized", "_is_param", "_is_buffer", "_no_weight_decay", "_optim")
 
 
-def _check_attributes(state):
+def _check_attributes(state, cls):
     """A file may add attributes to a tensor; it may not replace what a tensor is or does."""
     for part in state if isinstance(state, tuple) else (state,):
+        if part is not None and not isinstance(part, dict):
+            raise UnpicklingError(f"the attributes of a tensor are a dict, not {type(part)}")
         for name in part or ():
-            if not isinstance(name, str) or hasattr(Tensor, name):
-                shown = name if isinstance(name, str) else type(name)
-                raise UnpicklingError(f"a file may not set this attribute of a tensor: {shown}")
+            check_name(name, "a tensor", _PRIVATE)
+            if hasattr(Tensor, name) or callable(getattr(cls, name, None)):
+                raise UnpicklingError(f"a file may not set this attribute of a tensor: {name}")
+
+
+def check_name(name, owner, private=()):
+    """Raise where `name` is no plain name of an attribute: no identifier, or with an underscore in front."""
+    if type(name) is not str or not name.isidentifier() or (name[0] == "_" and name not in private):
+        shown = repr(name[:60]) if type(name) is str else f"a {type(name).__name__}"
+        raise UnpicklingError(f"a file may not set this attribute of {owner}: {shown}")

@@ -11,7 +11,9 @@ import warnings
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 
-from .allowlist import BLOCKED_MODULES, NOT_IMPLEMENTED, find_safe, is_added, simple_key
+from rushlight.core.rebuild import Memory
+
+from .allowlist import BLOCKED_MODULES, NOT_IMPLEMENTED, check_name, find_safe, is_added, simple_key
 
 __all__ = ["SafeUnpickler"]
 
@@ -27,6 +29,9 @@ _SHORT_TUPLES = {p.TUPLE1: 1, p.TUPLE2: 2, p.TUPLE3: 3}
 _SIZES = {1: struct.Struct("<B"), 4: struct.Struct("<I"), 8: struct.Struct("<Q")}
 
 
+_COPIES = 1 << 20
+
+
 class SafeUnpickler:
     """Reads one pickle from `file`; `persistent_load` gives the storage for a persistent id.
 
@@ -40,6 +45,8 @@ class SafeUnpickler:
         self._stack = []
         self._marks = []
         self._memo = {}
+        self._room = _COPIES  # bytes that calls may still make of what has been read
+        self._storages = {}  # those that the pickle has named, by id
         self._calls = {}  # id of a global on the stack -> (the global, what may be called for it)
 
     def load(self):
@@ -83,7 +90,14 @@ class SafeUnpickler:
             data += more
         if len(data) < count:
             raise UnpicklingError("pickle data was truncated")
+        self._room += 16 * count
         return data
+
+    def _spend(self, size):
+        """Keep a short file from making copy upon copy of what it holds."""
+        self._room -= size
+        if self._room < 0:
+            raise UnpicklingError("the calls in the pickle make many times more data than the file holds")
 
     def _read_size(self, width):
         size = _SIZES[width]
@@ -189,7 +203,11 @@ class SafeUnpickler:
         kind = saved_id[0] if type(saved_id) is tuple and saved_id else None
         if kind not in ("storage", b"storage") or self._persistent_load is None:
             raise UnpicklingError(f"Only persistent_load of storage is allowed, but got {type(kind)}")
-        self._push(self._persistent_load(saved_id))
+        memory = self._persistent_load(saved_id)
+        if isinstance(memory, Memory) and id(memory) not in self._storages:
+            self._storages[id(memory)] = memory
+            self._room += memory.nbytes()
+        self._push(memory)
 
     # ---------------------------------------------------------------- globals, calls, state
 
@@ -218,11 +236,14 @@ class SafeUnpickler:
 
     def _reduce(self):
         function, args = self._pop_last(2)
-        self._push(self._call_for(function, "call reduce for unrecognized function")(*args))
+        call = self._call_for(function, "call reduce for unrecognized function")
+        self._spend(_copied(args))
+        self._push(call(*args))
 
     def _new_object(self):
         cls, args = self._pop_last(2)
         call = self._call_for(cls, "create a new object of")
+        self._spend(_copied(args))
         self._push(cls.__new__(cls, *args) if is_added(cls) else call(*args))
 
     def _call_for(self, function, deed):
@@ -277,6 +298,15 @@ _OPCODES = {
 }
 
 
+def _copied(args):
+    """About how many bytes a call with these arguments could copy."""
+    size = sum(len(a) for a in args if type(a) in (str, bytes, bytearray))
+    size += 8 * sum(len(a) for a in args if isinstance(a, (list, tuple, dict, set)))
+    if args and isinstance(args[0], Memory) and type(args[-1]) is dict and args[-1]:
+        size += args[0].nbytes()  # values that are to be conjugated or negated
+    return size + sum(_copied(a) for a in args if type(a) is tuple and a and isinstance(a[0], Memory))
+
+
 def modern_path(module, name):
     """Today's path of what Python 2, and so pickle protocol 2, calls `module.name`."""
     from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
@@ -300,7 +330,8 @@ def _set_metadata(target, state):
     if type(state) is not dict:
         raise UnpicklingError(f"the state of an OrderedDict must be a dict, not {type(state)}")
     for name in state:
-        if type(name) is not str or hasattr(OrderedDict, name):
+        check_name(name, "an OrderedDict", ("_metadata",))
+        if hasattr(OrderedDict, name):
             raise UnpicklingError(f"a file may not set this attribute of an OrderedDict: {name}")
     target.__dict__.update(state)
 
@@ -311,6 +342,10 @@ def _set_state(target, state):
         target.__setstate__(state)
         return
     attributes, slots = state if isinstance(state, tuple) and len(state) == 2 else (state, None)
+    for part in (attributes, slots):
+        for name in part or ():  # `__class__`, `__array_interface__`: what an object is, not what it holds
+            if type(name) is not str or not name.isidentifier() or name.startswith("__") and name.endswith("__"):
+                raise UnpicklingError(f"a file may not set this attribute of a {type(target).__name__}: {name!r:.60}")
     if attributes:
         target.__dict__.update(attributes)
     for name, value in (slots or {}).items():

@@ -143,6 +143,119 @@ def test_refused(data):
     assert type(Tensor.__dict__.get("__add__")) is not int
 
 
+DUNDERS = [
+    "__array_interface__", "__array_struct__", "__cuda_array_interface__", "__array__", "__array_ufunc__", "__dlpack__",
+    "__class__", "__dict__", "__torch_function__", "__setstate__", "__reduce__", "__del__", "__anything__", "_array",
+    "_private", "no identifier", "a.b", "", "x\x00",
+]  # fmt: skip
+
+
+def with_state(name, kind):
+    """The pickle of an object of a kind, with one attribute of this name."""
+    state = b"}" + text(name) + b"}s"
+    if kind == "tensor":
+        rebuild = b"ctorch._utils\n_rebuild_tensor_v2\n"
+        args = b"(" + STORAGE + b"K\x00" + b"K\x04\x85" + b"K\x01\x85" + b"\x89" + HOOKS + b"t"
+        return call("torch._tensor", "_rebuild_from_type_v2", rebuild, b"ctorch\nTensor\n", args, state)
+    if kind == "slots":
+        return with_state(name, "tensor").replace(state, b"N" + state + b"\x86")
+    if kind == "parameter":
+        return call("torch._utils", "_rebuild_parameter_with_state", TENSOR, b"\x88", HOOKS, state)
+    if kind == "dict":
+        return HOOKS + state + b"b"
+    return f"c{__name__}\nSettings\n".encode() + b")\x81" + state + b"b"
+
+
+@pytest.mark.parametrize("name", DUNDERS)
+@pytest.mark.parametrize("kind", ["tensor", "slots", "parameter", "dict", "allowed class"])
+def test_a_file_sets_no_name_that_means_something(kind, name):
+    if kind == "allowed class" and name in ("_array", "_private"):
+        return  # private names are the business of a class that the user trusts
+    with (
+        safe_globals([Settings]),
+        pytest.raises(pickle.UnpicklingError, match="a file may not set this attribute of a"),
+    ):
+        load(archive(P + with_state(name, kind) + b".", data_0=bytes(16)))
+
+
+@pytest.mark.parametrize("kind", ["tensor", "slots", "parameter", "dict", "allowed class"])
+def test_a_file_sets_ordinary_names(kind):
+    with safe_globals([Settings]):
+        loaded = load(archive(P + with_state("tag", kind) + b".", data_0=bytes(16)))
+    assert loaded.tag == {}
+
+
+def test_numpy_asks_no_tensor_for_an_address():
+    """Whatever stands in a tensor's attributes: the memory that np.asarray shows is the tensor's."""
+    target = np.zeros(4)
+    t = Tensor([1.0, 2.0, 3.0, 4.0])
+    assert not hasattr(t, "__array_interface__") and not hasattr(t, "__array_struct__")
+    for name in ("__array_interface__", "__array_struct__"):
+        t.__dict__[name] = getattr(target, name)
+        with pytest.raises(AttributeError):
+            setattr(t, name, target.__array_interface__)
+    for shown in (np.asarray(t), np.array(t), np.stack([t])[0], np.asarray([t, t])[0], np.multiply(t, 1)):
+        assert np.asarray(shown).tolist() == [1, 2, 3, 4]
+    np.asarray(t)[0] = 7
+    assert t[0].item() == 7 and not target.any()
+    assert np.add(t, np.ones(4, np.float32)).tolist() == [8, 3, 4, 5]
+
+
+MANY = 20_000
+GROWING = {  # what is put into the memo once, and the function of which each further call makes a copy
+    "texts": (text("x" * 50_000), b"c_codecs\nencode\n"),
+    "sets": (b"](" + b"K\x01" * MANY + b"e", b"cbuiltins\nset\n"),
+    "sizes": (b"(" + b"K\x01" * MANY + b"t", b"ctorch\nSize\n"),
+    "counters": (b"}(" + b"".join(text(str(i)) + b"K\x01" for i in range(5_000)) + b"u", b"ccollections\nCounter\n"),
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_file_cannot_copy_without_end(name):
+    import tracemalloc
+
+    value, function = GROWING[name]
+    data = P + b"](" + value + b"q\x01" + function + b"q\x02" + b"h\x02h\x01\x85R" * MANY + b"e."
+    tracemalloc.start()
+    try:
+        with pytest.raises(pickle.UnpicklingError, match="many times more data than the file holds"):
+            load(archive(data))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 32 * len(data) + (8 << 20)
+
+
+def test_conjugated_values_of_a_tensor_that_repeats_one_element():
+    """Stride 0 makes 2**33 elements of 4 bytes; to negate them one by one would take 32 GiB."""
+    shape = b"(" + b"J\x00\x00\x01\x00" + b"J\x00\x00\x02\x00" + b"t"
+    marks = b"}" + text("neg") + b"\x88s"
+    data = call("torch._utils", "_rebuild_tensor_v2", STORAGE, b"K\x00", shape, b"(K\x00K\x00t", b"\x89", HOOKS, marks)
+    loaded = load(archive(P + data + b".", data_0=np.float32([1, 2, 3, 4]).tobytes()))
+    assert loaded.numel() == 1 << 33 and loaded[5, 7].item() == -1
+
+
+WRONG_VALUES = {
+    "a negative size": call("torch", "Size", b"(J\xff\xff\xff\xfft"),
+    "a size of text": call("torch", "Size", b"(" + text("x") + b"t"),
+    "a counter of text": call("collections", "Counter", b"}" + text("a") + text("b") + b"s"),
+    "a tensor on a dict": call("torch._utils", "_rebuild_tensor_v2", b"}", b"K\x00", b")", b")", b"\x89", HOOKS),
+    "a parameter of a dict": call("torch._utils", "_rebuild_parameter", b"}", b"\x88", HOOKS),
+    "a bytearray in a slow codec": call("builtins", "bytearray", text("x"), text("idna")),
+    "a sparse tensor of dicts": call(
+        "torch._utils", "_rebuild_sparse_tensor", call("torch.serialization", "_get_layout", text("torch.sparse_coo")),
+        b"}}K\x01\x87"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_VALUES)
+def test_values_that_are_none(name):
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"is made of|of a weights-only load|rebuilt on a storage|begins with"
+    ):
+        load(archive(P + WRONG_VALUES[name] + b".", data_0=bytes(16)))
+
+
 def test_the_good_tensor_of_the_table_loads():
     assert load(archive(P + TENSOR + b".", data_0=bytes(16)))._array.tolist() == [0.0] * 4
 
