@@ -10,14 +10,13 @@ machine, with two workers, per batch of 19 MB: 17 ms with fresh blocks, 8 ms wit
 import os
 import weakref
 from collections import deque
-from functools import partial
 
 import numpy as np
 
 # Returned blocks that are kept for the next messages, per channel; more are given back to the system.
 _IDLE_BLOCKS = 4
 
-_mappings: weakref.WeakSet = weakref.WeakSet()
+_mappings: set[weakref.ref] = set()  # weak references with callbacks in C: a signal handled there would be lost
 _forks = 0
 
 
@@ -91,6 +90,12 @@ def _write(descriptor: int, memory: memoryview, offset: int) -> None:
         memory, offset = memory[written:], offset + written
 
 
+class _Lent(weakref.ref):
+    """A weak reference to an array handed out."""
+
+    __slots__ = ("number",)
+
+
 class BlockReader:
     """Maps blocks, and notices when nothing uses them any more."""
 
@@ -98,7 +103,7 @@ class BlockReader:
         self._mapped: dict = {}  # number -> mapping
         self._lent: dict = {}  # number -> (weak reference to the array handed out, forks at that time)
         self._idle: set[int] = set()
-        self._dead: deque[int] = deque()
+        self._dead: deque[_Lent] = deque()
         self._copied: list[int] = []
 
     def read(self, number: int, size_bytes: int, descriptor: int | None) -> np.ndarray:
@@ -113,7 +118,9 @@ class BlockReader:
                 os.close(descriptor)
         self._idle.discard(number)
         array = np.frombuffer(self._mapped[number], np.uint8, size_bytes)
-        self._lent[number] = weakref.ref(array, partial(_note_death, self._dead, number)), _forks
+        lent = _Lent(array, self._dead.append)
+        lent.number = number
+        self._lent[number] = lent, _forks
         return array
 
     def returned(self) -> list[tuple[int, bool]]:
@@ -121,7 +128,7 @@ class BlockReader:
         blocks = [(number, False) for number in self._copied]
         self._copied.clear()
         while self._dead:
-            number = self._dead.popleft()
+            number = self._dead.popleft().number
             _, forks = self._lent.pop(number)
             # A process that was forked meanwhile may still read the block: its pages are shared, not copied on write.
             is_kept = forks == _forks and len(self._idle) < _IDLE_BLOCKS
@@ -137,15 +144,11 @@ class BlockReader:
         self._mapped, self._lent, self._idle = {}, {}, set()
 
 
-def _note_death(dead: deque, number: int, _) -> None:
-    dead.append(number)
-
-
 def _map(descriptor: int):
     import mmap
 
     mapping = mmap.mmap(descriptor, 0)
-    _mappings.add(mapping)
+    _mappings.add(weakref.ref(mapping, _mappings.discard))
     return mapping
 
 

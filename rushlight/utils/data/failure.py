@@ -40,8 +40,14 @@ class ExceptionWrapper:
 
 
 def _picklable_type(kind: type) -> type:
-    """The exception's type, or RuntimeError for a type that another process cannot look up by name."""
+    """The exception's type, or RuntimeError for a type that another process cannot look up by name.
+
+    Also for StopIteration, which a loop over the loader would take for the end of the data.
+    """
     import pickle
+
+    if issubclass(kind, StopIteration):
+        return RuntimeError
 
     try:
         pickle.dumps(kind)

@@ -4,6 +4,14 @@
 _INDICES_SHOWN = 32
 
 
+def silent_end(subject: str) -> RuntimeError:
+    """What becomes of a StopIteration that is not the end of an iterable dataset: a loop would take it for one."""
+    return RuntimeError(
+        f"StopIteration was raised while {subject}. It would have ended the epoch silently, with the rest of the data "
+        "unread; only the iterator of an IterableDataset may raise it."
+    )
+
+
 class MapFetcher:
     """Batches of a map dataset. After a failure `subject()` says which sample it was."""
 
@@ -16,9 +24,12 @@ class MapFetcher:
     def fetch(self, index):
         """The batch for a list of indices; without automatic batching, the converted sample for one index."""
         self._action, self._index = "sample", index
-        samples = self._load_batch(index) if self._auto_collation else self._dataset[index]
-        self._action, self._index = "collate", index
-        return self._collate_fn(samples)
+        try:
+            samples = self._load_batch(index) if self._auto_collation else self._dataset[index]
+            self._action, self._index = "collate", index
+            return self._collate_fn(samples)
+        except StopIteration as error:
+            raise silent_end(self.subject()) from error
 
     def _load_batch(self, indices) -> list:
         if getattr(self._dataset, "__getitems__", None):
@@ -30,7 +41,7 @@ class MapFetcher:
         return samples
 
     def subject(self) -> str:
-        index = _shorten(self._index)
+        index = shorten(self._index)
         if self._action == "collate":
             return f"collating the samples at indices {index}" if self._auto_collation else f"converting sample {index}"
         if self._action == "samples":
@@ -42,7 +53,10 @@ class IterableFetcher:
     """Batches of an iterable dataset; StopIteration at its end."""
 
     def __init__(self, dataset, auto_collation: bool, collate_fn, drop_last: bool) -> None:
-        self._samples = iter(dataset)
+        try:
+            self._samples = iter(dataset)
+        except StopIteration as error:
+            raise silent_end("making the iterator of the dataset") from error
         self._auto_collation = auto_collation
         self._collate_fn = collate_fn
         self._drop_last = drop_last
@@ -53,7 +67,10 @@ class IterableFetcher:
         self._collating = False
         samples = self._take(len(index)) if self._auto_collation else self._take_one()
         self._collating = True
-        return self._collate_fn(samples)
+        try:
+            return self._collate_fn(samples)
+        except StopIteration as error:
+            raise silent_end(self.subject()) from error
 
     def _take(self, count: int) -> list:
         samples = []
@@ -77,7 +94,7 @@ class IterableFetcher:
         return f"loading sample number {self._taken} of the iterable dataset"
 
 
-def _shorten(index) -> str:
+def shorten(index) -> str:
     if isinstance(index, list) and len(index) > _INDICES_SHOWN:
         shown = ", ".join(map(repr, index[:_INDICES_SHOWN]))
         return f"[{shown}, ...] ({len(index)} in all)"

@@ -2,6 +2,7 @@
 
 import warnings
 
+from rushlight.utils.data.fetch import silent_end
 from rushlight.utils.data.seeding import draw_seed
 from rushlight.utils.data.worker import _DatasetKind
 
@@ -20,7 +21,7 @@ class _BaseDataLoaderIter:
         _warn_about_pinning(loader)
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
-        self._sampler_iter = iter(self._index_sampler)
+        self._sampler_iter = _started(self._index_sampler)
         self._base_seed = draw_seed(loader.generator)
         self._persistent_workers = loader.persistent_workers
         self._num_yielded = 0
@@ -31,7 +32,7 @@ class _BaseDataLoaderIter:
     def _reset(self, loader, first_iter: bool = False) -> None:
         # For worker processes the samplers are started twice before the first epoch: torch does, and a sampler that
         # draws its permutation in __iter__ takes that from the generator's stream.
-        self._sampler_iter = iter(self._index_sampler)
+        self._sampler_iter = _started(self._index_sampler)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
 
@@ -69,6 +70,13 @@ class _BaseDataLoaderIter:
 
     def __getstate__(self):
         raise NotImplementedError("{} cannot be pickled", self.__class__.__name__)
+
+
+def _started(sampler):
+    try:
+        return iter(sampler)
+    except StopIteration as error:
+        raise silent_end("starting the sampler") from error
 
 
 def _warn_about_pinning(loader) -> None:

@@ -26,8 +26,9 @@ def interrupts_held():
     """Hold Ctrl-C back while a process starts: it inherits that, until `release_interrupts` where it can handle one."""
     import signal
 
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # raises, after it has blocked, what came before
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

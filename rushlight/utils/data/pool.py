@@ -3,7 +3,9 @@
 import os
 import select
 import time
+from typing import Any
 
+from rushlight.utils.data.fetch import shorten
 from rushlight.utils.data.lifeline import interrupts_held, watch_process
 from rushlight.utils.data.native_threads import one_native_thread
 from rushlight.utils.data.transport import Channel, open_channel_pair, require_transport
@@ -14,6 +16,9 @@ _GRACE_S = 5.0
 _SIGNAL_GRACE_S = 1.0
 # When one has died, the others must not hold up the report.
 _GRACE_AFTER_DEATH_S = 0.2
+# How soon a Ctrl-C cuts the waiting short, and what a worker is left to exit then.
+_HURRY_S = 0.1
+_LAST_S = 0.1
 
 
 class WorkerPool:
@@ -31,7 +36,9 @@ class WorkerPool:
         self._worker_by_channel: dict[int, int] = {}
         self._worker_by_watch: dict[int, int] = {}
         self._owner = os.getpid()
-        self._closed = False
+        self._closed = self._ended = self._hurries = False
+        # task -> (worker, index) of what has not been answered; whoever posts requests keeps it
+        self.requests: dict[int, tuple[int, object]] = {}
         try:
             self._start_all(context, job)
         except BaseException:
@@ -58,9 +65,9 @@ class WorkerPool:
             process = context.Process(target=run_worker, args=arguments, daemon=True)
             with interrupts_held():
                 process.start()
+                self.processes.append(process)  # known, whatever is raised next
         finally:
             there.close()
-        self.processes.append(process)
         watch = watch_process(process.pid, process.sentinel)
         self._watches.append(watch)
         self._worker_by_channel[channel.fileno()] = worker
@@ -121,8 +128,23 @@ class WorkerPool:
             process.join(_GRACE_AFTER_DEATH_S)
         self.close(_GRACE_AFTER_DEATH_S)
         pids = ", ".join(str(process.pid) for process in processes)
+        facts = "; ".join(
+            f"worker {worker} {_fate(self.processes[worker])}{self.at_work(worker)}" for worker in workers
+        )
         causes = " ".join(_cause_of_death(process) for process in processes)
-        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from RuntimeError(causes)
+        raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly: {facts}") from RuntimeError(causes)
+
+    def at_work(self, worker: int) -> str:
+        """What a worker has been asked for and has not answered, as the end of a sentence."""
+        indices = [index for owner, index in self.requests.values() if owner == worker]
+        if not indices:
+            return ", with nothing to load"
+        if all(index is None or (isinstance(index, list) and set(index) == {None}) for index in indices):
+            return f" while it had to load {len(indices)} batches of its iterable dataset"
+        first, *others = map(shorten, indices)
+        return f" while it had to load the samples at indices {first}" + (
+            f", then {', '.join(others)}" if others else ""
+        )
 
     def retire(self, worker: int) -> None:
         """Let a worker go that has nothing left to do."""
@@ -133,31 +155,60 @@ class WorkerPool:
         channel.close()
 
     def close(self, grace_s: float | None = None) -> None:
-        """Hang up, wait for the workers to exit, end those that do not."""
-        if self._closed:
-            return
+        """Hang up, wait for the workers to exit, end those that do not. What an interrupt leaves, another call does."""
         self._closed = True
         is_owner = self._owner == os.getpid()  # else this is a forked copy: the workers are not its own
-        for channel in self._channels:
-            channel.close(hang_up=is_owner)
-        for watch in self._watches:
-            os.close(watch)
-        if is_owner:
+        while self._channels:
+            self._channels[-1].close(hang_up=is_owner)
+            self._channels.pop()
+        while self._watches:
+            os.close(self._watches.pop())
+        if is_owner and not self._ended:
             self._end_processes(_GRACE_S if grace_s is None else grace_s)
+            self._ended = True
+
+    def hurry(self) -> None:
+        """Let a `close` that is under way wait no longer for workers to exit by themselves."""
+        self._hurries = True
 
     def _end_processes(self, grace_s: float) -> None:
-        _join_all(self.processes, grace_s)
+        self._join_all(self.processes, grace_s)
         for stop in ("terminate", "kill"):
             alive = [process for process in self.processes if process.is_alive()]
             for process in alive:
                 getattr(process, stop)()
-            _join_all(alive, _SIGNAL_GRACE_S)
+            self._join_all(alive, _SIGNAL_GRACE_S)
+        for process in self.processes:
+            _finish(process)
+
+    def _join_all(self, processes: list, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        for process in processes:
+            while process.is_alive() and not self._hurries and (left_s := deadline - time.monotonic()) > 0:
+                process.join(min(left_s, _HURRY_S))
+            process.join(_LAST_S if self._hurries else 0)
 
 
-def _join_all(processes: list, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
-    for process in processes:
-        process.join(max(0.0, deadline - time.monotonic()))
+def _finish(process) -> None:
+    """Do now what multiprocessing would do by callbacks when the object dies, where an interrupt would be lost."""
+    import multiprocessing.process
+
+    finalizer = getattr(getattr(process, "_popen", None), "finalizer", None)
+    if finalizer is not None and process.exitcode is not None:
+        finalizer()
+    objects: Any = getattr(multiprocessing.process, "_dangling", set())
+    objects.discard(process)
+
+
+def _fate(process) -> str:
+    import signal
+
+    code = process.exitcode
+    if code is None:
+        return f"(pid {process.pid}) closed its connection"
+    if code < 0:
+        return f"(pid {process.pid}) was killed by signal {-code} ({signal.strsignal(-code)})"
+    return f"(pid {process.pid}) exited with code {code}"
 
 
 def _cause_of_death(process) -> str:

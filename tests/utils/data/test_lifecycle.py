@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import re
 import select
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from rushlight import ops
-from rushlight.utils.data import DataLoader, get_worker_info, pool
+from rushlight.utils.data import DataLoader, IterableDataset, get_worker_info, parallel_iterator, pool
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="needs pidfds"),
@@ -271,6 +272,12 @@ def test_a_killed_worker_is_reported(persistent, in_order):
     ) as raised:
         next(iterator)
     assert f"DataLoader worker (pid {victim.pid}) is killed by signal: Killed. " == str(raised.value.__cause__)
+    facts = str(raised.value).partition(": ")[2]  # what was asked of it depends on how far it had come
+    assert re.fullmatch(
+        rf"worker 1 \(pid {victim.pid}\) was killed by signal 9 \(Killed\)"
+        r"(, with nothing to load| while it had to load the samples at indices \[\d+, \d+\](, then \[\d+, \d+\])*)",
+        facts,
+    )
     assert not any(worker.is_alive() for worker in iterator._workers)
     with pytest.raises(RuntimeError, match="no workers any more"):
         next(iterator)
@@ -300,6 +307,8 @@ def test_a_worker_that_exits_while_it_is_waited_for_is_reported(monkeypatch):
     monkeypatch.setattr(pool, "_GRACE_AFTER_DEATH_S", PATIENCE_S)
     with pytest.raises(RuntimeError, match="exited unexpectedly") as raised:
         list(DataLoader(Dies(), 4, num_workers=2))
+    words = r": worker 0 \(pid \d+\) exited with code 3 while it had to load the samples at indices \[8, 9, 10, 11\], then \["
+    assert re.search(words, str(raised.value))
     assert "exited unexpectedly with exit code 3. Details are lost due to multi" in str(raised.value.__cause__)
 
 
@@ -363,6 +372,50 @@ class Waits(Squares):
         if index == 5:
             os.read(self.gate[0], 1)
         return index
+
+
+def test_a_stuck_worker_is_named_once(monkeypatch):
+    monkeypatch.setattr(parallel_iterator, "_STUCK_S", 0.05)
+    dataset = Waits()
+    iterator = iter(DataLoader(dataset, batch_size=2, sampler=[0, 1, 5, 2, 3, 4], num_workers=2))
+    assert next(iterator).tolist() == [0, 1]
+    words = (
+        r"worker 1 \(pid \d+\) while it had to load the samples at indices \[5, 2\] has not answered for 0.05 seconds"
+    )
+    with pytest.warns(UserWarning, match=words) as caught:
+        threading.Timer(0.5, os.write, (dataset.gate[1], b"!")).start()
+        assert next(iterator).tolist() == [5, 2]
+    assert len(caught) == 1 and caught[0].filename == __file__
+    assert next(iterator).tolist() == [3, 4]
+    for end in dataset.gate:
+        os.close(end)
+
+
+def test_the_limit_names_the_worker(monkeypatch):
+    monkeypatch.setattr(pool, "_GRACE_S", 0.1)
+    dataset = Waits()
+    iterator = iter(DataLoader(dataset, sampler=[0, 5], num_workers=1, timeout=0.2))
+    next(iterator)
+    with pytest.raises(RuntimeError, match=r"timed out after 0.2 seconds: worker 0 \(pid \d+\) .* at indices \[5\]"):
+        next(iterator)
+    for end in dataset.gate:
+        os.close(end)
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        while True:
+            yield os.getpid()
+
+
+def test_a_killed_worker_of_a_stream():
+    iterator = iter(DataLoader(Endless(), 2, num_workers=1))
+    os.kill(next(iterator)[0].item(), signal.SIGKILL)
+    with pytest.raises(
+        RuntimeError, match=r"killed by signal 9 \(Killed\)( while it had to load \d+ batches|, with nothing)"
+    ):
+        for _ in iterator:
+            pass
 
 
 def test_any_order_does_not_wait_for_the_slowest():

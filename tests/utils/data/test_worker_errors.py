@@ -174,3 +174,81 @@ def test_in_the_loaders_own_process_errors_pass_through():
     with pytest.raises(ValueError, match=r"^bad$") as caught:
         list(DataLoader(Failing(error)))
     assert caught.value is error
+
+
+# ---------------------------------------------------------------- StopIteration
+
+
+class StopsAt(Dataset):
+    """A map dataset whose sample 3, or whose other ways to fail, raise StopIteration."""
+
+    def __init__(self, many=False):
+        if many:
+            self.__getitems__ = lambda indices: [self[i] for i in indices]
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, index):
+        return next(iter([])) if index == 3 else index
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        return iter(range(6))
+
+
+class StopsAtStart(IterableDataset):
+    def __iter__(self):
+        raise StopIteration
+
+
+class BadSampler:
+    def __len__(self):
+        return 6
+
+    def __iter__(self):
+        raise StopIteration
+
+
+def stop(*_):
+    raise StopIteration("early")
+
+
+def stop_at_three(samples):
+    return stop() if 3 in samples else samples
+
+
+WAYS_TO_STOP = {
+    "sample": (StopsAt(), {}, "loading the sample at index 3"),
+    "samples": (StopsAt(many=True), {}, r"loading the samples at indices \[2, 3\]"),
+    "unbatched sample": (StopsAt(), {"batch_size": None}, "loading the sample at index 3"),
+    "collate": (list(range(6)), {"collate_fn": stop_at_three}, r"collating the samples at indices \[2, 3\]"),
+    "collate of a stream": (Stream(), {"collate_fn": stop_at_three}, "collating the samples up to number 3"),
+    "convert": (list(range(6)), {"batch_size": None, "collate_fn": stop}, "converting sample 0"),
+    "iter": (StopsAtStart(), {}, "making the iterator of the dataset"),
+    "sampler": (list(range(6)), {"sampler": BadSampler(), "batch_size": None}, "starting the sampler"),
+    "sampler in batches": (list(range(6)), {"sampler": BadSampler()}, "StopIteration"),
+    "subset": (Subset(StopsAt(), [0, 3]), {}, "loading the sample"),
+}
+
+
+@pytest.mark.parametrize("num_workers", [0, 1])
+@pytest.mark.parametrize("name", WAYS_TO_STOP)
+def test_stop_iteration_is_an_error(name, num_workers):
+    dataset, options, words = WAYS_TO_STOP[name]
+    options = {"batch_size": 2, **options}
+    with pytest.raises(RuntimeError, match=words):
+        for _ in DataLoader(dataset, num_workers=num_workers, **options):
+            pass
+
+
+def test_stop_iteration_in_worker_init_fn():
+    with pytest.raises(RuntimeError, match=r"(?s)Caught StopIteration.*while starting the worker"):
+        for _ in DataLoader(StopsAt(), num_workers=1, worker_init_fn=stop):
+            pass
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_stream_ends_by_stop_iteration(num_workers):
+    assert len(list(DataLoader(Stream(), 2, num_workers=num_workers))) == (num_workers or 1) * 3

@@ -1,0 +1,114 @@
+"""A Ctrl-C that comes while a loader is cleared away arrives, wherever exactly it comes."""
+
+import operator
+import signal
+from _thread import interrupt_main
+from collections import deque
+
+import pytest
+from interrupts import lost
+
+from rushlight.utils.data import DataLoader, lifeline
+from rushlight.utils.data.closing import close_after
+
+
+class Owner:
+    pass
+
+
+class Pool:
+    """Notes when it is closed; a Ctrl-C comes at the times that a test says."""
+
+    def __init__(self, interrupts=0):
+        self.closed, self.hurried, self.interrupts = 0, 0, interrupts
+
+    def close(self):
+        for _ in range(self.interrupts):
+            signal.raise_signal(signal.SIGINT)
+            len("an instruction at which Python handles signals")
+        self.interrupts = 0
+        self.closed += 1
+
+    def hurry(self):
+        self.hurried += 1
+
+
+@pytest.mark.parametrize("interrupts", [1, 3])
+def test_while_the_pool_closes(interrupts, capsys):
+    box, pool = [Owner()], Pool(interrupts)
+    close_after(box[0], pool)
+    with pytest.raises(KeyboardInterrupt):
+        box.clear()
+        len("the next instructions")
+    assert (pool.closed, pool.hurried) == (1, interrupts)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert capsys.readouterr().err == ""
+
+
+def test_before_the_first_instruction_of_the_callback():
+    """The signal has come, and Python has had no instruction at which to handle it, when the owner dies."""
+    box, pool = [Owner()], Pool()
+    close_after(box[0], pool)
+    with pytest.raises(KeyboardInterrupt):
+        deque(map(operator.call, (interrupt_main, box.clear)), maxlen=0)
+        len("the next instructions")
+    assert pool.closed == 1
+
+
+def test_a_handler_of_the_program_is_called_afterwards():
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda signum, frame: seen.append((signum, pool.closed)))
+    try:
+        box, pool = [Owner()], Pool()
+        pool.close = lambda: (signal.raise_signal(signal.SIGTERM), Pool.close(pool))
+        close_after(box[0], pool)
+        box.clear()
+        len("the next instructions")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert seen == [(signal.SIGTERM, 1)]
+
+
+def test_without_a_signal_nothing_is_raised():
+    box, pools = [Owner(), Owner()], [Pool(), Pool()]
+    for owner, pool in zip(box, pools, strict=True):
+        close_after(owner, pool)
+    del owner
+    box.clear()
+    assert [pool.closed for pool in pools] == [1, 1]
+
+
+def test_holding_back_ends_although_it_was_interrupted_at_once(monkeypatch):
+    """`pthread_sigmask` blocks, and then raises what came before; the signal must not stay blocked."""
+    mask = signal.pthread_sigmask
+
+    def interrupted(how, signals):
+        result = mask(how, signals)
+        if how == signal.SIG_BLOCK and signals:
+            raise KeyboardInterrupt
+        return result
+
+    monkeypatch.setattr(signal, "pthread_sigmask", interrupted)
+    with pytest.raises(KeyboardInterrupt), lifeline.interrupts_held():
+        raise AssertionError("not reached")
+    assert signal.SIGINT not in mask(signal.SIG_BLOCK, [])
+
+
+@pytest.mark.parametrize("way", ["break", "whole", "drop"])
+def test_interrupts_at_any_moment(way):
+    assert lost(4, 0, way) == (0, "")
+
+
+def test_an_interrupt_in_the_close_at_the_end_of_an_epoch(monkeypatch):
+    """The close that was interrupted is finished when the iterator dies."""
+    from rushlight.utils.data import pool
+
+    iterator = iter(DataLoader([1, 2], num_workers=1))
+    assert [next(iterator).item(), next(iterator).item()] == [1, 2]
+    workers, made = iterator._workers, iterator._pool
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(pool.WorkerPool, "_end_processes", lambda self, grace_s: signal.raise_signal(signal.SIGINT))
+        next(iterator)
+    assert not made._ended
+    del iterator
+    assert made._ended and not any(worker.is_alive() for worker in workers)
