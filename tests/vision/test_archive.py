@@ -235,3 +235,80 @@ def test_full_disk_leaves_nothing(unpack, monkeypatch):
         unpack("a.zip", SOUND["a.zip"])
     assert caught.value.errno == errno.ENOSPC
     assert os.listdir(unpack.out) == []
+
+
+# ---------------------------------------------------------------- bombs
+
+SIZE = 8 << 20
+
+
+def sparse_tar():
+    """A member of GNU's sparse kind: a header claims 2**40 bytes of which the archive holds none."""
+    header = bytearray(tarfile.TarInfo("big").tobuf(tarfile.GNU_FORMAT))
+    header[156:157] = b"S"
+    header[386:482] = bytes(96)
+    header[483:495] = b"\x80" + (1 << 40).to_bytes(11, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + bytes(1024)
+
+
+def note_tar():
+    """A long name of 64 MiB, which tarfile would take into memory."""
+    info = tarfile.TarInfo("././@LongLink")
+    info.type, info.size = tarfile.GNUTYPE_LONGNAME, 64 << 20
+    return lzma.compress(info.tobuf(tarfile.GNU_FORMAT) + b"x" * (64 << 20))
+
+
+ZEROS = bytes(SIZE)
+BOMBS = {
+    "a.gz": lambda: gzip.compress(ZEROS),
+    "a.bz2": lambda: bz2.compress(ZEROS),
+    "a.xz": lambda: lzma.compress(ZEROS),
+    "a.zip": lambda: zip_bytes(("zeros", ZEROS)),
+    "b.zip": lambda: zip_bytes(*((f"zeros{i}", ZEROS[: SIZE // 8]) for i in range(8))),
+    "a.tar.gz": lambda: gzip.compress(tar_bytes(tar_member("zeros", ZEROS))),
+    "a.tar.xz": lambda: lzma.compress(tar_bytes(tar_member("zeros", ZEROS))),
+    "a.tbz2": lambda: bz2.compress(tar_bytes(tar_member("zeros", ZEROS))),
+    "trailing.tar.xz": lambda: lzma.compress(tar_bytes(tar_member("a", b"x")) + ZEROS),
+    "sparse.tar": sparse_tar,
+    "note.tar.xz": note_tar,
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_leaves_nothing(unpack, name, monkeypatch):
+    monkeypatch.setattr(archive, "MAX_RATIO", 500)  # gzip's best is 1030, and the files here are small
+    with pytest.raises(ArchiveError, match=r"unpacks to more than|is truncated|a note of") as raised:
+        unpack(name, BOMBS[name]())
+    assert name == "sparse.tar" or "truncated" not in str(raised.value)
+    assert os.listdir(unpack.out) == []
+
+
+def test_the_limits_as_they_are(unpack):
+    data = bz2.compress(bytes(1 << 24))
+    assert len(data) * archive.MAX_RATIO < 1 << 24
+    with pytest.raises(ArchiveError, match="at most 1000 times its size and 64 GiB"):
+        unpack("a.bz2", data)
+    assert len(unpack("b.bz2", bz2.compress(bytes(1 << 20)))["b"]) == 1 << 20  # the first megabyte is free
+
+
+def test_too_many_members(unpack, monkeypatch):
+    monkeypatch.setattr(archive, "MAX_MEMBERS", 3)
+    members = [(f"f{i}", b"x") for i in range(4)]
+    assert len(unpack("a.zip", zip_bytes(*members[:3]))) == 3
+    for name, data in (
+        ("b.zip", zip_bytes(*members)),
+        ("b.tar", tar_bytes(*(tar_member(name + "n", content) for name, content in members))),
+    ):
+        with pytest.raises(ArchiveError, match="more than 3 members"):
+            unpack(name, data)
+    assert len(os.listdir(unpack.out)) == 3
+
+
+def test_copies_by_hard_links_count(unpack, monkeypatch):
+    monkeypatch.setattr(archive, "_FREE_BYTES", 0)
+    monkeypatch.setattr(archive, "MAX_RATIO", 2)
+    links = [tar_member(f"l{i}", type=tarfile.LNKTYPE, linkname="a") for i in range(50)]
+    with pytest.raises(ArchiveError, match="unpacks to more than"):
+        unpack("a.tar", tar_bytes(tar_member("a", b"x" * 10_000), *links))

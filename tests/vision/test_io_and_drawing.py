@@ -1,6 +1,7 @@
 """Image files as tensors, and drawing."""
 
 import io
+import warnings
 
 import numpy as np
 import pytest
@@ -94,3 +95,25 @@ def test_packages_load_when_named():
     assert vision.get_image_backend() == "PIL"
     with pytest.raises(NotImplementedError, match="accimage"):
         vision.set_image_backend("accimage")
+
+
+def test_an_image_that_claims_too_many_pixels_is_an_error(tmp_path, monkeypatch):
+    """Pillow warns beyond its limit, and decodes; each way to open a file raises instead."""
+    from rushlight.vision.datasets.folder import pil_loader
+    from rushlight.vision.datasets.opening import opened
+
+    path = tmp_path / "image.png"
+    Image.new("L", (100, 90)).save(path)
+    film = tmp_path / "film.gif"
+    Image.new("L", (40, 40)).save(film, save_all=True, append_images=[Image.new("L", (40, 40), i) for i in range(1, 5)])
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 7000)
+    for read in (pil_loader, opened, vio.read_image, lambda p: vio.decode_png(vio.read_file(p))):
+        with (
+            warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning),
+            pytest.raises(Image.DecompressionBombError, match="100 x 90 pixels, more than the 7000"),
+        ):
+            read(str(path))
+    with pytest.raises(Image.DecompressionBombError, match="5 frames of 40 x 40"):
+        vio.decode_gif(vio.read_file(str(film)))
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    assert vio.read_image(str(path)).shape == (1, 90, 100) and len(vio.decode_gif(vio.read_file(str(film)))) == 5

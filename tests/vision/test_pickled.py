@@ -1,6 +1,7 @@
 """The restricted unpickler: data of every age of NumPy, and nothing but data."""
 
 import pickle
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -75,3 +76,27 @@ def test_no_pickle(tmp_path):
     (tmp_path / "f").write_bytes(b"<html>not found</html>")
     with pytest.raises(pickle.UnpicklingError):
         load_pickled(tmp_path / "f")
+
+
+def test_numpy_is_not_asked_for_what_the_file_only_claims(tmp_path):
+    """Arrays without bytes, dtypes with fields or objects, NumPy's functions on other arguments."""
+    head = b"\x80\x02cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01btR"
+    array = head + b"(K\x01%scnumpy\ndtype\n(U\x02%sK\x00K\x01tR%s\x89U\x02hitb."
+    claims = {
+        "shape": array % (b"J\xff\xff\xff\x7f\x85", b"u1", b""),
+        "objects": array % (b"K\x01\x85", b"O8", b""),
+        "fields": array % (b"K\x02\x85", b"u1", b"(K\x03U\x01|NU\x01a\x85}U\x01aK\x07sK\x01K\x01K\x00tb"),
+        "called": b"\x80\x02cnumpy\nndarray\nJ\xff\xff\xff\x7f\x85\x85R.",
+        "reconstructed": head.replace(b"K\x00\x85", b"J\xff\xff\xff\x7f\x85") + b".",
+        "bytearray": b"\x80\x05\x96" + b"\xff\xff\xff\xff\x00\x00\x00\x00" + b"x.",
+        "copies": b"\x80\x02c_codecs\nencode\nq\x00X\x00\x80\x00\x00" + b"x" * 32768 + b"q\x010" + b"h\x00h\x01U\x06latin1\x86R" * 1000 + b".",
+    }  # fmt: skip
+    for name, data in claims.items():
+        (tmp_path / "f").write_bytes(data)
+        tracemalloc.start()
+        try:
+            with pytest.raises(pickle.UnpicklingError):
+                load_pickled(tmp_path / "f")
+            assert tracemalloc.get_traced_memory()[1] < 8 << 20, name
+        finally:
+            tracemalloc.stop()

@@ -3,6 +3,9 @@
 Members go to a staging folder beside their destination and move into place when the whole archive has been read and
 its checksums agree. Absolute names, `..`, links that lead outside, members that pass through a link, and devices are
 refused, whatever the Python version.
+
+So are bombs, short files that unpack without end: more than `MAX_RATIO` times the archive's size (a first megabyte is
+free), `MAX_BYTES` in all, or `MAX_MEMBERS` members. Nothing of them is kept.
 """
 
 import os
@@ -10,6 +13,12 @@ import posixpath
 import re
 
 COPY_BYTES = 1 << 20
+MAX_RATIO = 1000
+MAX_BYTES = 64 << 30
+MAX_MEMBERS = 1_000_000
+_FREE_BYTES = 1 << 20
+_MAX_NOTE = 1 << 20  # bytes of a long name, or of the other notes that stand before a member of a tar
+_MAX_LINK = 4096
 
 _ALIASES = {".tbz": (".tar", ".bz2"), ".tbz2": (".tar", ".bz2"), ".tgz": (".tar", ".gz"), ".txz": (".tar", ".xz")}
 _ARCHIVES = (".tar", ".zip")
@@ -26,8 +35,8 @@ def extract_archive(from_path, to_path=None, remove_finished=False):
     The name's ending says what it is: .tar, .tar.gz, .tgz, .tar.bz2, .tbz, .tbz2, .tar.xz, .txz, .zip, or a single
     compressed file .gz, .bz2, .xz. `remove_finished` deletes the archive afterwards.
 
-    Raises RuntimeError for an unknown ending, and ArchiveError (a RuntimeError) for a truncated or tampered archive or
-    a member that would leave the folder; the folder is then as it was.
+    Raises RuntimeError for an unknown ending, and ArchiveError (a RuntimeError) for a truncated or tampered archive, a
+    member that would leave the folder, or an archive that unpacks to too much; the folder is then as it was.
     """
     to_path = os.path.dirname(from_path) if to_path is None else to_path
     suffix, archive, compression = _file_type(from_path)
@@ -74,16 +83,65 @@ def _opened(path, compression):
     return {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open, None: open}[compression](path, "rb")
 
 
+class Measured:
+    """A stream that raises ArchiveError when more has been read from it than its file may hold.
+
+    `compressed_bytes` is what lies in the file.
+    """
+
+    def __init__(self, stream, source, compressed_bytes):
+        self._stream, self._source, self._read = stream, source, 0
+        self._compressed = compressed_bytes
+
+    def read(self, size=-1):
+        """As a file's; no more than the limit is ever asked of the stream."""
+        left = allowed_bytes(self._compressed) - self._read + 1
+        data = self._stream.read(min(size, left) if size >= 0 else left)
+        self._read += len(data)
+        check_size(self._source, self._read, self._compressed)
+        return data
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self._stream.close()
+
+
+def allowed_bytes(compressed_bytes):
+    """To how much a file of a size may unpack."""
+    return min(MAX_BYTES, max(_FREE_BYTES, MAX_RATIO * compressed_bytes))
+
+
+def check_size(source, size_bytes, compressed_bytes):
+    """Raise ArchiveError where `size_bytes` are too many for a file of `compressed_bytes`."""
+    if size_bytes > allowed_bytes(compressed_bytes):
+        raise ArchiveError(
+            f"{source} has {compressed_bytes} bytes and unpacks to more than {allowed_bytes(compressed_bytes)}: at most "
+            f"{MAX_RATIO} times its size and {MAX_BYTES >> 30} GiB in all are unpacked. Nothing of it was kept; do not trust it."
+        )
+
+
 def _unpack_tar(path, compression, staging):
     """Members in the order in which they come, then the rest of the stream, so that its checksum is read too."""
     import tarfile
 
-    with _opened(path, compression) as stream:
-        with tarfile.open(fileobj=stream, mode="r|") as tar:
+    class Member(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf, encoding, errors):
+            member = super().frombuf(buf, encoding, errors)
+            if not member.isreg() and member.size > _MAX_NOTE:  # tarfile takes such notes into memory
+                raise ArchiveError(f"{path}: a note of {member.size} bytes about a member; do not trust this archive")
+            return member
+
+    with Measured(_opened(path, compression), path, os.path.getsize(path)) as stream:
+        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Member) as tar:
             for member in tar:
+                tar.members.clear()  # else it keeps all of them
                 if member.isdir():
                     staging.folder(member.name)
                 elif member.isreg():
+                    staging.check(member.size)
                     staging.file(member.name, tar.extractfile(member), member.size, executable=member.mode & 0o100)
                 elif member.issym():
                     staging.symlink(member.name, member.linkname)
@@ -100,11 +158,15 @@ def _unpack_zip(path, staging):
     import zipfile
 
     with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
+        members = archive.infolist()
+        staging.check(sum(member.file_size for member in members), len(members))
+        for member in members:
             mode = member.external_attr >> 16
             if member.is_dir():
                 staging.folder(member.filename)
             elif stat.S_ISLNK(mode):
+                if member.file_size > _MAX_LINK:
+                    raise ArchiveError(f"{path}: member '{member.filename}' is a link of {member.file_size} bytes")
                 staging.symlink(member.filename, archive.read(member).decode())
             elif stat.S_IFMT(mode) not in (0, stat.S_IFREG):
                 raise ArchiveError(f"{path}: member '{member.filename}' is a device or pipe, which is never unpacked")
@@ -119,6 +181,14 @@ class _Staging:
     def __init__(self, source, target):
         self.source = source
         self.target = os.path.abspath(target)
+        self._compressed = os.path.getsize(source)
+        self._written = self._members = 0
+
+    def check(self, more_bytes, more_members=0):
+        """Raise ArchiveError where so much more would be too much."""
+        check_size(self.source, self._written + more_bytes, self._compressed)
+        if self._members + more_members > MAX_MEMBERS:
+            raise ArchiveError(f"{self.source} has more than {MAX_MEMBERS} members. Nothing of it was unpacked.")
 
     def __enter__(self):
         import tempfile
@@ -150,6 +220,8 @@ class _Staging:
         path = self._fresh(name)
         with open(path, "xb") as out:
             while chunk := stream.read(COPY_BYTES):
+                self.check(len(chunk))
+                self._written += len(chunk)
                 out.write(chunk)
             if size_bytes is not None and out.tell() != size_bytes:
                 raise EOFError(f"'{name}' has {out.tell()} of its {size_bytes} bytes")
@@ -187,6 +259,8 @@ class _Staging:
         return path
 
     def _path(self, name):
+        self.check(0, 1)
+        self._members += 1
         normal = _normal(name)
         if _absolute(name) or "\0" in name or ".." in re.split(r"[/\\]", name):
             self._refuse(name, "has a path outside the folder it is unpacked into")

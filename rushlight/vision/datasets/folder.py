@@ -3,6 +3,7 @@
 import os
 
 from rushlight.vision.datasets.vision import VisionDataset
+from rushlight.vision.pixels import check_pixels
 
 IMG_EXTENSIONS = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 
@@ -22,7 +23,7 @@ def pil_loader(path):
     from PIL import Image
 
     with open(path, "rb") as file:
-        return Image.open(file).convert("RGB")
+        return check_pixels(Image.open(file)).convert("RGB")
 
 
 def default_loader(path):

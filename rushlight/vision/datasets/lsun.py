@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from rushlight.vision.datasets.checking import iterable_to_str, needed, verify_str_arg
 from rushlight.vision.datasets.vision import VisionDataset
+from rushlight.vision.pixels import check_pixels
 
 _CATEGORIES = [
     "bedroom",
@@ -53,7 +54,7 @@ class LSUNClass(VisionDataset):
 
         with self.env.begin(write=False) as transaction:
             content = transaction.get(self.keys[index])
-        return self._transformed(Image.open(io.BytesIO(content)).convert("RGB"), None)
+        return self._transformed(check_pixels(Image.open(io.BytesIO(content))).convert("RGB"), None)
 
     def __len__(self):
         return self.length

@@ -8,6 +8,8 @@ import zlib
 
 import numpy as np
 
+from rushlight.vision.datasets.archive import allowed_bytes, check_size
+
 # numbers of data types in the file, and how they lie there
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8", 16: "u1"}
 _MATRIX, _COMPRESSED = 14, 15
@@ -30,13 +32,23 @@ def load_mat(path):
     try:
         for kind, data in _elements(memoryview(content)[128:], order):
             if kind == _COMPRESSED:
-                ((kind, data),) = _elements(memoryview(zlib.decompress(data)), order)
+                ((kind, data),) = _elements(memoryview(_decompressed(data, path)), order)
             if kind == _MATRIX:
                 name, array = _matrix(data, order, path)
                 arrays[name] = array
     except (struct.error, zlib.error, IndexError) as error:
         raise ValueError(f"{path} is truncated or corrupted ({error})") from error
     return arrays
+
+
+def _decompressed(data, path):
+    """The bytes of a compressed element, of which there may not be too many; zlib.error for a truncated one."""
+    unpacker = zlib.decompressobj()
+    content = unpacker.decompress(data, allowed_bytes(len(data)) + 1)
+    check_size(path, len(content), len(data))
+    if not unpacker.eof:
+        raise zlib.error("incomplete or truncated stream")
+    return content
 
 
 def _elements(data, order):

@@ -5,6 +5,7 @@ import os
 from rushlight.vision.datasets.checking import found_or_raise
 from rushlight.vision.datasets.download import check_integrity, download_and_extract_archive
 from rushlight.vision.datasets.vision import VisionDataset
+from rushlight.vision.pixels import check_pixels
 
 
 class Omniglot(VisionDataset):
@@ -55,7 +56,7 @@ class Omniglot(VisionDataset):
         if self.loader is not None:
             return self._transformed(self.loader(path), character)
         with Image.open(path) as image:
-            return self._transformed(image.convert("L"), character)
+            return self._transformed(check_pixels(image).convert("L"), character)
 
     def _check_integrity(self):
         name = self._get_target_folder()

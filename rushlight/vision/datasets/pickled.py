@@ -3,7 +3,11 @@
 The files hold dicts, lists, strings, numbers and NumPy arrays, so a few NumPy functions are all that may be called.
 """
 
+import io
 import pickle
+import re
+import struct
+from math import prod
 
 import numpy as np
 
@@ -14,25 +18,134 @@ def load_pickled(path):
     Raises pickle.UnpicklingError if the file is truncated or asks for anything but data.
     """
     with open(path, "rb") as file:
+        content = file.read()
         try:
-            return DataUnpickler(file, encoding="latin1").load()
-        except (EOFError, ValueError, IndexError, KeyError, AttributeError, TypeError) as error:
+            return DataUnpickler(content).load()
+        except (
+            struct.error,
+            EOFError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            TypeError,
+            OverflowError,
+            RecursionError,
+        ) as error:
             raise pickle.UnpicklingError(f"{path} is truncated or not a pickle file ({error})") from error
 
 
-class DataUnpickler(pickle.Unpickler):
-    """An unpickler for dict, list, tuple, str, bytes, numbers and NumPy arrays; other globals raise UnpicklingError."""
+class DataUnpickler(pickle._Unpickler):
+    """An unpickler for dict, list, tuple, str, bytes, numbers and NumPy arrays; other globals raise UnpicklingError.
+
+    Python's own, not C's, since calls and states are checked: NumPy believes a dtype's state, and makes arrays of any size.
+    A data set's pickle is a few large values.
+    """
+
+    dispatch = dict(pickle._Unpickler.dispatch)
+
+    def __init__(self, content):
+        super().__init__(io.BytesIO(content), encoding="latin1")
+        self._room = len(content) + (1 << 20)  # bytes that calls may copy
 
     def find_class(self, module, name):
-        if (module, name) in _ALLOWED:
-            return _ALLOWED[module, name]
-        if module.startswith("numpy.") and (_today(module), name) in _ALLOWED:
-            return _ALLOWED[_today(module), name]
+        key = _today(module) if module.startswith("numpy.") else module, name
+        if key in _ALLOWED:
+            return _ALLOWED[key]
         raise pickle.UnpicklingError(
             f"global '{module}.{name}' is not allowed: data set files hold only dicts, lists, strings, numbers and "
             "NumPy arrays, and calling anything else could run code that somebody put into the file. Fetch the file "
             "again from its source."
         )
+
+    def load_reduce(self):
+        arguments = self.stack.pop()
+        function = self.stack[-1]
+        if not any(function is known for known in _CALLED) or type(arguments) is not tuple:
+            raise pickle.UnpicklingError(f"a call of {type(function)} is not allowed in a data set's file")
+        self._spend(sum(len(a) for a in arguments if isinstance(a, (str, bytes, bytearray))))
+        self.stack[-1] = function(*arguments)
+
+    def _spend(self, size):
+        self._room -= size
+        if self._room < 0:
+            raise pickle.UnpicklingError("the file's calls make many times more data than it holds")
+
+    def load_bytearray8(self):
+        (size,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(size)))  # pickle allocates what the file claims
+
+    dispatch[pickle.BYTEARRAY8[0]] = load_bytearray8
+
+    dispatch[pickle.REDUCE[0]] = load_reduce
+
+    def load_build(self):
+        state = self.stack.pop()
+        target = self.stack[-1]
+        if type(target) is np.ndarray:
+            self._spend(len(state[-1]))
+            target.__setstate__(_checked_array(state))
+        elif isinstance(target, np.dtype):
+            target.__setstate__(_checked_dtype(target, state))
+        else:
+            raise pickle.UnpicklingError(f"the state of a {type(target)} is not allowed in a data set's file")
+
+    dispatch[pickle.BUILD[0]] = load_build
+
+    for _opcode in (pickle.INST, pickle.OBJ, pickle.NEWOBJ, pickle.NEWOBJ_EX, pickle.EXT1, pickle.EXT2, pickle.EXT4):
+        dispatch.pop(_opcode[0], None)
+    del _opcode
+
+
+def _dtype(name, *flags):
+    """A new dtype of plain elements; `flags` ask for one that is not shared, which it always is not."""
+    if not isinstance(name, str) or not _PLAIN.fullmatch(name):
+        raise pickle.UnpicklingError(f"a dtype {name!r:.40} is not allowed in a data set's file")
+    return np.dtype(name, False, True)
+
+
+def _checked_dtype(dtype, state):
+    """A dtype's state, which may say the order of bytes and what is so anyway."""
+    _, order, *parts, size, alignment, flags = state
+    if (
+        order not in ("<", ">", "|", "=")
+        or any(part is not None for part in parts)
+        or size not in (-1, dtype.itemsize)
+        or alignment not in (-1, dtype.alignment)
+        or flags not in (0, dtype.flags)
+    ):
+        raise pickle.UnpicklingError("a dtype with parts is not allowed in a data set's file")
+    return state
+
+
+def _new_array(kind, shape, typecode):
+    """What NumPy's pickles begin an array with; its state follows."""
+    if kind is not np.ndarray or shape != (0,):
+        raise pickle.UnpicklingError(f"an array of shape {shape!r:.40} without its elements")
+    return np.ndarray.__new__(np.ndarray, (0,), np.int8)
+
+
+def _checked_array(state):
+    """An array's state, whose bytes have to be as many as its shape says."""
+    shape, dtype, _, raw = state[-4:]
+    if not isinstance(dtype, np.dtype) or type(raw) not in (bytes, bytearray, str):
+        raise pickle.UnpicklingError("an array of objects is not allowed in a data set's file")
+    if not all(type(n) is int and n >= 0 for n in shape) or prod(shape) * dtype.itemsize != len(raw):
+        raise pickle.UnpicklingError(
+            f"an array of shape {shape!r:.60} and {dtype} is truncated: it has {len(raw)} bytes"
+        )
+    return state
+
+
+def _scalar(dtype, raw):
+    if not isinstance(dtype, np.dtype) or type(raw) not in (bytes, str) or len(raw) != dtype.itemsize:
+        raise pickle.UnpicklingError("a NumPy scalar that does not fit its bytes")
+    return np._core.multiarray.scalar(dtype, raw)
+
+
+def _from_buffer(buffer, dtype, shape, order, *axes):
+    if type(buffer) not in (bytes, bytearray) or not isinstance(dtype, np.dtype):
+        raise pickle.UnpicklingError("an array that is made of no bytes")
+    return np._core.numeric._frombuffer(buffer, dtype, shape, order, *axes)
 
 
 def _today(module):
@@ -47,11 +160,14 @@ def _encoded(text, encoding):
     return text.encode("latin1")
 
 
+# one letter and a size: no objects, no fields
+_PLAIN = re.compile(r"[|<>=]?(\?|[biufc][0-9]{1,2}|[SU][0-9]{1,9})")
 _ALLOWED = {
     ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): np.dtype,
-    ("numpy._core.multiarray", "_reconstruct"): np._core.multiarray._reconstruct,
-    ("numpy._core.multiarray", "scalar"): np._core.multiarray.scalar,
-    ("numpy._core.numeric", "_frombuffer"): np._core.numeric._frombuffer,
+    ("numpy", "dtype"): _dtype,
+    ("numpy._core.multiarray", "_reconstruct"): _new_array,
+    ("numpy._core.multiarray", "scalar"): _scalar,
+    ("numpy._core.numeric", "_frombuffer"): _from_buffer,
     ("_codecs", "encode"): _encoded,
 }
+_CALLED = (_dtype, _new_array, _scalar, _from_buffer, _encoded)

@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 
+from rushlight.vision.datasets.archive import Measured
 from rushlight.vision.datasets.download import download_url
 from rushlight.vision.datasets.vision import VisionDataset
 
@@ -36,8 +37,8 @@ class USPS(VisionDataset):
         path = os.path.join(self.root, filename)
         if download and not os.path.exists(path):
             download_url(url, self.root, filename, md5=md5)
-        with bz2.open(path, "rt") as file:
-            rows = [line.split() for line in file]
+        with Measured(bz2.open(path, "rb"), path, os.path.getsize(path)) as file:
+            rows = [line.split() for line in file.read().decode().splitlines()]
         values = np.array([[pair.rpartition(":")[2] for pair in row[1:]] for row in rows], np.float32)
         self.data = ((values.reshape(-1, 16, 16) + 1) / 2 * 255).astype(np.uint8)
         self.targets = [int(row[0]) - 1 for row in rows]

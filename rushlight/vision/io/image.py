@@ -1,5 +1,6 @@
 """Image files to and from tensors, by way of Pillow."""
 
+import contextlib
 import io
 from enum import Enum
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from rushlight.core.dtype import uint8
 from rushlight.core.tensor import Tensor, wrap
+from rushlight.vision.pixels import check_pixels
 
 __all__ = [
     "ImageReadMode",
@@ -88,15 +90,44 @@ def _opened(content, formats=None):
     from PIL import Image, UnidentifiedImageError
 
     try:
-        return Image.open(io.BytesIO(content), formats=formats)
+        with _damage():
+            return check_pixels(Image.open(io.BytesIO(content), formats=formats))
     except UnidentifiedImageError:
         wanted = "an image that Pillow knows" if formats is None else " or ".join(formats)
         raise RuntimeError(f"The bytes are not {wanted}: they begin with {content[:8]!r}") from None
 
 
+@contextlib.contextmanager
+def _damage():
+    """RuntimeError for what Pillow's decoders raise about a broken file, each in its own way."""
+    import struct
+    import zlib
+
+    from PIL import UnidentifiedImageError
+
+    try:
+        yield
+    except UnidentifiedImageError:
+        raise
+    except (
+        OSError,
+        SyntaxError,
+        ValueError,
+        LookupError,
+        TypeError,
+        EOFError,
+        OverflowError,
+        struct.error,
+        zlib.error,
+    ) as e:
+        raise RuntimeError(f"The image is truncated or corrupted: {e}") from e
+
+
 def _tensor(image, mode, upright=False):
     from PIL import ImageOps
 
+    with _damage():
+        image.load()
     image = ImageOps.exif_transpose(image) if upright else image
     if mode is not ImageReadMode.UNCHANGED:
         image = image.convert(_PIL_MODES[mode])
@@ -134,9 +165,12 @@ def decode_gif(input):
     """A GIF file's bytes as (3, H, W), or (frames, 3, H, W) if it has several."""
     image = _opened(_content(input), ["GIF"])
     frames = []
-    for i in range(getattr(image, "n_frames", 1)):
-        image.seek(i)
-        frames.append(np.array(image.convert("RGB")).transpose(2, 0, 1))
+    with _damage():
+        count = getattr(image, "n_frames", 1)
+        check_pixels(image, count)
+        for i in range(count):
+            image.seek(i)
+            frames.append(np.array(image.convert("RGB")).transpose(2, 0, 1))
     return wrap(np.stack(frames) if len(frames) > 1 else np.ascontiguousarray(frames[0]))
 
 
