@@ -94,7 +94,10 @@ def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exce
     for t in tensors:
         if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_call_operator"):
             return t._call_operator(record, tensors, metadata)
-    raise error
+    try:
+        raise error
+    finally:
+        del error  # this frame is in its traceback: together they would keep the tensors until a collection
 
 
 def write_without_array(record: Any, self: Any, others: tuple, metadata: tuple, error: Exception) -> Any:
@@ -102,4 +105,7 @@ def write_without_array(record: Any, self: Any, others: tuple, metadata: tuple, 
     for t in (self, *others):
         if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_write_operator"):
             return t._write_operator(record, self, others, metadata)
-    raise error
+    try:
+        raise error
+    finally:
+        del error

@@ -122,9 +122,12 @@ def execute(record: Any, arrays: list, metadata: tuple) -> Any:
             return record.invoke(record.kernel, arrays, metadata)
     except Exception as error:
         better = explain(record.name, arrays, error, metadata)
-        if better is error:
-            raise
-        raise better from None
+        try:
+            if better is error:
+                raise
+            raise better from None
+        finally:
+            del better  # this frame is in its traceback: together they would keep the tensors until a collection
 
 
 def _finish(record: Any, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:

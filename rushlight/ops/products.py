@@ -141,10 +141,13 @@ def _chain(matrices):
                 (cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
             )
 
-    def product_of(i, j):
-        return matrices[i] if i == j else mm(product_of(i, cut[i][j]), product_of(cut[i][j] + 1, j))
+    return _product_of(matrices, cut, 0, n - 1)
 
-    return product_of(0, n - 1)
+
+def _product_of(matrices, cut, i, j):  # not within `_chain`: a function that calls itself from there is a cycle
+    if i == j:
+        return matrices[i]
+    return mm(_product_of(matrices, cut, i, cut[i][j]), _product_of(matrices, cut, cut[i][j] + 1, j))
 
 
 @composite(method=True, out=True)
