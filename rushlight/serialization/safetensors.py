@@ -3,7 +3,10 @@
 The `safetensors` package reads and writes the format; this file leads its arrays into tensors and back.
 """
 
+import json
 import os
+import struct
+import zlib
 
 import numpy as np
 
@@ -41,12 +44,15 @@ _DTYPES = {
 def save(tensors, metadata=None):
     """The bytes of a safetensors file.
 
-    tensors: dict of name -> contiguous tensor, no two of which share memory. metadata: dict of str -> str.
+    tensors: dict of name -> contiguous tensor, no two of which share memory. metadata: dict of str -> str. A checksum of
+    each tensor is added to it, which the format does not have; loading checks it.
+
     Raises ValueError for what is no tensor or not contiguous, RuntimeError for shared memory.
     """
     from safetensors import serialize
 
-    return bytes(serialize(_specifications(tensors), metadata=metadata))
+    _check_tensors(tensors)
+    return bytes(serialize(_specifications(tensors), metadata=_with_checksums(tensors, metadata)))
 
 
 def save_file(tensors, filename, metadata=None):
@@ -60,7 +66,12 @@ def load(data):
     """The dict of tensors in the bytes of a safetensors file. Raises SafetensorError for bytes that are none."""
     from safetensors import deserialize
 
-    return {name: _from_bytes(entry) for name, entry in deserialize(data)}
+    entries = deserialize(data)
+    (size,) = struct.unpack_from("<Q", data)
+    checksums = _Checksums(json.loads(bytes(data[8 : 8 + size])).get("__metadata__"))
+    for name, entry in entries:
+        checksums.check(name, entry["data"])
+    return {name: _from_bytes(entry) for name, entry in entries}
 
 
 def load_file(filename, device="cpu", *, backend="mmap"):
@@ -86,6 +97,7 @@ class safe_open:
         check(device)
         self._as_tensor = _from_array if framework in ("pt", "torch", "pytorch") else lambda array: array
         self._file = open_arrays(os.fspath(filename), framework="np", backend=backend)
+        self._checksums = _Checksums(self._file.metadata())
 
     def __enter__(self):
         self._file.__enter__()
@@ -103,12 +115,14 @@ class safe_open:
         return self._file.offset_keys()
 
     def metadata(self):
-        """The file's dict of texts, or None."""
-        return self._file.metadata()
+        """The file's dict of texts, without Rushlight's checksums, or None."""
+        return self._checksums.metadata
 
     def get_tensor(self, name):
-        """The tensor of that name."""
-        return self._as_tensor(self._file.get_tensor(name))
+        """The tensor of that name. Raises SafetensorError where it does not have the checksum that the file promises."""
+        array = self._file.get_tensor(name)
+        self._checksums.check(name, np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        return self._as_tensor(array)
 
     def get_tensors(self):
         """All tensors, as a dict."""
@@ -116,7 +130,7 @@ class safe_open:
         return {name: self.get_tensor(name) for name in names}
 
     def get_slice(self, name):
-        """A part of the tensor to be read by indexing, with `get_shape()` and `get_dtype()`."""
+        """A part of the tensor to be read by indexing, with `get_shape()` and `get_dtype()`. No checksum is checked."""
         return _Slice(self._file.get_slice(name), self._as_tensor)
 
 
@@ -177,13 +191,55 @@ def _strict_message(class_name, missing, unexpected):
     return message
 
 
+# -------------------------------------------------------------------- checksums
+
+_CHECKSUMS = "rushlight_crc32"
+
+
+def _with_checksums(tensors, metadata):
+    """The metadata with one more text: the CRC-32 of each tensor, and whether there was no other metadata.
+
+    Libraries that refuse metadata without a "format" get that, too.
+    """
+    crcs = {name: zlib.crc32(tensor._array.reshape(-1).view(np.uint8)) for name, tensor in tensors.items()}
+    note = json.dumps({"alone": metadata is None, "crc32": crcs}, separators=(",", ":"))
+    return {**({"format": "pt"} if metadata is None else metadata), _CHECKSUMS: note}
+
+
+class _Checksums:
+    """The checksums in a file's metadata, if it has any, and the metadata without them."""
+
+    def __init__(self, metadata):
+        self.metadata, self._promised = metadata, {}
+        if metadata is None or _CHECKSUMS not in metadata:
+            return
+        self.metadata = {key: text for key, text in metadata.items() if key != _CHECKSUMS}
+        try:
+            note = json.loads(metadata[_CHECKSUMS])
+            self._promised = dict(note["crc32"])
+            if note["alone"]:
+                self.metadata = None
+        except (ValueError, TypeError, LookupError, RecursionError) as error:
+            raise _altered(f"its checksums cannot be read ({error})") from error
+
+    def check(self, name, data):
+        """Raise where the bytes of a tensor have another checksum than the file promises."""
+        if name in self._promised and zlib.crc32(data) != self._promised[name]:
+            raise _altered(f"tensor {name!r} has checksum {zlib.crc32(data)} (CRC-32), not {self._promised[name]}")
+
+
+def _altered(facts):
+    from safetensors import SafetensorError
+
+    return SafetensorError(f"the file is corrupted: {facts}. It was not transferred completely, or was modified.")
+
+
 # -------------------------------------------------------------------- tensors and the package's arrays
 
 
 def _specifications(tensors):
     from safetensors import TensorSpec
 
-    _check_tensors(tensors)
     return {
         name: TensorSpec(
             dtype=tensor.dtype.name,

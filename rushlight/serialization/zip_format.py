@@ -180,12 +180,16 @@ class ZipReader:
         self._file.seek(self.offset(name))
         data = np.empty(entry.file_size, np.uint8)
         self._fill(data, name)
-        checksum = zlib.crc32(data)
-        if checksum != entry.CRC and self._has_checksums:
-            raise self._broken(
-                f"record {name!r} has checksum {checksum:#010x} (CRC-32) where the archive promises {entry.CRC:#010x}"
-            )
+        self.verify(name, data)
         return data
+
+    def verify(self, name, data):
+        """Raise where bytes that were read, or mapped, as the record do not have its checksum."""
+        promised, checksum = self._entry(name).CRC, zlib.crc32(data)
+        if checksum != promised and self._has_checksums:
+            raise self._broken(
+                f"record {name!r} has checksum {checksum:#010x} (CRC-32) where the archive promises {promised:#010x}"
+            )
 
     def offset(self, name):
         """Where in the file the record's data begin, from its own header."""

@@ -182,3 +182,15 @@ def test_an_old_file_that_claims_more_than_it_holds():
     assert claim != OLD
     with pytest.raises(RuntimeError, match=r"claims 68719476735 elements of torch\.float32, more than the rest"):
         load(io.BytesIO(claim))
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_a_changed_bit_of_a_tensor_is_noticed(mmap, tmp_path):
+    path = tmp_path / "model.pt"
+    save({"x": wrap(np.arange(1000.0))}, path)
+    data = bytearray(path.read_bytes())
+    at = data.index(np.arange(1000.0).tobytes()[80:800])
+    data[at + 5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=r"record 'data/0' has checksum .* where the archive promises"):
+        load(path, mmap=mmap)

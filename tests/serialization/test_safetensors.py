@@ -1,8 +1,12 @@
+import json
+
 import ml_dtypes
 import numpy as np
 import pytest
+import safetensors as package
 from safetensors import SafetensorError
 
+import rushlight as torch
 from rushlight.core.tensor import Tensor, alias, wrap
 from rushlight.serialization import load as torch_load
 from rushlight.serialization import safetensors
@@ -122,3 +126,50 @@ def test_models_with_shared_tensors(tmp_path):
     safetensors.save_file({"z": wrap(np.zeros(1))}, path)
     with pytest.raises(RuntimeError, match=r'Missing key.*"a".*\n.*Unexpected key.*"z"'):
         safetensors.load_model(model, path)
+
+
+# ---------------------------------------------------------------- checksums
+
+
+@pytest.mark.parametrize("backend", ["mmap", "pread"])
+def test_a_changed_value_is_noticed(tmp_path, backend):
+    path = tmp_path / "x.safetensors"
+    safetensors.save_file(
+        {"a": torch.arange(4.0), "b": torch.ones(3, dtype=torch.bfloat16), "none": torch.zeros(0)}, path
+    )
+    data = bytearray(path.read_bytes())
+    assert safetensors.load_file(path, backend=backend)["a"].tolist() == [0, 1, 2, 3]
+    data[-3] ^= 4
+    path.write_bytes(data)
+    for load in (lambda: safetensors.load_file(path, backend=backend), lambda: safetensors.load(bytes(data))):
+        with pytest.raises(SafetensorError, match=r"tensor '(a|b)' has checksum \d+ \(CRC-32\), not \d+"):
+            load()
+
+
+@pytest.mark.parametrize("metadata", [None, {"format": "pt"}, {"k": "v"}, {}])
+def test_the_checksums_are_not_shown(tmp_path, metadata):
+    path = tmp_path / "x.safetensors"
+    safetensors.save_file({"a": torch.ones(2)}, path, metadata=metadata)
+    with safetensors.safe_open(path, "pt") as file:
+        assert file.metadata() == metadata and file.get_tensor("a").tolist() == [1, 1]
+    with package.safe_open(path, "np") as file:  # other readers see one more text, and a format
+        assert file.metadata()["rushlight_crc32"] and (metadata is not None or file.metadata()["format"] == "pt")
+
+
+def file_of(metadata):
+    """The bytes of a file with one tensor, as any library may write it."""
+    header = {"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "__metadata__": metadata}
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + b"\0\0\x80?"
+
+
+def test_files_of_others_have_no_checksums(tmp_path):
+    (tmp_path / "x").write_bytes(file_of({"k": "v"}))
+    assert (
+        safetensors.load_file(tmp_path / "x")["a"].tolist()
+        == safetensors.load(file_of({"k": "v"}))["a"].tolist()
+        == [1]
+    )
+    for note in ("[]", "{", '{"crc32": 1, "alone": true}'):
+        with pytest.raises(SafetensorError, match="checksums cannot be read"):
+            safetensors.load(file_of({"rushlight_crc32": note}))
