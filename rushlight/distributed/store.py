@@ -275,8 +275,10 @@ class _Server:
                 return
             try:
                 while True:
-                    command, *arguments = receive_fields(connection)
-                    send_fields(connection, *self._reply(command, arguments))
+                    fields = receive_fields(connection)
+                    if not fields:
+                        return
+                    send_fields(connection, *self._reply(fields[0], fields[1:]))
             except (EOFError, OSError, MemoryError):  # the client is gone, or sends what no client does
                 return
 
@@ -429,7 +431,7 @@ class TCPStore(Store):
             try:
                 send_fields(self._connection, command.encode(), *arguments)
                 problem, *answer = receive_fields(self._connection)
-            except (EOFError, OSError) as error:
+            except (EOFError, OSError, ValueError) as error:
                 raise DistNetworkError(f"the store at {self.host}:{self.port} is gone: {error}") from error
         if problem:
             raise DistStoreError(f"the store refuses {command!r}: {problem.decode(errors='replace')}")

@@ -11,6 +11,8 @@ import zlib
 
 import numpy as np
 
+from rushlight.utils._clamped import Clamped
+
 __all__ = ["ZipReader", "ZipWriter", "archive_name_of", "is_zip", "read_into"]
 
 ALIGNMENT = 64
@@ -144,7 +146,7 @@ class ZipReader:
         self._file = file
         self._name = getattr(file, "name", None) or "the archive"
         try:
-            with zipfile.ZipFile(file) as archive:
+            with zipfile.ZipFile(Clamped(file)) as archive:
                 entries = archive.infolist()
         except (zipfile.BadZipFile, ValueError, struct.error, NotImplementedError, OSError) as error:
             raise self._broken(_as_torch_words(error)) from error

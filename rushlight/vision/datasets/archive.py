@@ -12,6 +12,8 @@ import os
 import posixpath
 import re
 
+from rushlight.utils._clamped import Clamped
+
 COPY_BYTES = 1 << 20
 MAX_RATIO = 1000
 MAX_BYTES = 64 << 30
@@ -19,6 +21,7 @@ MAX_MEMBERS = 1_000_000
 _FREE_BYTES = 1 << 20
 _MAX_NOTE = 1 << 20  # bytes of a long name, or of the other notes that stand before a member of a tar
 _MAX_LINK = 4096
+_XZ_MEMORY = 128 << 20
 
 _ALIASES = {".tbz": (".tar", ".bz2"), ".tbz2": (".tar", ".bz2"), ".tgz": (".tar", ".gz"), ".txz": (".tar", ".xz")}
 _ARCHIVES = (".tar", ".zip")
@@ -78,9 +81,51 @@ def _file_type(path):
 def _opened(path, compression):
     import bz2
     import gzip
-    import lzma
 
-    return {".bz2": bz2.open, ".gz": gzip.open, ".xz": lzma.open, None: open}[compression](path, "rb")
+    return {".bz2": bz2.open, ".gz": gzip.open, ".xz": _Xz, None: open}[compression](path, "rb")
+
+
+class _Xz:
+    """A .xz file for reading, by a decoder that takes no more memory than `xz -9` needs; the file may claim 4 GiB."""
+
+    def __init__(self, path, mode):
+        self._file = open(path, mode)  # noqa: SIM115 (closed by `close`)
+        self._decoder = self._new()
+
+    def _new(self):
+        import lzma
+
+        return lzma.LZMADecompressor(lzma.FORMAT_AUTO, memlimit=_XZ_MEMORY)
+
+    def read(self, size):
+        """Up to `size` bytes; b"" at the end."""
+        while True:
+            if self._decoder.eof:  # another stream may follow, after padding
+                rest = self._decoder.unused_data.lstrip(b"\0")
+                while not rest:
+                    rest = self._file.read(COPY_BYTES)
+                    if not rest:
+                        return b""
+                    rest = rest.lstrip(b"\0")
+                self._decoder = self._new()
+            elif self._decoder.needs_input:
+                rest = self._file.read(COPY_BYTES)
+                if not rest:
+                    raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            else:
+                rest = b""
+            data = self._decoder.decompress(rest, size)
+            if data or not size:
+                return data
+
+    def close(self):
+        self._file.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc_info):
+        self.close()
 
 
 class Measured:
@@ -157,10 +202,17 @@ def _unpack_zip(path, staging):
     import stat
     import zipfile
 
-    with zipfile.ZipFile(path) as archive:
+    with open(path, "rb") as file, zipfile.ZipFile(Clamped(file)) as archive:
         members = archive.infolist()
         staging.check(sum(member.file_size for member in members), len(members))
         for member in members:
+            if not member.filename:
+                raise ArchiveError(f"{path}: a member has no name")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2):
+                raise ArchiveError(
+                    f"{path}: member '{member.filename}' is compressed by method {member.compress_type}; only stored, deflated "
+                    "and bzip2 members are unpacked (LZMA lets a short file claim gigabytes of memory)"
+                )
             mode = member.external_attr >> 16
             if member.is_dir():
                 staging.folder(member.filename)

@@ -2,9 +2,8 @@
 
 import os
 
-import numpy as np
-
 from rushlight.core.tensor import wrap
+from rushlight.vision.datasets.arrayfile import load_npy
 from rushlight.vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight.vision.datasets.download import check_integrity, download_url
 from rushlight.vision.datasets.vision import VisionDataset
@@ -36,7 +35,7 @@ class MovingMNIST(VisionDataset):
         if download:
             self.download()
         found_or_raise(self._check_exists(), "Dataset not found. You can use download=True to download it.")
-        frames = np.load(os.path.join(self._base_folder, self._filename), allow_pickle=False)
+        frames = load_npy(os.path.join(self._base_folder, self._filename))
         part = {None: slice(None), "train": slice(split_ratio), "test": slice(split_ratio, None)}[split]
         self.data = wrap(frames[part]).transpose(0, 1).unsqueeze(2).contiguous()
 

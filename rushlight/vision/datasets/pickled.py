@@ -45,6 +45,7 @@ class DataUnpickler(pickle._Unpickler):
 
     def __init__(self, content):
         super().__init__(io.BytesIO(content), encoding="latin1")
+        self._unbuilt = {}  # arrays and dtypes without their state, by id
         self._room = len(content) + (1 << 20)  # bytes that calls may copy
 
     def find_class(self, module, name):
@@ -63,7 +64,9 @@ class DataUnpickler(pickle._Unpickler):
         if not any(function is known for known in _CALLED) or type(arguments) is not tuple:
             raise pickle.UnpicklingError(f"a call of {type(function)} is not allowed in a data set's file")
         self._spend(sum(len(a) for a in arguments if isinstance(a, (str, bytes, bytearray))))
-        self.stack[-1] = function(*arguments)
+        self.stack[-1] = made = function(*arguments)
+        if function is _dtype or function is _new_array:
+            self._unbuilt[id(made)] = made
 
     def _spend(self, size):
         self._room -= size
@@ -81,13 +84,14 @@ class DataUnpickler(pickle._Unpickler):
     def load_build(self):
         state = self.stack.pop()
         target = self.stack[-1]
-        if type(target) is np.ndarray:
-            self._spend(len(state[-1]))
-            target.__setstate__(_checked_array(state))
-        elif isinstance(target, np.dtype):
-            target.__setstate__(_checked_dtype(target, state))
-        else:
+        if self._unbuilt.pop(id(target), None) is not target:  # each gets its state once, before anything else uses it
             raise pickle.UnpicklingError(f"the state of a {type(target)} is not allowed in a data set's file")
+        if type(target) is np.ndarray:
+            _check_array(state)
+            self._spend(len(state[-1]))
+        else:
+            _check_dtype(target, state)
+        target.__setstate__(state)
 
     dispatch[pickle.BUILD[0]] = load_build
 
@@ -103,18 +107,19 @@ def _dtype(name, *flags):
     return np.dtype(name, False, True)
 
 
-def _checked_dtype(dtype, state):
-    """A dtype's state, which may say the order of bytes and what is so anyway."""
-    _, order, *parts, size, alignment, flags = state
+def _check_dtype(dtype, state):
+    """A dtype's state may say the order of bytes, and what is so anyway. NumPy crashes on others."""
+    sizes = ((-1, dtype.itemsize), (-1, dtype.alignment), (0, dtype.flags))
     if (
-        order not in ("<", ">", "|", "=")
-        or any(part is not None for part in parts)
-        or size not in (-1, dtype.itemsize)
-        or alignment not in (-1, dtype.alignment)
-        or flags not in (0, dtype.flags)
+        type(state) is not tuple
+        or len(state) != 8
+        or state[0] != 3
+        or type(state[1]) is not str
+        or state[1] not in ("<", ">", "|", "=")
+        or state[2:5] != (None, None, None)
+        or not all(type(n) is int and n in known for n, known in zip(state[5:], sizes, strict=True))
     ):
         raise pickle.UnpicklingError("a dtype with parts is not allowed in a data set's file")
-    return state
 
 
 def _new_array(kind, shape, typecode):
@@ -124,16 +129,19 @@ def _new_array(kind, shape, typecode):
     return np.ndarray.__new__(np.ndarray, (0,), np.int8)
 
 
-def _checked_array(state):
-    """An array's state, whose bytes have to be as many as its shape says."""
-    shape, dtype, _, raw = state[-4:]
-    if not isinstance(dtype, np.dtype) or type(raw) not in (bytes, bytearray, str):
+def _check_array(state):
+    """An array's state has to have as many bytes as its shape says."""
+    if type(state) is not tuple or len(state) != 5 or state[0] != 1 or type(state[3]) not in (bool, int):
+        raise pickle.UnpicklingError("an array's state is not of NumPy's form")
+    _, shape, dtype, _, raw = state
+    if not isinstance(dtype, np.dtype) or type(raw) not in (bytes, str):
         raise pickle.UnpicklingError("an array of objects is not allowed in a data set's file")
-    if not all(type(n) is int and n >= 0 for n in shape) or prod(shape) * dtype.itemsize != len(raw):
+    if type(shape) is not tuple or not all(type(n) is int and n >= 0 for n in shape):
+        raise pickle.UnpicklingError("an array's shape is not of integers")
+    if prod(shape) * dtype.itemsize != len(raw) or not dtype.itemsize:
         raise pickle.UnpicklingError(
             f"an array of shape {shape!r:.60} and {dtype} is truncated: it has {len(raw)} bytes"
         )
-    return state
 
 
 def _scalar(dtype, raw):
