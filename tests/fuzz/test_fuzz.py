@@ -3,7 +3,6 @@
 import pytest
 from fuzz import PARSERS, run
 
-
 COUNT = 10_000
 FEWER = {"pt": 5_000, "image": 4_000, "tar": 6_000}  # slow ones, so that all together take a minute
 
