@@ -2,6 +2,8 @@
 
 import os
 
+from ..backend import isa
+
 __all__ = ["print_environment", "version"]
 
 _LIBRARIES = {
@@ -24,10 +26,17 @@ def print_environment():
         ("python", f"{platform.python_version()} ({platform.python_implementation()})"),
         ("platform", platform.platform()),
         ("cpus", str(os.cpu_count())),
+        ("instruction set", _instruction_set()),
     ]
     rows += [(name, version(name) or f"not installed ({purpose})") for name, purpose in _LIBRARIES.items()]
     for name, value in rows:
         print(f"{name:16} {value}")
+
+
+def _instruction_set():
+    """What native code uses, and whether RUSHLIGHT_ISA has a say in it."""
+    cap = isa.cap()
+    return isa.effective() + (f" (RUSHLIGHT_ISA={cap.name}; the processor has {isa.of_processor()})" if cap else "")
 
 
 def version(distribution):

@@ -11,6 +11,7 @@ import warnings
 from contextlib import contextmanager
 from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 
+from .. import isa
 from ...core.locks import made_once
 from .address import is_readable
 
@@ -18,6 +19,7 @@ __all__ = ["OneDNNError", "available", "check", "is_loaded", "load", "load_holdi
 
 _FILE = "libdnnl.so.3"
 _PACKAGE = "onednn-cpu-gomp"
+_OWN_CAPS = ("ONEDNN_MAX_CPU_ISA", "DNNL_MAX_CPU_ISA")  # what a user sets of oneDNN's own stays
 
 
 class OneDNNError(RuntimeError):
@@ -145,6 +147,14 @@ def _accept(library: ctypes.CDLL) -> tuple[ctypes.CDLL | None, str]:
         if not hasattr(library, name):
             return None, f"oneDNN, or the OpenMP library it is linked with, lacks {name}"
         _declare(library, name)
+    capped = isa.cap()
+    if capped is not None and not any(name in os.environ for name in _OWN_CAPS):
+        status = library.dnnl_set_max_cpu_isa(capped.onednn)
+        if status:
+            return (
+                None,
+                f"oneDNN is in use in this process already: RUSHLIGHT_ISA={capped.name} cannot limit it any more",
+            )
     # A fork copies the thread pool's records but not its threads: the child's first parallel loop would wait for ever.
     # Released before the fork, the pool starts anew on both sides when it is next needed (0.1 ms).
     os.register_at_fork(before=lambda: library.omp_pause_resource_all(_PAUSE_SOFT))
@@ -216,6 +226,8 @@ _SIGNATURES = {
     "dnnl_eltwise_backward_primitive_desc_create": (_P, _P, _I, *[_P] * 3, c_float, c_float, _P, _P),
     "dnnl_get_primitive_cache_capacity": (_P,),
     "dnnl_set_primitive_cache_capacity": (_I,),
+    "dnnl_set_max_cpu_isa": (_I,),
+    "dnnl_get_effective_cpu_isa": (),
     "omp_set_num_threads": (_I,),
     "omp_get_max_threads": (),
     "omp_pause_resource_all": (_I,),

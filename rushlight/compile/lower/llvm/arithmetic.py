@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from . import vector_math
+from . import half, vector_math
 from .ir import BITS, Builder, Val, number
 
 _REGISTER = {"bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32", "int64": "i64"}
 _REGISTER |= {"float16": "float", "bfloat16": "float", "float32": "float", "float64": "double"}
-_MEMORY = {**_REGISTER, "bool": "i8", "float16": "half", "bfloat16": "i16"}
+_MEMORY = {**_REGISTER, "bool": "i8", "bfloat16": "i16"}
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def register(dtype: np.dtype) -> str:
 @functools.cache
 def memory(dtype: np.dtype) -> str:
     """The element type of a number of `dtype` in memory."""
-    return _lookup(_MEMORY, dtype)
+    return half.memory_type() if dtype.name == "float16" else _lookup(_MEMORY, dtype)
 
 
 def _lookup(table: dict[str, str], dtype: np.dtype) -> str:
@@ -54,7 +54,7 @@ def from_memory(b: Builder, x: Val, dtype: np.dtype) -> Val:
     if dtype.name == "bool":
         return b.compare("icmp ne", x, 0)
     if dtype.name == "float16":
-        return b.convert("fpext", x, "float")
+        return half.widen(b, x)
     if dtype.name == "bfloat16":
         return b.convert("bitcast", b.op("shl", b.convert("zext", x, "i32"), 16), "float")
     return x
@@ -67,7 +67,7 @@ def to_memory(b: Builder, x: Val, dtype: np.dtype) -> Val:
     if dtype.name == "bool":
         return b.convert("zext", x, "i8")
     if dtype.name == "float16":
-        return b.convert("fptrunc", x, "half")
+        return half.narrow(b, x)
     if dtype.name == "bfloat16":
         return b.convert("trunc", b.op("lshr", b.convert("bitcast", x, "i32"), 16), "i16")
     return x
@@ -78,7 +78,7 @@ def rounded(b: Builder, x: Val, dtype: np.dtype) -> Val:
     if memory(dtype) == register(dtype):
         return x
     if dtype.name == "float16":
-        return b.convert("fpext", b.convert("fptrunc", x, "half"), "float")
+        return half.widen(b, half.narrow(b, x))
     if dtype.name == "bfloat16":
         bits = b.convert("bitcast", x, "i32")
         even = b.op("and", b.op("lshr", bits, 16), 1)

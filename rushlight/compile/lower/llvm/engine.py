@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ....backend import isa
 from ....core.locks import made_once, making
 
 __all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
 
 
 _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
-_NEEDED = frozenset(("avx2", "fma", "f16c"))  # without them LLVM calls functions that no library here has
+_NEEDED = frozenset()
 
 
 @made_once
@@ -32,15 +33,15 @@ def available() -> bool:
 
 @made_once
 def features() -> frozenset[str]:
-    """What this processor can do, in LLVM's words."""
+    """What generated code may use of this processor, in LLVM's words: all of it, or what RUSHLIGHT_ISA leaves."""
     from llvmlite import binding
 
-    return frozenset(name for name, on in binding.get_host_cpu_features().items() if on)
+    return isa.permitted(name for name, on in binding.get_host_cpu_features().items() if on)
 
 
 def vector_bytes() -> int:
     """How long a vector register is."""
-    return 64 if "avx512f" in features() else 32 if "avx2" in features() else 16
+    return 64 if "avx512f" in features() else 32 if {"avx2", "fma"} <= features() else 16
 
 
 def attributes() -> str:
@@ -198,10 +199,11 @@ def _optimise(module: Any, machine: Any) -> None:
 def _new_machine() -> Any:
     from llvmlite import binding
 
-    flags = binding.get_host_cpu_features().flatten()
-    return binding.Target.from_default_triple().create_target_machine(
-        cpu=binding.get_host_cpu_name(), features=flags, opt=2, jit=True
-    )
+    cap = isa.cap()
+    processor = binding.get_host_cpu_name() if cap is None else cap.processor
+    known, used = binding.get_host_cpu_features(), features()
+    flags = ",".join(f"{'+' if name in used else '-'}{name}" for name in sorted(known))
+    return binding.Target.from_default_triple().create_target_machine(cpu=processor, features=flags, opt=2, jit=True)
 
 
 @made_once

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from . import engine
+
 BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "half": 16, "float": 32, "double": 64, "ptr": 64}
 
 
@@ -145,7 +147,16 @@ class Builder:
         self.declarations.setdefault(symbol, text)
 
     def fma(self, x: Any, y: Any, z: Any) -> Val:
-        """x y + z, rounded once."""
+        """x y + z, rounded once.
+
+        A processor without that instruction computes float32 through float64, where the product is exact: what is rounded
+        twice differs in one of 2^29 sums. float64 is libm's there.
+        """
+        known = next(v for v in (x, y, z) if isinstance(v, Val))
+        if known.elem == "float" and "fma" not in engine.features():
+            singles = (v if isinstance(v, Val) else number(v, "float") for v in (x, y, z))
+            x, y, z = (self.convert("fpext", v, "double") for v in singles)
+            return self.convert("fptrunc", self.op("fadd", self.op("fmul", x, y), z), "float")
         return self.intrinsic("fma", x, y, z)
 
     # -------------------------------------------------------------------------------------------- memory
