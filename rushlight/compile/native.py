@@ -126,11 +126,19 @@ class Native:
             f"runs on: native code, {len(nests)} nests of {loops} loops, "
             f"{calls.total()} library calls, {sum(isinstance(n, Update) for n in nodes)} optimizer updates",
             f"  library: {', '.join(f'{n} {kind}' for kind, n in calls.most_common()) or 'none'}",
+            *(f"    {kind}: {self._ways(kind)}" for kind, _ in calls.most_common()),
             f"  memory: {self.memory.arena_bytes / 1e6:.1f} MB for what lies between",
         ]
         if python:
             lines.append("  in Python: " + ", ".join(self._in_python(name, n) for name, n in python.most_common()))
         return "\n  ".join(lines)
+
+    def _ways(self, kind: str) -> str:
+        """By which implementations a kind of library call is computed, and how many calls by each."""
+        ways = (
+            Counter(way for name, way in self.binder.ways() if name == kind) if self.binder is not None else Counter()
+        )
+        return "; ".join(f"{n} by {way}" for way, n in ways.most_common())
 
     def _in_python(self, name: str, count: int) -> str:
         reason = self.graph.reasons.get(name, "a random draw")

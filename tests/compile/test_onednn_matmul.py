@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rushlight.compile.lower.onednn import choose, kernels, serves
+from rushlight.compile.lower.onednn import choose, kernels, matmul, serves
 from rushlight.compile.lower.onednn.direct import Run
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
@@ -83,7 +83,9 @@ def test_result_in_another_order():
     out = np.empty((300, 200), np.float32).T
     x, y = random(200, 90), random(90, 300)
     close(product(x, y, out), x.astype("f8") @ y.astype("f8"), 90)
-    assert not Run("matmul", (x, y, random(300)), (out,)).served
+    bias = random(300)  # oneDNN adds none that differs from row to row
+    out = np.empty((300, 200), np.float32).T
+    close(product(x, y, out, bias), x.astype("f8") @ y.astype("f8") + bias, 90)
     small = np.empty((12, 4), np.float32).T
     close(product(*SIDES["small"], small), SIDES["small"][0] @ SIDES["small"][1], 40)
 
@@ -157,3 +159,53 @@ def test_refusals(x, y, options):
 def test_what_passes_ask():
     large = Run("matmul", SIDES["large"], (np.empty((600, 520), np.float32),))
     assert choose(large.extern).operands == (None, None)
+
+
+# -- what oneDNN has no primitive for ----------------------------------------------------------------------------------
+@pytest.fixture
+def products_alone(monkeypatch):
+    """oneDNN as it is without AVX-512, or worse: nothing can follow a product."""
+    whole = matmul.primitive_desc
+
+    def alone(kind, x, y, bias, out, operations=()):
+        return None if bias is not None or operations else whole(kind, x, y, bias, out)
+
+    monkeypatch.setattr(matmul, "primitive_desc", alone)
+
+
+@pytest.mark.parametrize("name", SIDES)
+@pytest.mark.parametrize("onto", [False, True])
+def test_scaled_and_added_by_a_loop(products_alone, name, onto):
+    x, y = SIDES[name]
+    exact = x.astype("f8") @ y.astype("f8")
+    start = random(*exact.shape)
+    found = product(x, y, start.copy(), onto=onto, scale=0.5)
+    close(found, 0.5 * exact + (start if onto else 0), x.shape[-1])
+
+
+@pytest.mark.parametrize("shape", [(4, 40, 12), (64, 400, 120), (600, 300, 521)])
+@pytest.mark.parametrize("activation", [None, "gelu_tanh"])
+def test_bias_and_activation_by_a_loop(products_alone, shape, activation):
+    test_bias_and_activation(shape, 0.25, activation)
+
+
+def test_bias_of_a_batch_and_onto_by_a_loop(products_alone):
+    test_bias_of_a_batch_and_onto()
+    x, y, bias = random(3, 40, 30), random(30, 50), random(3, 1, 50)  # a row for each matrix
+    start = random(3, 40, 50)
+    exact = start + x.astype("f8") @ y.astype("f8") + bias
+    close(product(x, y, start.copy(), bias=bias, onto=True), exact, 30)
+    bias = random(40, 1)  # a number for each row
+    close(product(x, y, start.copy(), bias=bias, onto=True), start + x.astype("f8") @ y.astype("f8") + bias, 30)
+
+
+@pytest.mark.parametrize("activation", [None, "gelu_tanh"])
+def test_nan_and_infinity_stay_in_a_loop(products_alone, activation):
+    test_nan_and_infinity_stay(activation)
+
+
+def test_products_by_openblas_where_onednn_has_none(monkeypatch):
+    monkeypatch.setattr(matmul, "primitive_desc", lambda *_, **__: None)
+    x, y, bias = random(600, 300), random(300, 520), random(520)
+    close(product(x, y), x.astype("f8") @ y.astype("f8"), 300)
+    close(product(x, y, bias=bias), x.astype("f8") @ y.astype("f8") + bias, 300)

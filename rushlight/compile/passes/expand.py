@@ -80,9 +80,7 @@ class _Expansion:
         try:
             operands = [self._operand(builder, o, to) for o, to in zip(call.operands, call.types(), strict=True)]
             results = self._apply(builder, call, operands)
-            for node in nodes:
-                if isinstance(node, Extern) and node.kind != "blank" and not self.serves(node):
-                    raise Untraceable(f"the library does not serve {node.kind}")
+            nodes[:] = [served for node in nodes for served in self._served(node)]
             stores = [self._result(builder, r, x) for r, x in zip(call.results, results, strict=False) if r is not None]
         except Exception as error:
             if not isinstance(error, Untraceable) and os.environ.get("RUSHLIGHT_LOG", "").find("trace") >= 0:
@@ -94,6 +92,15 @@ class _Expansion:
         self.new.checks += checks
         for finish in stores:
             finish()
+
+    def _served(self, node: Node) -> list[Node]:
+        """The node, or, where no library serves its 16-bit floats on this processor, the same in float32 between casts."""
+        if not isinstance(node, Extern) or node.kind == "blank" or self.serves(node):
+            return [node]
+        wide = through_float32(node)
+        if wide is None or not self.serves(next(n for n in wide if isinstance(n, Extern))):
+            raise Untraceable(f"the library does not serve {node.kind}")
+        return wide
 
     def _unchanged(self, call: Call) -> Call:
         show = self._shape_of if getattr(call.record, "draws", "") == "shape" else self.resolve
@@ -153,8 +160,56 @@ class _Expansion:
         return None if new is None else Expr(e.op, e.args, e.dtype, e.data._replace(value=new))
 
 
+def through_float32(node: Extern) -> list[Node] | None:
+    """Loops that widen a call's 16-bit floats, the call in float32, loops that round its results; None without any.
+
+    A product or convolution of such numbers is rounded once, from sums in float32, so this is what a library would
+    compute; other calls say what they round.
+    """
+    if not node.kind.startswith(("matmul", "convolution")):
+        return None
+    refs = (*node.operands, *node.results)
+    kinds = {r.dtype for r in refs if r is not None and is_short_float(r.dtype)}
+    if not kinds or any(node.onto):
+        return None
+    before: list[Node] = []
+    after: list[Node] = []
+
+    def widened(ref: Ref | None) -> Ref | None:
+        if ref is None or ref.dtype not in kinds:
+            return ref
+        shown = ref._replace(shape=tuple(1 if s == 0 else n for n, s in zip(ref.shape, ref.strides, strict=True)))
+        copy = Value(shown.shape, np.float32, _dense_like(shown)).ref()
+        before.append(Loop(shown.shape, [Store(copy, cast(load(shown), copy.dtype))]))
+        return copy.broadcast(ref.shape)
+
+    def rounded(ref: Ref | None) -> Ref | None:
+        if ref is None or ref.dtype not in kinds:
+            return ref
+        wide = Value(ref.shape, np.float32, _dense_like(ref)).ref()
+        after.append(Loop(ref.shape, [Store(ref, cast(load(wide), ref.dtype))]))
+        return wide
+
+    operands, results = tuple(map(widened, node.operands)), tuple(map(rounded, node.results))
+    wide = Extern(node.kind, operands, results, **node.options, widened=min(kind.name for kind in kinds))
+    return [*before, wide, *after]
+
+
+def _dense_like(ref: Ref) -> tuple[int, ...]:
+    """Strides without gaps, the axes in a window's order."""
+    strides, step = [0] * ref.ndim, 1
+    for axis in sorted(range(ref.ndim), key=lambda i: (ref.strides[i], -i)):
+        strides[axis] = step
+        step *= ref.shape[axis]
+    return tuple(strides)
+
+
+def is_short_float(dtype: np.dtype) -> bool:
+    return dtype.itemsize == 2 and dtype.kind not in "iu"
+
+
 def _is_narrow(operand: Any) -> bool:
-    return isinstance(operand, Lazy) and operand.dtype.itemsize == 2 and operand.dtype.kind not in "iu"
+    return isinstance(operand, Lazy) and is_short_float(operand.dtype)
 
 
 def _lifted(builder: Builder, x: Any) -> Any:

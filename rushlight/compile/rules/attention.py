@@ -39,9 +39,20 @@ def _is_long(key: Lazy, is_causal: bool) -> bool:
     return key.shape[-2] > (_LONGEST_CAUSAL if is_causal else _LONGEST)
 
 
+def _wide(x: Lazy) -> Lazy:
+    """16-bit floats as float32: scores, their maximum and their sum are float32, as in the eager kernel."""
+    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
+
+
 @rule("scaled_dot_product_attention")
 def attention(b, query, key, value, attn_mask=None, is_causal=False, scale=1.0):
     _check(query, key, value, attn_mask)
+    kind, (query, key, value) = query.dtype, map(_wide, (query, key, value))
+    out, shift, share = _attention(b, query, key, value, attn_mask, is_causal, scale)
+    return out.astype(kind), shift, share
+
+
+def _attention(b, query, key, value, attn_mask, is_causal, scale):
     if _is_long(key, is_causal):
         lse = (*query.shape[:-1], 1)
         shapes = ((*query.shape[:-1], value.shape[-1]), query.dtype), (lse, query.dtype)
@@ -64,6 +75,12 @@ def attention(b, query, key, value, attn_mask=None, is_causal=False, scale=1.0):
 @rule("scaled_dot_product_attention_backward")
 def attention_backward(b, grad, query, key, value, out, shift, share, attn_mask=None, is_causal=False, scale=1.0):
     _check(query, key, value, attn_mask)
+    kind, (grad, query, key, value, out) = query.dtype, map(_wide, (grad, query, key, value, out))
+    found = _attention_backward(b, grad, query, key, value, out, shift, share, attn_mask, is_causal, scale)
+    return tuple(x.astype(kind) for x in found)
+
+
+def _attention_backward(b, grad, query, key, value, out, shift, share, attn_mask, is_causal, scale):
     if _is_long(key, is_causal):
         lse = (shift - np.log(share)).reshape(*query.shape[:-1], 1)
         refs = tuple(x.ref() for x in (grad, query, key, value, out, lse))

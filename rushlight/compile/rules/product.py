@@ -10,7 +10,7 @@ from ..graph import Ref
 from ..lazy import Builder, Lazy, Untraceable
 from .table import rule, through_float32
 
-_SERVED = ("float32", "float64", "bfloat16")
+_SERVED = ("float32", "float64", "bfloat16", "float16")  # 16 bits by way of float32 where no library has them
 
 
 def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:

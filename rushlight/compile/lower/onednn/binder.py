@@ -70,6 +70,9 @@ class Probe:
     threads = 1
     _is_conditional = False
 
+    def __init__(self):
+        self._at: dict[Value, int] = {}  # address of each scratch value of the present extern
+
     def pointer(self, ref: Ref, offset: int = 0) -> Place:
         """The place of a ref's first element, or of the element `offset` behind it."""
         return ("address", 0)
@@ -89,6 +92,15 @@ class Probe:
     def room(self, size_bytes: int) -> int:
         """The address of memory that lasts during the present extern, the beginning of a cache line."""
         return 0
+
+    def scratch(self, shape: tuple[int, ...], dtype: np.dtype) -> Ref:
+        """A value in such memory, row-major, which operands and results of this extern's parts can be."""
+        value = Value(shape, dtype)
+        self._at[value] = self.room(value.size * value.dtype.itemsize)
+        return value.ref()
+
+    def note(self, way: str) -> None:
+        """Say how the present extern is computed, for `explain`."""
 
     def keep(self, *things: Any) -> None:
         """Keep things alive as long as the executable."""
@@ -124,6 +136,7 @@ class Probe:
     ) -> None:
         """Emit a call of a function made by `kernels.native`, on at most so many threads (0: all)."""
         self.keep(function)
+        self.note("generated code")
         self.call(function.address, self.block(threads, rows, *numbers), *places)
 
     def copy(self, target: Place, source: Place, size_bytes: int) -> None:
@@ -165,6 +178,7 @@ class Rooms(Probe):
     """Goes through what binding does and counts the memory that it takes besides operands and packs: `size_bytes`."""
 
     def __init__(self, uses: Counter[Ref], packs: Sequence[Any]):
+        super().__init__()
         self._uses, self._packs = uses, packs
         self._used = self.size_bytes = 0
 
@@ -219,6 +233,7 @@ class Binder(Probe):
         uses: Mapping[Ref, int] | None = None,
         packs: Mapping[Any, int] | None = None,
     ):
+        super().__init__()
         leave_cores_to_openmp()
         self.program, self._place_of = program, place_of
         self.name = "extern"
@@ -230,10 +245,21 @@ class Binder(Probe):
         self._room, self._room_bytes, self._used, self._flag = 0, 0, 0, 0
         self._uses = uses or {}
         self._packs = packs or {}
+        self._notes: list[tuple[str, list[str]]] = []
 
     def begin(self, name: str) -> None:
         """What follows belongs to the next extern: temporaries of earlier ones are free again."""
         self.name, self._used = name, 0
+        self._at.clear()
+        self._notes.append((name, []))
+
+    def note(self, way: str) -> None:
+        if self._notes and not self._is_conditional and way not in self._notes[-1][1]:
+            self._notes[-1][1].append(way)
+
+    def ways(self) -> Iterator[tuple[str, str]]:
+        """(kind, how it is computed) of each extern."""
+        return ((name, ", ".join(notes)) for name, notes in self._notes)
 
     def lend(self, at: int, size_bytes: int) -> None:
         """Memory in which the next extern's temporaries may lie."""
@@ -254,7 +280,8 @@ class Binder(Probe):
         self._kept.extend(things)
 
     def pointer(self, ref: Ref, offset: int = 0) -> Place:
-        return shifted(self._place_of(ref.value), (ref.offset + offset) * ref.dtype.itemsize)
+        place = ("address", self._at[ref.value]) if ref.value in self._at else self._place_of(ref.value)
+        return shifted(place, (ref.offset + offset) * ref.dtype.itemsize)
 
     def memory(self, ref: Ref, layout: Owned, offset: int = 0) -> int:
         place = self.pointer(ref, offset)
@@ -314,6 +341,10 @@ class Binder(Probe):
         self.call(kernels.fixed("clear"), flag)
 
     def execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int = 0) -> None:
+        self.note(f"oneDNN {implementation(desc)}")
+        self._execute(desc, arguments, threads)
+
+    def _execute(self, desc: Owned, arguments: list[tuple[int, int]], threads: int) -> None:
         used = self._used
         scratchpad = wanted_desc(desc, SCRATCHPAD)
         guarded = None
@@ -346,7 +377,7 @@ class Binder(Probe):
     def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
         small = size_bytes(target_layout) < 1 << 16
         desc = reorder_desc(source_layout, target_layout)
-        self.execute(desc, [(SRC, source), (DST, target)], int(small))
+        self._execute(desc, [(SRC, source), (DST, target)], int(small))
 
     def call(self, function: int, *arguments: int | Place) -> None:
         self.program.call(function, *arguments, name=self.name)

@@ -52,6 +52,7 @@ def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float,
     # Behind the sizes Fortran passes the lengths of the two letters.
     rest = (letter, letter + 1, m_at, n_at, k_at, alpha, y_step, x_step, alpha + numbers.itemsize, out_step, 1, 1)
     places = (binder.pointer(r, offset) for r, offset in zip((x, y, out), offsets, strict=True))
+    binder.note("OpenBLAS")
     binder.call(kernels.fixed("gemm"), binder.block(gemm, *rest), *places)
     return True
 

@@ -39,6 +39,8 @@ def bind(extern: Extern, binder: Binder) -> bool:
     if not serves(extern):
         return False
     binder.begin(extern.kind)
+    if extern.options.get("widened"):
+        binder.note(f"{extern.options['widened']} through float32")
     return _bind(extern, binder)
 
 

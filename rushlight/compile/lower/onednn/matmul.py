@@ -5,6 +5,8 @@ matmul(x, y[, bias]) -> out;  out = activation(scale x y + bias), or, with `onto
     options: scale = 1.0; activation = None or "gelu_tanh" (None with onto). Others lose nan or infinities in oneDNN:
     relu makes 0 of nan, gelu_erf nan of infinity. rounded = False: whether factors may be rounded to bfloat16
 
+What oneDNN cannot do in one primitive on this processor follows as a loop (`epilogue.py`).
+
 float32 and bfloat16 by oneDNN, small float32 ones and float64 by OpenBLAS. One thread, us, oneDNN / OpenBLAS:
 (4, 400) @ (400, 120) 10.6 / 4.5 with the second transposed, its gradients 4.6 / 3.9 and 9.0 / 6.7; (4, 84) @ (84, 10)
 0.7 / 0.1; (64, 84) @ (84, 10) 1.9 / 1.5; (64, 120) @ (120, 84) 11.9 / 16; (64, 400) @ (400, 120) 51 / 72, and 37 with
@@ -25,6 +27,7 @@ from ..amx import product as parts
 from . import blas
 from .binder import Probe, threads_for
 from .descriptors import Operation, free, layout, primitive_desc, strided
+from .epilogue import emit_epilogue, fits
 
 __all__ = ["bind"]
 
@@ -59,7 +62,29 @@ def bind(extern: Extern, binder: Probe) -> bool:
             blas.repeat(binder, bias, out)
         if _bind_blas(binder, x, y, out, scale, onto is not None or bias is not None):
             return True
-    return _bind_onednn(binder, x, y, bias, out, scale, activation, onto is not None, work, rounded)
+    if _bind_onednn(binder, x, y, bias, out, scale, activation, onto is not None, work, rounded):
+        return True
+    if rest or activation or scale != 1 or onto is not None:
+        return _bind_apart(extern, binder, activation, scale)
+    return x.dtype == y.dtype == out.dtype and _bind_blas(binder, x, y, out, 1.0, False)
+
+
+def _bind_apart(extern: Extern, binder: Probe, activation: str | None, scale: float) -> bool:
+    """The product into memory of its own, then a loop for what follows it.
+
+    oneDNN without AVX-512 has no product that adds a scaled one, or one with a bias, to what is there.
+    """
+    x, y, *rest = extern.operands
+    (out,), (onto,) = extern.results, extern.onto
+    bias = _lead(rest[0], out.ndim) if rest else None
+    if not fits(bias, out):
+        return False
+    part = binder.scratch(out.shape, out.dtype)
+    options = {"rounded": True} if extern.options.get("rounded") else {}
+    if not bind(Extern("matmul", (x, y), (part,), **options), binder):
+        return False
+    emit_epilogue(binder, part, bias, out, scale, activation, onto is not None)
+    return True
 
 
 def _bias_fits(bias: Ref, out: Ref) -> bool:
@@ -138,6 +163,7 @@ def _bind_parts(binder, x, y, bias, out, layouts) -> bool:
     if again is None:
         return False
     flag = binder.block(0)
+    binder.note("the matrix unit")
     parts.emit_product(binder, x, y, bias, out, flag)
     arguments = [(SRC, binder.memory(x, dx)), (WEIGHTS, binder.memory(y, dy)), (DST, binder.memory(out, dout))]
     if bias is not None:

@@ -46,6 +46,7 @@ def find_packs(nodes: Iterable[tuple[int, Any]], uses: Counter[Ref], bind: Calla
 
 class _Finder(Probe):
     def __init__(self, uses: Counter[Ref]):
+        super().__init__()
         self._uses = uses
         self.packs: list[Pack] = []
         self.at = 0

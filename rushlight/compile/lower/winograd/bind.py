@@ -41,6 +41,7 @@ def bind_forward(extern: Extern, binder: Probe) -> bool:
     (y,) = extern.results
     if not _serves(extern, x, w, y) or (bias is not None and not _is_row(bias, y.shape[1])):
         return False
+    binder.note("Winograd")
     flag = _emit_product(binder, x, w, y, bias, _padding(extern))
     return _again(binder, flag, extern, convolution.bind_forward)
 
@@ -52,6 +53,7 @@ def bind_backward_data(extern: Extern, binder: Probe) -> bool:
     if not _serves(extern, x, w, g):
         return False
     above, left = _padding(extern)
+    binder.note("Winograd")
     flag = _emit_product(binder, g, w, x, None, (2 - above, 2 - left), turned=True)
     return _again(binder, flag, extern, convolution.bind_backward_data)
 
@@ -63,6 +65,7 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
     dbias = rest[0] if rest else None
     if not _serves(extern, x, dw, g) or (dbias is not None and not _is_row(dbias, dw.shape[0])):
         return False
+    binder.note("Winograd")
     flag = _emit_gradient(binder, x, g, dw, dbias, _padding(extern))
     return _again(binder, flag, extern, convolution.bind_backward_weights)
 
