@@ -44,7 +44,9 @@ def test_a_wrong_value_stops_the_import():
 def test_a_cap_never_adds(monkeypatch, name):
     """On an AVX2 processor: no level makes more of it, and each lower one takes its features away."""
     monkeypatch.setattr(isa, "_cap", isa.cap_of(name))
-    monkeypatch.setattr(isa, "_flags", lambda: frozenset("sse4_1 sse4_2 ssse3 popcnt avx avx2 fma f16c".split()))
+    monkeypatch.setattr(
+        isa, "_flags", lambda: frozenset(("sse4_1", "sse4_2", "ssse3", "popcnt", "avx2", "fma", "f16c"))
+    )
     monkeypatch.setattr(isa, "of_processor", isa.of_processor.__wrapped__)
     assert isa.effective() == ("sse41" if name == "sse41" else "avx2")
     has = {"sse4.1", "sse2", "avx2", "fma", "f16c"}

@@ -1,8 +1,9 @@
 """Run a program and write down what it prints and the numbers of its training steps, whatever serves `torch`.
 
-    python observe.py RESULT.json [--rushlight] [--cifar FACTS.json] program.py [arguments ...]
+    python observe.py RESULT.json [--rushlight] [--cifar FACTS.json] [--nudge SEED] program.py [arguments ...]
 
---rushlight installs Rushlight as `torch` and `torchvision` first. --cifar gives torchvision.datasets.CIFAR10 the
+--nudge moves each parameter by a few units in its last place before its module is first called, as much as sums of hundreds of
+products are rounded by: what then differs, rounding decides. --rushlight installs Rushlight as `torch` and `torchvision` first. --cifar gives torchvision.datasets.CIFAR10 the
 attributes in the file (url and checksums of a small archive). RESULT.json then holds, for the first 100 steps each,
 
     losses      the value of each tensor that backward() was called on (of several elements: their norm)
@@ -60,11 +61,28 @@ def watch(torch):
     return record, optimizers
 
 
+def nudge(torch, seed):
+    """Move each parameter by up to four units in its last place when its module is first called."""
+    import numpy
+
+    draw, seen = numpy.random.default_rng(seed), {}
+
+    def before_forward(module, args):
+        for parameter in module.parameters():
+            if id(parameter) not in seen:
+                seen[id(parameter)] = parameter
+                units = draw.integers(-4, 5, tuple(parameter.shape)) * torch.finfo(parameter.dtype).eps
+                parameter.data.mul_(torch.from_numpy(numpy.asarray(1 + units)).to(parameter.dtype))
+
+    torch.nn.modules.module.register_module_forward_pre_hook(before_forward)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("result")
     parser.add_argument("--rushlight", action="store_true")
     parser.add_argument("--cifar")
+    parser.add_argument("--nudge", type=int)
     parser.add_argument("program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     args = parser.parse_args()
@@ -81,6 +99,8 @@ def main():
         with open(args.cifar) as file:
             for name, value in json.load(file).items():
                 setattr(torchvision.datasets.CIFAR10, name, value)
+    if args.nudge is not None:
+        nudge(torch, args.nudge)
     record, optimizers = watch(torch)
     sys.argv = [args.program, *args.arguments]
     printed = io.StringIO()

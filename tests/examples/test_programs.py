@@ -14,7 +14,7 @@ def check(name, found, expected):
     for loss in SERVED_LOSSES.get(name, ()):
         found["losses"].remove(loss)
     check_numbers(found, expected)
-    check_printed(found["printed"], expected["printed"])
+    check_printed(found["printed"], expected["printed"], expected.get("rounding"))
 
 
 def golden(name):
