@@ -1,0 +1,56 @@
+"""The tests that depend on the instruction set, once more under each one that this machine has: as on an older processor.
+
+Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or calls a
+library's kernels, and the golden runs. Files of tests/compile that only look at what Python does while a function is
+captured take a third of its time and are left out.
+"""
+
+import os
+import subprocess
+import sys
+
+from numpy._core._multiarray_umath import __cpu_dispatch__ as dispatched
+
+from rushlight.backend import isa
+
+TESTS = ("compile", "backend", "ops", "nn", "amp", "examples")
+LEFT_OUT = ("records", "value_errors", "capture_errors", "capturing_threads", "threads", "memory_use", "examples")
+OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
+# NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
+_V2 = {"SSSE3", "SSE41", "POPCNT", "SSE42"}
+KEPT = {"sse41": _V2, "avx2": _V2 | {"AVX", "F16C", "FMA3", "AVX2", "X86_V3"}}
+BEYOND = ("AVX512_KN", "AVX512_C", "AVX512_I", "AVX512_SPR")  # AVX-512 of later than the first server processors
+
+
+def disabled(level):
+    """The features that NumPy is not to use."""
+    if level in KEPT:
+        return [name for name in dispatched if name not in KEPT[level]]
+    return [name for name in dispatched if name.startswith(BEYOND)]
+
+
+def environment(level):
+    """What limits Rushlight, NumPy and OpenBLAS."""
+    own = {
+        "RUSHLIGHT_ISA": level,
+        "OPENBLAS_CORETYPE": OPENBLAS[level],
+        "NPY_DISABLE_CPU_FEATURES": " ".join(disabled(level)),
+    }
+    return {**os.environ, **own}
+
+
+def main():
+    levels = ["none", *OPENBLAS, "amx"]
+    reached = [level for level in OPENBLAS if levels.index(level) <= levels.index(isa.of_processor())]
+    left_out = [f"--ignore=tests/compile/test_{name}.py" for name in LEFT_OUT]
+    command = [sys.executable, "-m", "pytest", *(f"tests/{folder}" for folder in TESTS), *left_out]
+    failed = []
+    for level in reached:
+        print(f"RUSHLIGHT_ISA={level}, NumPy without {' '.join(disabled(level))}", flush=True)
+        if subprocess.run(command, env=environment(level)).returncode:
+            failed.append(level)
+    sys.exit(f"failed under RUSHLIGHT_ISA={', '.join(failed)}" if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
