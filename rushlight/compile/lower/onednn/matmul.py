@@ -80,8 +80,7 @@ def _bind_apart(extern: Extern, binder: Probe, activation: str | None, scale: fl
     if not fits(bias, out):
         return False
     part = binder.scratch(out.shape, out.dtype)
-    options = {"rounded": True} if extern.options.get("rounded") else {}
-    if not bind(Extern("matmul", (x, y), (part,), **options), binder):
+    if not bind(Extern("matmul", (x, y), (part,), rounded=bool(extern.options.get("rounded"))), binder):
         return False
     emit_epilogue(binder, part, bias, out, scale, activation, onto is not None)
     return True
