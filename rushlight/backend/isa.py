@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -98,6 +97,8 @@ def _flags() -> frozenset[str]:
         with open("/proc/cpuinfo") as file:
             return frozenset(next((line for line in file if line.startswith("flags")), "").partition(":")[2].split())
     except OSError:
+        import platform
+
         return _flags_by_numpy() if platform.machine() in ("x86_64", "AMD64") else frozenset()
 
 

@@ -71,6 +71,21 @@ def test_onednn_is_limited(name):
     assert int(python(asked, RUSHLIGHT_ISA=name, ONEDNN_MAX_CPU_ISA="SSE41")) == 1  # what the user says of oneDNN stays
 
 
+@with_onednn
+def test_onednn_in_use_already_is_not_used():
+    """Somebody else in the process has made primitives: a cap could not be kept."""
+    program = f"""
+import ctypes
+ctypes.CDLL({onednn.library.load()._name!r}).dnnl_get_effective_cpu_isa()
+from rushlight.backend import onednn
+print(onednn.available(), onednn.reason_unavailable())
+"""
+    assert python(program, RUSHLIGHT_ISA="sse41").startswith(
+        "False oneDNN is in use in this process already: RUSHLIGHT_ISA=sse41"
+    )
+    assert python(program, RUSHLIGHT_ISA="amx").startswith("True")
+
+
 MAKE_CODE = """
 import re, warnings
 from llvmlite import binding
