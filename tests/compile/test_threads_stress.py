@@ -53,7 +53,7 @@ def test_looking_at_all_objects_disturbs_no_thread():
     assert {type(o) for o in instances(np.dtype, torch.Tensor)} >= {torch.Tensor}
 
 
-def test_gradients_that_another_thread_changes_are_no_part_of_a_capture():
+def test_gradients_that_another_thread_changes_are_no_part_of_a_capture(python_unseen):
     mine, other = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
     with ThreadPoolExecutor(1) as pool:
 

@@ -11,8 +11,8 @@ import warnings
 from contextlib import contextmanager
 from ctypes import c_char_p, c_float, c_int, c_size_t, c_uint, c_void_p
 
-from .. import isa
 from ...core.locks import made_once
+from .. import isa
 from .address import is_readable
 
 __all__ = ["OneDNNError", "available", "check", "is_loaded", "load", "load_holding_lock", "reason_unavailable"]

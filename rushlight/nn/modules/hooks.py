@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rushlight.core.hooks import RemovableHandle
-from rushlight.core.mode import State, tell
+from rushlight.core.mode import State, tell, thread
 from rushlight.core.tensor import Tensor
 
 from .backward_hooks import BackwardHook, warn_about_legacy_hook
@@ -58,6 +58,9 @@ State.tables_of_hooks += [
 
 # not empty while any of the last six may hold a hook: one look for each call of each module instead of four
 global_hook_registered: list[bool] = []
+
+
+_watching: list[None] = []  # one for each context of `watch_modules`; no hook, which other threads would see
 
 
 class WrappedHook:
@@ -120,20 +123,21 @@ def _register_for_calls(hooks: OrderedDict[int, Callable], hook: Callable, **opt
 
 def _note_global_hooks() -> None:
     """Bring `global_hook_registered` up to date, without a moment in which another thread would miss a hook."""
-    if not _any_global_hook():
+    if not _any_global_hook() and not _watching:
         global_hook_registered.clear()
-    if _any_global_hook() and not global_hook_registered:
+    if (_any_global_hook() or _watching) and not global_hook_registered:
         global_hook_registered.append(True)
 
 
 @contextmanager
 def watch_modules() -> Iterator[None]:
     """While it is entered, every call of a module is told to the thread's listener as `entered(module)`."""
-    handle = register_module_forward_pre_hook(lambda module, args: tell("entered", module))
+    _watching.append(None)
+    _note_global_hooks()
     try:
         yield
     finally:
-        handle.remove()
+        _watching.pop()
 
 
 State.watch_modules = staticmethod(watch_modules)
@@ -279,6 +283,8 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     """``module.forward(*args, **kwargs)`` with every hook that applies."""
     if global_hook_registered:
         _note_global_hooks()  # the last one may have been removed since
+    if _watching and thread.state.level > 1:
+        tell("entered", module)
     call = _HookedCall(module, args, kwargs)
     try:
         return call.run()

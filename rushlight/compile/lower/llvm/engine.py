@@ -18,7 +18,6 @@ __all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "func
 
 
 _OLDEST_LLVM = 19  # whose assembly has `splat` constants; llvmlite 0.45 has 20
-_NEEDED = frozenset()
 
 
 @made_once
@@ -28,7 +27,7 @@ def available() -> bool:
         from llvmlite import binding
     except (ImportError, OSError):
         return False
-    return binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None and features() >= _NEEDED
+    return binding.llvm_version_info[0] >= _OLDEST_LLVM and _machine() is not None
 
 
 @made_once
