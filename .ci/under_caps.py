@@ -14,7 +14,10 @@ from numpy._core._multiarray_umath import __cpu_dispatch__ as dispatched
 from rushlight.backend import isa
 
 TESTS = ("compile", "backend", "ops", "nn", "amp", "examples")
-LEFT_OUT = ("records", "value_errors", "capture_errors", "capturing_threads", "threads", "memory_use", "examples")
+LEFT_OUT = (
+    "records", "value_errors", "capture_errors", "capturing_threads", "threads", "memory_use", "examples", "mutations",
+    "python_changes", "threads_stress",
+)  # fmt: skip
 OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 # NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
 _V2 = {"SSSE3", "SSE41", "POPCNT", "SSE42"}

@@ -12,7 +12,7 @@ from ..core.locks import lock
 from ..core.mode import thread
 from ..core.node import Freed, Leaf, Node
 from ..core.storage import LATEST, beside, storage_of, tick, user_line
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import Tensor, version_of, wrap
 from .interpret import Executable
 from .numbers import Computed, Read
 from .outcome import Constant, Made, Number, Outcome, Same
@@ -261,6 +261,6 @@ def _consumed(cls: type, a: np.ndarray) -> Node:
 def _move(t: Tensor, onto: Tensor) -> None:
     """Give a tensor other memory, as an assignment to `.data` does."""
     t._array = onto._array
-    t._storage = beside(storage_of(onto), t._version)
+    t._storage = beside(storage_of(onto), version_of(t))
     if type(t._edge) is Leaf:
         t._edge.shape, t._edge.dtype = t._array.shape, t._array.dtype

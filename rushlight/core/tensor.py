@@ -22,6 +22,11 @@ from .storage import Storage, address_of, beside, expose, storage_of
 _new = object.__new__
 
 
+def version_of(t: Tensor) -> int:
+    """How often the memory of a tensor has been written."""
+    return 0 if t._storage is None else t._storage.version
+
+
 _ADDRESS = "the address of a tensor's memory is asked, which is another one in the next call"
 
 
@@ -189,8 +194,7 @@ class Tensor:
     def _version(self) -> int:
         if thread.state.level > 1:
             tell("left", "the version of a tensor is asked, which is another one in the next call")
-        s = self._storage
-        return 0 if s is None else s.version
+        return version_of(self)
 
     @property
     def _base(self) -> Tensor | None:
@@ -331,7 +335,7 @@ class Tensor:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
         # the counter stays the tensor's own: a later write does not count for `value`
-        self._storage = beside(storage_of(value), self._version)
+        self._storage = beside(storage_of(value), version_of(self))
         edge = self._edge
         if type(edge) is Leaf:
             edge.shape, edge.dtype = self._array.shape, self._array.dtype

@@ -26,6 +26,7 @@ def installed(monkeypatch):
     eager_programs.install()
     monkeypatch.setattr(engine, "_on", True)
     monkeypatch.setattr(eager_programs, "_state", eager_programs._State())
+    eager_programs._state.is_on = True
     for record in IN_PASSES:
         monkeypatch.setattr(record, "program_after", 3 * eager_programs._AT_LEAST)
 

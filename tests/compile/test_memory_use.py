@@ -95,7 +95,7 @@ def test_equal_names_of_two_modules_are_two_functions():
 def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
     if not (kernels.available() and kernels.lanes() == 16):
         pytest.skip("vectors are shorter here")
-    monkeypatch.setattr(convolution, "first_choice", None)
+    monkeypatch.setattr(convolution.choice, "first", None)
     few_channels_eager.install()
     draw = np.random.default_rng(0).standard_normal
     x, w = draw(x).astype(np.float32), draw(w).astype(np.float32)
@@ -103,7 +103,7 @@ def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
     steps = (1, 1), (0, 0), (1, 1), 1
     shape = (len(x), len(w), *(n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:], strict=True)))
     options = dict(zip(("stride", "padding", "dilation", "groups"), steps, strict=True))
-    call = convolution.first_choice(x.dtype, x.shape, w.shape, None if b is None else b.shape, shape, **options)
+    call = convolution.choice.first(x.dtype, x.shape, w.shape, None if b is None else b.shape, shape, **options)
     assert (call is not None) == served
     if served:
         windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), w.shape[2:], (2, 3))
