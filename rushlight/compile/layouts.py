@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from types import CellType, FunctionType, MemberDescriptorType
 from typing import Any
@@ -33,9 +34,10 @@ def supported() -> bool:
 
 
 def of_dict(table: dict) -> Words | None:
-    """A dict's version, which every write to it changes."""
-    offset = _dict_version()
-    return None if offset is None else [(id(table) + offset, read(id(table) + offset))]
+    """A dict's version, or its watcher's count, which every write to it changes."""
+    find = _version_of_dicts()
+    place = None if find is None else find(table)
+    return None if place is None else [(place, read(place))]
 
 
 def of_cell(cell: CellType, value: Any) -> Words | None:
@@ -99,26 +101,38 @@ class _Sample:
 
 
 @lru_cache(maxsize=1)
-def _dict_version() -> int | None:
-    """The offset of a dict's version."""
-    if not supported() or sys.version_info >= (3, 14):
+def _version_of_dicts() -> Callable[[dict], int | None] | None:
+    """What gives the address of a word that changes with a dict."""
+    from .dict_watcher import counter_of
+
+    if not supported():
         return None
-    offset = 24  # behind the reference count, the type and the number of entries
+    return next((find for find in (_version, counter_of) if _tells_writes(find)), None)
+
+
+def _version(table: dict) -> int | None:
+    """Behind the reference count, the type and the number of entries lies the dict's version, up to CPython 3.12."""
+    return id(table) + 3 * _WORD if sys.version_info < (3, 13) else None
+
+
+def _tells_writes(find: Callable[[dict], int | None]) -> bool:
+    """Whether the word, where there is one, changes with every kind of write to sample dicts, and with nothing else."""
 
     def changes(table: dict, write: Any) -> bool:
-        before = read(id(table) + offset)
+        place = find(table)
+        if place is None:
+            write()
+            return table is state
+        before = read(place)
         write()
-        return read(id(table) + offset) != before
+        return read(place) != before
 
     o = _Sample()
     state = o.__dict__
-    for _ in range(100):  # so that the interpreter specialises the store
 
-        def store() -> None:
-            o.value = object()
+    def store() -> None:
+        o.value = object()
 
-        if not changes(state, store):
-            return None
     d: dict = {"a": 1, "b": 2}
     writes = (
         lambda: d.update(a=3),
@@ -132,9 +146,8 @@ def _dict_version() -> int | None:
         lambda: d.clear(),
     )
     quiet = (lambda: d.get("a"), lambda: list(d), lambda: d == {})
-    if not all(changes(d, w) for w in writes) or any(changes(d, w) for w in quiet):
-        return None
-    return offset
+    stores = [changes(state, store) for _ in range(100)]  # so often that the interpreter specialises them
+    return all(stores) and all(changes(d, w) for w in writes) and not any(changes(d, w) for w in quiet)
 
 
 @lru_cache(maxsize=1)

@@ -25,7 +25,7 @@ from .sources import CaptureError
 _OURS = (_PACKAGE, "<rushlight")
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
-_NUMPY = f"{os.sep}site-packages{os.sep}numpy{os.sep}"  # its Python calls nothing that its own functions of C are not
+_NUMPY = f"{os.sep}site-packages{os.sep}numpy{os.sep}"
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CELL = frozenset(
     ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF", "COPY_FREE_VARS")
@@ -136,8 +136,8 @@ def _kind(i: dis.Instruction, last: str) -> str | None:
 
 
 def is_ours(code: CodeType) -> bool:
-    """Whether code is of this package."""
-    return code.co_filename.startswith(_OURS)
+    """Whether code is of this package, or NumPy's, which reads and calls nothing but its own."""
+    return code.co_filename.startswith(_OURS) or _NUMPY in code.co_filename
 
 
 @lru_cache(maxsize=4096)
@@ -200,7 +200,7 @@ class Trace:
         return caller is None or not is_ours(caller.f_code)
 
     def _calling(self, frame: FrameType, event: str, function: Any) -> None:
-        if event != "c_call" or is_ours(frame.f_code) or _NUMPY in frame.f_code.co_filename:
+        if event != "c_call" or is_ours(frame.f_code):
             return
         if is_pure(function, frame.f_code):
             if getattr(function, "__module__", None) == "math" and self._listener.error is None:
