@@ -1,6 +1,7 @@
 """Random training steps of which something of Python changes between two calls, compiled beside eager.
 
     python tests/compile/mutations.py --count 10000 --seed 0
+    python tests/compile/mutations.py --unmodified --count 1000
 
 A step is put together from pieces, each of which reads something: a module, an optimizer, a hook, an object, a container,
 a closure, a class. A piece knows some mutations of what it reads. Between the calls one to three of them happen. After
@@ -964,6 +965,18 @@ def check(seed: int, digits: int = 6) -> tuple[str | None, bool]:
     return (None if wrong is None else f"seed {seed}: {'; '.join(what)}: {wrong}"), gave_up
 
 
+def check_unmodified(seed: int) -> tuple[str | None, bool]:
+    """The same for a loop without torch.compile: with native backward passes and optimizers beside none."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        engine._on = optimizer_step._on = False
+        eager, what, _ = run(seed, compiled=False)
+        engine._on = optimizer_step._on = True
+        got, _, _ = run(seed, compiled=False)
+    wrong = difference(eager, got, 3)
+    return (None if wrong is None else f"seed {seed}: {'; '.join(what)}: {wrong}"), False
+
+
 def kinds() -> int:
     """How many kinds of mutations there are."""
     names = set()
@@ -984,12 +997,16 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--native", action="store_true")
+    parser.add_argument("--unmodified", action="store_true", help="loops that are not compiled by name")
     options = parser.parse_args()
-    if not options.native:
+    if not options.native and not options.unmodified:
         interpreted()
     failed = eagerly = 0
     for seed in range(options.seed, options.seed + options.count):
-        wrong, gave_up = check(seed, 3 if options.native else 6)
+        if options.unmodified:
+            wrong, gave_up = check_unmodified(seed)
+        else:
+            wrong, gave_up = check(seed, 3 if options.native else 6)
         eagerly += gave_up
         if wrong is not None:
             failed += 1
