@@ -47,8 +47,9 @@ def _sum_with(of, input, x, y, beta, alpha):
     return _blend(input.astype(F32), of(x.astype(F32), y.astype(F32)), beta, alpha).astype(x.dtype)
 
 
-def _times(x, factor):
-    return x if factor == 1 else x * factor
+def _times(g, factor):
+    """The gradient behind a product with the number `factor`."""
+    return g if factor == 1 else g * conjugate(factor)
 
 
 @primitive(method=True, inplace=True, out=True)

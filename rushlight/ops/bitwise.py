@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from ..core import dtype as dtypes
-from ..core.inplace import write
-from ..core.record import binary, primitive, publish, unary
+from ..core.record import OPS, binary, primitive, publish, unary
 from ..core.return_types import named
 from ..core.slow import number_as, write_out
 from ..core.tensor import Tensor, constant
-from .elements import F32, F64, for_types, not_implemented, of_arrays, tensors_only, zeros_of
+from .elements import F32, for_types, not_implemented, of_arrays, tensors_only, zeros_of
 
 # ---------------------------------------------------------------------------------------------- bits
 
@@ -140,27 +137,16 @@ tensors_only(copysign, 0)
 tensors_only(nextafter, 0, 1)
 
 
-@primitive(public=False, name="ldexp")
-def _ldexp(input, other, /):
-    d = input.dtype if input.dtype.kind in "fVc" else dtypes.get_default_dtype().numpy
-    return (input * np.exp2(other.astype(d if d.kind != "c" else F64))).astype(d)
-
-
-@_ldexp.vjp
-def _(g, other, out, needs):
-    return g * 2.0**other if needs[0] else None, g * out * math.log(2) if needs[1] else None
-
-
 def ldexp(input, other, *, out=None):
     """input * 2**other."""
     if not isinstance(other, Tensor):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    result = _ldexp(input, other)
+    result = input * OPS["pow"](2.0, other)
     return result if out is None else write_out("ldexp", (input, other), result, out)
 
 
 publish("ldexp", ldexp, True, False, ())
-Tensor.ldexp_ = lambda self, other: write(_ldexp.record, self, (other,), ())
+Tensor.ldexp_ = lambda self, other: self.mul_(OPS["pow"](2.0, other))  # type: ignore[attr-defined]
 
 
 @primitive(

@@ -147,9 +147,9 @@ def convolution(input, weight, bias=None, /, stride=(1,), padding=(0,), dilation
 def _(g, input, weight, bias_shape, stride, padding, dilation, groups, needs):
     for_input, for_weight, for_bias = needs
     steps = (stride, padding, dilation, groups)
+    input, weight = conjugate(input), conjugate(weight)
     gx = convolution_input(g, weight, None, input._array.shape, *steps) if for_input else None
     gw = gb = None
-    input, weight = conjugate(input), conjugate(weight)
     if for_weight and for_bias:
         gw, gb = convolution_weight_and_bias(g, input, weight._array.shape, *steps)
     elif for_weight:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 import numpy as np
 
 from ..core import dtype as dtypes
@@ -9,6 +11,7 @@ from ..core.inplace import write
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
 from ..core.tensor import Tensor
+from .elementary import log_add_exp
 from .elements import F32, F64, MANY, conjugate, dense, widened
 from .reduction import shifted, unless_zero
 
@@ -86,8 +89,9 @@ def _scan(input, factor, /, dim):
 
 @_scan.vjp
 def _(g, factor, out, dim, needs):
+    factor = conjugate(factor)
     back = _scan(g.flip(dim), shifted(factor, dim, -1, 0).flip(dim), dim).flip(dim)
-    return back, back * shifted(out, dim, 1, 0) if needs[1] else None
+    return back, back * conjugate(shifted(out, dim, 1, 0)) if needs[1] else None
 
 
 def _inplace(op):
@@ -116,6 +120,9 @@ def logcumsumexp(input, /, dim):
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.from_numpy(input.dtype)}'")
     if not input.ndim:
         return input.copy()
+    if input.dtype.kind == "c" and input.size:
+        rows = list(accumulate(np.moveaxis(input, d, 0), log_add_exp))
+        return np.ascontiguousarray(np.moveaxis(np.stack(rows), 0, d))
     return dense(widened(np.logaddexp.accumulate)(input, d))
 
 
@@ -126,9 +133,9 @@ def _(g, input, out, dim):
     # S[k] = sum over j >= k of g[j] exp(out[k] - out[j]); no factor is above 1
     step = out - shifted(out, dim, -1, float("inf"))  # infinite at the end, where nothing follows
     decay = step.masked_fill(step.isnan() | step.isinf(), float("-inf")).exp()
-    total = _scan(g.flip(dim), decay.flip(dim), dim).flip(dim)
+    total = _scan(g.flip(dim), conjugate(decay).flip(dim), dim).flip(dim)
     share = input - out
-    return total * share.masked_fill(share.isnan(), float("-inf")).exp()
+    return total * conjugate(share.masked_fill(share.isnan(), float("-inf")).exp())
 
 
 # ---------------------------------------------------------------------------------------------- differences and areas

@@ -150,8 +150,21 @@ log1p = unary(
 )
 
 
+def log_add_exp(x, y):
+    """The kernel of `logaddexp`; of two complex numbers the one with the larger real part is taken out."""
+    if x.dtype.kind != "c":
+        return np.logaddexp(x, y)
+    first = (x.real >= y.real) | np.isnan(x.real)
+    high, low = np.where(first, x, y), np.where(first, y, x)
+    r = high + np.log1p(np.exp(low - high))
+    endless = np.isinf(high.real) & (high.real == low.real)
+    r = np.where(endless, np.where(high.real < 0, low, np.log(np.exp(low) + np.exp(high))), r)
+    return np.where(np.isnan(x) | np.isnan(y), x.dtype.type(complex(np.nan, np.nan)), r)
+
+
 logaddexp = binary(
-    "logaddexp", of_arrays(for_types("fV", "logaddexp_cpu", np.logaddexp)), lambda g, x, out: g * (x - out).exp(), lambda g, y, out: g * (y - out).exp(),
+    "logaddexp", of_arrays(for_types("fcV", "logaddexp_cpu", log_add_exp)),
+    lambda g, x, out: g * conjugate((x - out).exp()), lambda g, y, out: g * conjugate((y - out).exp()),
     "log(exp(input) + exp(other)).", inplace=False, program_from=MANY,
 )  # fmt: skip
 logaddexp2 = binary(

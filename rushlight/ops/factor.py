@@ -164,13 +164,12 @@ def _cholesky(A, /, upper, check_errors, name):
 
 @_cholesky.vjp
 def _(g, out0, upper):
-    """L^-H sym(tril(L^H g)) L^-1, made symmetric."""
+    """L^-H (P + tril(P, -1)^H) / 2 L^-1 with P = tril(L^H g); like torch, P's diagonal keeps its imaginary part."""
     low, g = (out0.mH, g[0].mH) if upper else (out0, g[0])
     phi = (low.mH @ g).tril()
     phi = (phi + phi.tril(-1).mH) * 0.5
     inner = solve_triangular(low, phi, upper=False, left=False)
-    inner = solve_triangular(low.mH, inner, upper=True)
-    return (inner + inner.mH) * 0.5
+    return solve_triangular(low.mH, inner, upper=True)
 
 
 @composite(name="linalg_cholesky_ex", function=False, out=True)

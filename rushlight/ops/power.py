@@ -100,7 +100,8 @@ def _exponent_rule(g, x, y, out):
     zero = x == 0
     if not may_look() or zero._array.any():
         zero = zero if x.is_complex() else zero & ((y.real if y.is_complex() else y) >= 0)
-    return (g * conjugate(out * x.log())).masked_fill(zero, 0)
+    base = x.to(out.dtype) if out.is_complex() else x  # a negative base has a complex logarithm
+    return (g * conjugate(out * base.log())).masked_fill(zero, 0)
 
 
 _pow_tensor = binary(
@@ -119,7 +120,11 @@ def _pow_base(exponent, /, base):
 @_pow_base.vjp
 def _(g, exponent, out, base):
     if base == 0:
-        return (g * out * float("-inf")).masked_fill(exponent >= 0, 0)
+        if exponent.is_complex():
+            flat = (exponent.imag == 0) & (exponent.real >= 0)
+        else:
+            flat = exponent >= 0
+        return (g * conjugate(out * float("-inf"))).masked_fill(flat, 0)
     with np.errstate(all="ignore"):  # a negative base gives NaN
         slope = constant(np.log(number_as(base, out.dtype)))
     return g * conjugate(out * slope)
@@ -239,6 +244,7 @@ def _same_for_lerp(a, b, name="end"):
 
 @_lerp_scalar.vjp
 def _(g, weight, needs):
+    weight = conjugate(weight)
     return g * (1 - weight) if needs[0] else None, g * weight if needs[1] else None
 
 

@@ -535,6 +535,6 @@ def logsumexp(input, /, dim, keepdim=False):
 @logsumexp.vjp
 def _(g, input, out, dim, keepdim):
     if not input.ndim:
-        return g * (input - out).exp()
+        return g * conjugate((input - out).exp())
     g, out = keep_dims(g, dim, input.ndim), keep_dims(out, dim, input.ndim)
-    return g * (input - out.masked_fill(out.isinf(), 0)).exp()
+    return g * conjugate((input - out.masked_fill(out.isinf(), 0)).exp())
