@@ -235,8 +235,19 @@ def _as_type(t: Any, d: Any) -> Any:
     return number_as(t, d)
 
 
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "int64_t",
+    "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t",
+}  # fmt: skip
+
+
 def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
     """A Python number as a 0-d array of type `d`; integers wrap around as in torch."""
+    if isinstance(value, (complex, np.complexfloating)) and d.category < 3:
+        if value.imag:
+            word = _C_NAMES.get(d.name, d.name)
+            raise RuntimeError(f"value cannot be converted to type {word} without overflow")
+        value = value.real
     if d.category == 1:
         value = int(value)
         bits = 8 * d.itemsize

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core import dtype as dtypes
 from ..core.record import OPS, binary, primitive, publish, unary
 from ..core.return_types import named
 from ..core.slow import number_as, write_out

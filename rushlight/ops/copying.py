@@ -18,6 +18,7 @@ from ..core.node import Node
 from ..core.overlap import is_read_again, write_in_order
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from
+from ..core.slow import number_as
 from ..core.storage import expose, storage_of, tick, user_line
 from ..core.tensor import Tensor, alias, wrap
 from .create import check_rank, format_name
@@ -283,6 +284,8 @@ def fill_(self, value):
         source, value = (value,), value._array
     elif not isinstance(value, (bool, int, float, complex, np.generic)):
         raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type(value).__name__}")
+    elif isinstance(value, (complex, np.complexfloating)):
+        value = number_as(value, self.dtype)
     edge = source[0]._edge if source else None
     return write_values(self, value, source, lambda: history_node(filled, (self._edge, edge)))
 

@@ -22,7 +22,7 @@ from ..core.once import warn_once
 from ..core.placeholder import NoArray
 from ..core.record import composite
 from ..core.size import shape_from, shape_keyword
-from ..core.slow import write_out
+from ..core.slow import number_as, write_out
 from ..core.storage import expose, storage_of
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .spacing import counted, powers, spaced
@@ -404,7 +404,10 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,), None)
-    t = fresh(np.full(shape, value, numpy_type(dtype, dtypes.of_number(value))), requires_grad)
+    kind = numpy_type(dtype, dtypes.of_number(value))
+    if isinstance(value, complex) and kind.kind != "c":
+        value = number_as(value, dtypes.from_numpy(kind))
+    t = fresh(np.full(shape, value, kind), requires_grad)
     return t if out is None else write_out("full", (), t, out)
 
 
@@ -544,6 +547,13 @@ def _number(v: Any) -> Any:
     return v.item() if isinstance(v, (Tensor, np.generic)) else v
 
 
+def _counted_into(name: str, t: Tensor, out: Any) -> Any:
+    """Write numbers into `out`, which keeps its shape where it has as many elements, as torch's does."""
+    if isinstance(out, Tensor) and out._array.size == t._array.size:
+        t = t.view(out._array.shape)  # type: ignore[attr-defined]
+    return write_out(name, (), t, out)
+
+
 @composite()
 def arange(
     start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
@@ -573,7 +583,7 @@ def arange(
     floats = any(isinstance(v, float) for v in (start, end, step))
     kind = numpy_type(dtype, dtypes.get_default_dtype() if floats else dtypes.int64)
     t = fresh(_counted(start, end, step, kind), requires_grad)
-    return t if out is None else write_out("arange", (), t, out)
+    return t if out is None else _counted_into("arange", t, out)
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
@@ -604,7 +614,7 @@ def range(
         start, end = 0, start
     n = math.floor((end - start) / step) + 1
     t = fresh((start + np.arange(n) * step).astype(numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
-    return t if out is None else write_out("range", (), t, out)
+    return t if out is None else _counted_into("range", t, out)
 
 
 @composite()
@@ -621,7 +631,7 @@ def linspace(
     t = fresh(
         spaced(_number(start), _number(end), int(steps), numpy_type(dtype, dtypes.get_default_dtype())), requires_grad
     )
-    return t if out is None else write_out("linspace", (), t, out)
+    return t if out is None else _counted_into("linspace", t, out)
 
 
 @composite()
@@ -645,7 +655,7 @@ def logspace(
         raise RuntimeError("number of steps must be non-negative")
     kind = numpy_type(dtype, dtypes.get_default_dtype())
     t = fresh(powers(base, _number(start), _number(end), int(steps), kind), requires_grad)
-    return t if out is None else write_out("logspace", (), t, out)
+    return t if out is None else _counted_into("logspace", t, out)
 
 
 @composite()

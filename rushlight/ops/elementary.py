@@ -230,8 +230,17 @@ atanh = unary(
     "The inverse hyperbolic tangent.",
     aliases=("arctanh",),
 )
+
+
+def _square_of_hypot(x, y):
+    """x^2 + y^2, but 1 at the origin, where atan2 has torch's gradient 0."""
+    s = x * x + y * y
+    return s.masked_fill(s == 0, 1)
+
+
 atan2 = binary(
-    "atan2", of_arrays(np.arctan2), lambda g, x, y: g * y / (x * x + y * y), lambda g, x, y: g * -x / (x * x + y * y),
+    "atan2", of_arrays(np.arctan2),
+    lambda g, x, y: g * y / _square_of_hypot(x, y), lambda g, x, y: g * -x / _square_of_hypot(x, y),
     "The angle of the point (other, input), from -pi to pi.", promote="float", aliases=("arctan2",),
 )  # fmt: skip
 hypot = binary(
@@ -241,11 +250,11 @@ hypot = binary(
 tensors_only(atan2, 0, 1)
 tensors_only(hypot, 0, 1)
 deg2rad = unary(
-    "deg2rad", lambda x: np.multiply(x, math.pi / 180), lambda g: g * (math.pi / 180), "Degrees as radians.",
+    "deg2rad", widened(lambda x: np.multiply(x, math.pi / 180)), lambda g: g * (math.pi / 180), "Degrees as radians.",
     node="Deg2RadBackward0",
 )  # fmt: skip
 rad2deg = unary(
-    "rad2deg", lambda x: np.multiply(x, 180 / math.pi), lambda g: g * (180 / math.pi), "Radians as degrees.",
+    "rad2deg", widened(lambda x: np.multiply(x, 180 / math.pi)), lambda g: g * (180 / math.pi), "Radians as degrees.",
     node="Rad2DegBackward0",
 )  # fmt: skip
 

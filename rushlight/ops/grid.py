@@ -22,6 +22,7 @@ from .interpolate import cubic_weights
 from .join import stack
 from .matmul import bmm
 from .repeats import add_at
+from .spacing import spaced
 
 # ---------------------------------------------------------------------------------------------- along one axis
 
@@ -331,9 +332,13 @@ def affine_grid(theta, size, align_corners=None):
 
 def _base_grid(sizes, align_corners, d):
     """The places of all elements, the last axis first, then a 1. Shape: -> (elements, n + 1)"""
+    d, wide = np.dtype(d), np.dtype(np.float32) if np.dtype(d).itemsize == 2 else np.dtype(d)
     lines = []
-    for s in sizes:
-        line = np.linspace(-1, 1, s) if s > 1 else np.zeros(1)
-        lines.append(line if align_corners else line * (s - 1) / s)
+    for s in sizes:  # each step rounds as torch's
+        line = spaced(-1, 1, s, d) if s > 1 else np.zeros(1, d)
+        if not align_corners:
+            line = (line.astype(wide) * wide.type(s - 1)).astype(d)
+            line = (line.astype(wide) / wide.type(s)).astype(d)
+        lines.append(line)
     grids = np.meshgrid(*lines, indexing="ij")
     return np.stack([g.reshape(-1) for g in reversed(grids)] + [np.ones(prod(sizes))], 1).astype(d)

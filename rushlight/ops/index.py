@@ -294,15 +294,19 @@ def _setitem(self, index, value):
     basic, advanced, kind = _parse(self, index)
     target = self if basic is None else kind(self, basic) if _is_part(basic) else self
     if advanced:
-        _put(target, advanced, value)
+        _put(target, advanced, value, isinstance(index, Tensor) and index._array.dtype.kind == "b")
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
     elif isinstance(value, (bool, int, float, complex, np.generic)):
         target.fill_(value)
-    elif isinstance(value, np.ndarray):
-        target.copy_(_fit_value(constant(value), target))
     else:
-        raise TypeError(f"can't assign a {type(value).__name__} to a torch.{type_word(self.dtype)}Tensor")
+        raise _not_assignable(value, self)
+
+
+def _not_assignable(value: Any, to: Tensor) -> TypeError:
+    kind = type(value)
+    word = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+    return TypeError(f"can't assign a {word} to a torch.{type_word(to.dtype)}Tensor")
 
 
 def _is_part(basic: tuple) -> bool:
@@ -326,19 +330,19 @@ def _expands(shape: tuple, to: tuple) -> bool:
     return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
 
 
-def _put(target: Tensor, advanced: list, value: Any) -> None:
+def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
     if not isinstance(value, Tensor):
-        value = (
-            constant(value.astype(target._array.dtype))
-            if isinstance(value, np.ndarray)
-            else constant(number_as(value, target.dtype))
-        )
+        if not isinstance(value, (bool, int, float, complex, np.generic)):
+            raise _not_assignable(value, target)
+        value = constant(number_as(value, target.dtype))
     elif value.dtype is not target.dtype:
-        if value._array.ndim:
+        if not masked or value._array.size != 1:
             raise RuntimeError(
                 f"Index put requires the source and destination dtypes match, got {type_word(target.dtype)} for the "
                 f"destination and {type_word(value.dtype)} for the source."
             )
+        if value.is_complex():
+            number_as(value.item(), target.dtype)  # raises unless the number is real
         value = value.to(target.dtype)
     write(_index_put.record, target, (value, *advanced), (False,))
 

@@ -530,6 +530,17 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return (x1 - x2 + eps).norm(p, last, keepdim)
 
 
+@primitive(name="cosine_similarity.at_least", public=False, node="CloneBackward0")
+def _at_least(input, /, low):
+    """The larger of `input` and a number; its gradient passes unchanged, as torch lets it here."""
+    return np.maximum(input, input.dtype.type(low))
+
+
+@_at_least.vjp
+def _(g):
+    return g * 1
+
+
 @composite()
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`."""
@@ -539,8 +550,8 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     if not kind.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
     x1, x2 = x1.to(kind), x2.to(kind)
-    a = (x1 * x1).sum(dim, keepdim=True).sqrt().clamp_min(eps)
-    b = (x2 * x2).sum(dim, keepdim=True).sqrt().clamp_min(eps)
+    a = _at_least(x1.norm(2, dim, True), eps)
+    b = _at_least(x2.norm(2, dim, True), eps)
     return ((x1 / a) * (x2 / b)).sum(dim)
 
 

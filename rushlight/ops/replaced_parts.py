@@ -60,10 +60,9 @@ def fill_diagonal_(input, fill_value, wrap=False):
         raise RuntimeError("all dimensions of input must be of equal length")
     step = sum(input.stride())
     n = min(a.shape)
-    size = (
-        a.shape[0] * a.shape[1] // step + (1 if a.shape[0] * a.shape[1] % step else 0)
-        if wrap and a.ndim == 2 and a.shape[0] > a.shape[1] + 1
-        else n
-    )
-    input.as_strided((size,), (step,)).fill_(fill_value)
+    input.as_strided((n,), (step,)).fill_(fill_value)
+    if wrap and a.ndim == 2 and a.shape[0] > a.shape[1] + 1:
+        start = input.storage_offset() + input.stride(0) * (a.shape[1] + 1)
+        rest = -(-a.size // (a.shape[1] + 1)) - n
+        input.as_strided((rest,), (step,), start).fill_(fill_value)
     return input

@@ -110,7 +110,7 @@ def _differences(x: Any, d: int, step: Any, order: int) -> Any:
     if isinstance(step, Tensor):
         shape = [1] * x._array.ndim
         shape[d] = -1
-        h = step.diff().to(x.dtype).reshape(shape)  # type: ignore[attr-defined]
+        h = step.diff().reshape(shape)  # type: ignore[attr-defined]
     else:
         shape = [1] * x._array.ndim
         shape[d] = n - 1

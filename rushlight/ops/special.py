@@ -20,7 +20,20 @@ from ..core.tensor import Tensor
 from . import special_tables as tables
 from .comparison import where
 from .elementary import exp2, expm1, log1p, round
-from .elements import F32, F64, MANY, ONE32, ONE64, conjugate, in_chunks, in_memory_order, pieced, widened, zero_where
+from .elements import (
+    F32,
+    F64,
+    MANY,
+    ONE32,
+    ONE64,
+    conjugate,
+    in_chunks,
+    in_memory_order,
+    not_implemented,
+    pieced,
+    widened,
+    zero_where,
+)
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 _ROOT_HALF = math.sqrt(0.5)
@@ -555,8 +568,11 @@ _i1e = unary(
 # ---------------------------------------------------------------------------------------------- products with logarithms
 
 
-def _times_log(log):
+def _times_log(word, log):
     def kernel(x, y):  # 16-bit floats round the logarithm too, as in torch
+        kind = np.asarray(x).dtype
+        if kind.kind == "c":
+            raise not_implemented(word, kind)
         y = y if isinstance(y, np.ndarray) else x.dtype.type(y)
         r = x * log(y)
         return np.where(np.asarray(x == 0) & ~np.isnan(y), r.dtype.type(0), r)
@@ -580,11 +596,11 @@ def _xlog1py_slope(g, x, y):
 
 
 xlogy = binary(
-    "xlogy", _times_log(np.log), _xlogy_slope, lambda g, x, y: g * x / y,
+    "xlogy", _times_log("xlogy_cpu", np.log), _xlogy_slope, lambda g, x, y: g * x / y,
     "input * log(other), and 0 where input is 0.", promote="float", aliases=(),
 )  # fmt: skip
 _xlog1py = binary(
-    "special_xlog1py", _times_log(np.log1p), _xlog1py_slope,
+    "special_xlog1py", _times_log("xlog1py_cpu", np.log1p), _xlog1py_slope,
     lambda g, x, y: g * x / (y + 1), "input * log1p(other), and 0 where input is 0.", promote="float", method=False, inplace=False,
 )  # fmt: skip
 

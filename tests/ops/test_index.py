@@ -89,7 +89,7 @@ def test_values_broadcast_and_repeat():
     x[x > 2] = -1
     assert x.tolist() == [[0, 1, 2, -1], [0, 2, 0, 0], [0, 1, 2, -1]]
     x[0] = torch.ones(1, 4)  # leading dimensions of size 1 are dropped
-    x[1, 1:3] = np.array([7.0, 8.0])
+    x[1, 1:3] = torch.tensor([7.0, 8.0])
     assert x[:2].tolist() == [[1, 1, 1, 1], [0, 7, 8, 0]]
     x.index_put_((torch.tensor([0, 0]), torch.tensor([1, 1])), torch.tensor(1.0), accumulate=True)
     assert x[0, 1].item() == 3
@@ -177,3 +177,29 @@ def test_nonzero_forms():
     assert x.nonzero().tolist() == [[0, 1], [1, 0]]
     assert [i.tolist() for i in x.nonzero(as_tuple=True)] == [[0, 1], [1, 0]]
     assert torch.tensor(5).nonzero().shape == (1, 0)
+
+
+@pytest.mark.parametrize("index", [0, slice(2), torch.tensor([0, 2]), torch.tensor([True, False, True])])
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (None, TypeError, "can't assign a NoneType to a torch.FloatTensor"),
+        (np.array(3.0), TypeError, "can't assign a numpy.ndarray to a torch.FloatTensor"),
+        ([3.0], TypeError, "can't assign a list to a torch.FloatTensor"),
+        (1j, RuntimeError, "value cannot be converted to type float without overflow"),
+    ],
+)
+def test_values_that_cannot_be_assigned(index, value, error, words):
+    x = torch.ones(3)
+    with pytest.raises(error, match=words):
+        x[index] = value
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_index_put_of_a_0d_tensor_of_another_type():
+    x, three = torch.ones(3), torch.tensor(3.0, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match="got Float for the destination and Double for the source"):
+        x[torch.tensor([0, 2])] = three
+    x[torch.tensor([True, False, True])] = three  # a mask is filled, and converts
+    x[1] = three + 1
+    assert x.tolist() == [3, 4, 3]
