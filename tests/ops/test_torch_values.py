@@ -63,3 +63,9 @@ def test_gradient_takes_the_type_of_the_coordinates():
     (g,) = torch.gradient(torch.arange(5.0) ** 2, spacing=(torch.tensor([0, 1, 2.5, 3, 4], dtype=torch.float64),))
     assert g.dtype is torch.float64
     torch.testing.assert_close(g, torch.tensor([1, 1.4, 8, 9, 7], dtype=torch.float64))
+
+
+def test_affine_grid_counts_in_the_type_of_theta():
+    theta = torch.eye(2, 3)[None]
+    (grid,) = F.affine_grid(theta, (1, 1, 28, 1), align_corners=False)
+    assert torch.equal(grid[:, 0, 1], torch.linspace(-1, 1, 28) * 27 / 28)
