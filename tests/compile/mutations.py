@@ -243,7 +243,8 @@ def module_hooks(w):
 
 @piece
 def encoder(w):
-    m = w.module(nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, batch_first=True))
+    # without biases: the gradient of the keys' is zero but for rounding, which Adam makes a whole step of
+    m = w.module(nn.TransformerEncoderLayer(6, 2, 8, dropout=0.0, batch_first=True, bias=False))
 
     def apply(h):
         return m(h.unsqueeze(0)).squeeze(0)
@@ -973,7 +974,7 @@ def check_unmodified(seed: int) -> tuple[str | None, bool]:
         eager, what, _ = run(seed, compiled=False)
         engine._on = optimizer_step._on = True
         got, _, _ = run(seed, compiled=False)
-    wrong = difference(eager, got, 3)
+    wrong = difference(eager, got, 5)
     return (None if wrong is None else f"seed {seed}: {'; '.join(what)}: {wrong}"), False
 
 
@@ -999,7 +1000,9 @@ def main() -> int:
     parser.add_argument("--native", action="store_true")
     parser.add_argument("--unmodified", action="store_true", help="loops that are not compiled by name")
     options = parser.parse_args()
-    if not options.native and not options.unmodified:
+    if options.unmodified:  # a gradient that is zero but for rounding is a whole step of Adam; in double it is none
+        torch.set_default_dtype(torch.float64)
+    elif not options.native:
         interpreted()
     failed = eagerly = 0
     for seed in range(options.seed, options.seed + options.count):
