@@ -241,13 +241,20 @@ _C_NAMES = {
 }  # fmt: skip
 
 
+_COMPLEX: Any = (complex, np.complexfloating)
+
+
+def _real_part(value: Any, d: dtypes.dtype) -> Any:
+    """A complex number for a real type. Raises torch's error where something would be lost."""
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow")
+    return value.real
+
+
 def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
     """A Python number as a 0-d array of type `d`; integers wrap around as in torch."""
-    if isinstance(value, (complex, np.complexfloating)) and d.category < 3:
-        if value.imag:
-            word = _C_NAMES.get(d.name, d.name)
-            raise RuntimeError(f"value cannot be converted to type {word} without overflow")
-        value = value.real
+    if isinstance(value, _COMPLEX) and 0 < d.category < 3:
+        value = _real_part(value, d)
     if d.category == 1:
         value = int(value)
         bits = 8 * d.itemsize
