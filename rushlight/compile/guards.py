@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from itertools import compress, pairwise, repeat
+from itertools import accumulate, compress, pairwise, repeat
 from operator import attrgetter, is_
 from typing import Any
 
@@ -54,8 +54,7 @@ class Guards:
         self.aliases = shared if any(shared) or writes_argument else ()
         ids = {id(s.held) for s in written if isinstance(s, External)}
         self.apart = [i for i, t in enumerate(self.externals) if writes_argument or id(t) in ids]
-        self.extents: tuple[Any, list] = None, []
-        self.apart_from: list = []
+        self.extents: tuple[Any, list, list] = None, [], []
         free = {s.key() for s in sources if isinstance(s, Option)}
         self.groups = tuple(_group(*entry, free) for entry in recorder.groups.values())
         recorder.state.settle({(id(attribute.scope), attribute.name) for attribute, _ in outcome.assigned})
@@ -155,24 +154,17 @@ class Guards:
 
     def _overlaps(self, leaves: list) -> bool:
         """Whether an argument lies on memory outside that the program writes, or, if it writes arguments, reads."""
-        arrays = [a for a in map(_array_in, leaves) if a is not None]
-        if (
-            len(arrays) == len(self.apart_from)
-            and self.extents[0] is self.arrays
-            and all(map(is_, arrays, self.apart_from))
-        ):
-            return False
         if self.extents[0] is not self.arrays:
-            places = [extent(self.arrays[i]) for i in self.apart if self.arrays[i].size]
-            self.extents = self.arrays, sorted(places)
-        places = self.extents[1]
-        for a in arrays:
-            if a.size:
+            places = sorted(extent(self.arrays[i]) for i in self.apart if self.arrays[i].size)
+            ends = accumulate((end for _, end in places), max)  # of all that begin no later
+            self.extents = self.arrays, [low for low, _ in places], list(ends)
+        _, starts, ends = self.extents
+        for a in map(_array_in, leaves):
+            if a is not None and a.size:
                 low, high = extent(a)
-                i = bisect_left(places, (high, 0))
-                if i and max(end for _, end in places[:i]) > low:
+                i = bisect_left(starts, high)
+                if i and ends[i - 1] > low:
                     return True
-        self.apart_from = arrays
         return False
 
     def changed_options(self) -> set:
@@ -309,7 +301,7 @@ def modes() -> tuple:
     state = thread.state
     region = state.autocast
     autocast = None if region is None else region.dtype
-    return state.grad, state.inference, get_default_dtype(), autocast, fpmath(), *map(id, function_modes())
+    return state.grad, state.inference, get_default_dtype(), autocast, fpmath(), *function_modes()
 
 
 def _geometry(a: np.ndarray) -> tuple:

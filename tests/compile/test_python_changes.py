@@ -6,6 +6,7 @@ Each case makes a function, a change, and arguments; the function runs eagerly a
 import abc
 import argparse
 import array as arrays
+import builtins
 import collections
 import contextvars
 import dataclasses
@@ -1433,6 +1434,16 @@ def builtin_shadow():
     def mut():
         globals()["abs"] = lambda v: v * 100
         CLEAN.append(lambda: globals().pop("abs", None))
+
+    return (lambda x: abs(x)), mut, (three,)
+
+
+@case
+def builtin_replaced():
+    def mut():
+        old = builtins.abs
+        builtins.abs = lambda v: v * 100
+        CLEAN.append(lambda: setattr(builtins, "abs", old))
 
     return (lambda x: abs(x)), mut, (three,)
 
