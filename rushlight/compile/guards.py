@@ -49,7 +49,7 @@ class Guards:
         self.values = [(recorder.graph.inputs[ref.value], window(ref), a) for _, ref, a in recorder.looked]
         self.carried = [(s, _describe(recorder.before(s))) for s in sources if isinstance(s, Attribute)]
         written = [s.source if isinstance(s, Window) else s for s, _ in outcome.written]
-        shared = _aliases(leaves)
+        shared = _aliases(_extents(leaves))
         writes_argument = any(isinstance(s, Argument) for s in written)
         self.aliases = shared if any(shared) or writes_argument else ()
         ids = {id(s.held) for s in written if isinstance(s, External)}
@@ -90,10 +90,11 @@ class Guards:
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
             if not _fits(leaf, described):
                 return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
-        if self.aliases and _aliases(leaves) != self.aliases:
+        extents = _extents(leaves) if self.aliases or self.apart else []
+        if self.aliases and _aliases(extents) != self.aliases:
             return "which arguments share memory"
         changed = self._state_changed() or self._arguments_changed(leaves)
-        if changed is None and self.apart and self._overlaps(leaves):
+        if changed is None and self.apart and self._overlaps(extents):
             return "which arguments share memory with tensors that the function writes"
         return changed or (self._values_changed(leaves) if self.values or self.contents else None)
 
@@ -152,19 +153,17 @@ class Guards:
         failed = self.state.failed()
         return None if failed is None else failed.said()
 
-    def _overlaps(self, leaves: list) -> bool:
+    def _overlaps(self, extents: list) -> bool:
         """Whether an argument lies on memory outside that the program writes, or, if it writes arguments, reads."""
         if self.extents[0] is not self.arrays:
             places = sorted(extent(self.arrays[i]) for i in self.apart if self.arrays[i].size)
             ends = accumulate((end for _, end in places), max)  # of all that begin no later
             self.extents = self.arrays, [low for low, _ in places], list(ends)
         _, starts, ends = self.extents
-        for a in map(_array_in, leaves):
-            if a is not None and a.size:
-                low, high = extent(a)
-                i = bisect_left(starts, high)
-                if i and ends[i - 1] > low:
-                    return True
+        for low, high in extents:
+            i = bisect_left(starts, high)
+            if i and ends[i - 1] > low:
+                return True
         return False
 
     def changed_options(self) -> set:
@@ -278,10 +277,13 @@ def _equal(now: Any, value: Any, key: str, group: dict, free: set) -> bool:
     return not isinstance(value, Tensor) and type(now) is type(value) and now == value
 
 
-def _aliases(leaves: list) -> tuple:
+def _extents(leaves: list) -> list[tuple[int, int]]:
+    """Where the arrays among the arguments lie."""
+    return [extent(a) for a in map(_array_in, leaves) if a is not None and a.size]
+
+
+def _aliases(extents: list[tuple[int, int]]) -> tuple:
     """For each array among the arguments the first one that it shares memory with, and how far behind it it begins."""
-    arrays = [a for a in map(_array_in, leaves) if a is not None and a.size]
-    extents = [extent(a) for a in arrays]
     if all(high <= low for (_, high), (low, _) in pairwise(sorted(extents))):
         return (None,) * len(extents)
     return tuple(_first_shared(extents[: i + 1]) for i in range(len(extents)))

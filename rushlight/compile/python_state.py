@@ -154,7 +154,7 @@ class PythonState:
         waiting: list[tuple] = []
         for scope, names in reads.globals.values():
             waiting += self._entries(scope, names, "the global {!r}")
-            self._entries(vars(builtins), names - scope.keys(), "the builtin {!r}")
+            self._entries(builtins.__dict__, names - scope.keys(), "the builtin {!r}")
         waiting += self._entries(class_table(Tensor), reads.attributes, "the method {!r} of Tensor")
         for name in reads.attributes.union(*(names for _, names in reads.globals.values())).intersection(_SETTINGS):
             self._check(Reading(_setting, name, f"what {name}() tells"), name)

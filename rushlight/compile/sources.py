@@ -176,6 +176,8 @@ class Fresh(NamedTuple):
 def extent(a: np.ndarray) -> tuple[int, int]:
     """The addresses of an array's first byte and behind its last."""
     low = high = address_of(a)
+    if a.flags.c_contiguous:
+        return low, low + a.nbytes
     for n, s in zip(a.shape, a.strides, strict=True):
         if s < 0:
             low += (n - 1) * s
