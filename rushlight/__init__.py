@@ -5,11 +5,13 @@
 
 from math import e, inf, nan, pi
 
-from . import autograd, later, ops, random
+from . import autograd, ops
+from . import torch as _torch
+from .torch import _lazy, random
 from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .backend.onednn import register as _register
 from .backend.onednn.threads import get_num_threads, set_num_threads
-from .compat.version import __version__
+from .torch.version import __version__
 from .core import dtype as _dtypes
 from .core.device import device
 from .core.dtype import (
@@ -39,75 +41,44 @@ from .core.size import Size
 from .core.tensor import Tensor
 from .ops import *
 from .ops.sample import get_rng_state, set_rng_state
-from .settings import *
+from .torch._settings import *
 
 float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
 newaxis = None
-_LAZY_PACKAGES = (
-    "_C",
-    "_dynamo",
-    "_functorch",
-    "_higher_order_ops",
-    "_inductor",
-    "_tensor",
-    "_utils",
-    "accelerator",
+_LAZY_PACKAGES = {
+    *_torch.NAMES,
     "amp",
     "backend",
-    "backends",
     "compat",
     "compile",
-    "compiler",
-    "cpu",
-    "cuda",
     "distributions",
     "distributed",
-    "fft",
     "func",
-    "functional",
-    "futures",
     "fx",
-    "hub",
-    "jit",
-    "library",
-    "linalg",
-    "masked",
-    "mps",
-    "mtia",
-    "multiprocessing",
     "nn",
-    "onnx",
     "optim",
-    "overrides",
-    "profiler",
-    "return_types",
     "serialization",
-    "signal",
     "sparse",
-    "special",
-    "storage",
     "testing",
-    "types",
     "utils",
     "vision",
-    "xpu",
-)
+}
 _LAZY_NAMES = {
-    **later.NAMES,
+    **_lazy.NAMES,
     "save": "serialization",
     "load": "serialization",
     "autocast": "amp",
     "GradScaler": "amp",
-    "_assert": "overrides",
-    "OutOfMemoryError": "cuda",
-    "AcceleratorError": "cuda",
+    "_assert": "torch.overrides",
+    "OutOfMemoryError": "torch.cuda",
+    "AcceleratorError": "torch.cuda",
     **dict.fromkeys(
         (
             "BFloat16Storage", "BoolStorage", "ByteStorage", "CharStorage", "ComplexDoubleStorage",
             "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
             "ShortStorage", "TypedStorage", "UntypedStorage", "is_storage",
         ),
-        "storage",
+        "core.typed_storage",
     ),
     **dict.fromkeys(
         (
@@ -120,7 +91,8 @@ _LAZY_NAMES = {
     ),
 }  # fmt: skip
 _register.install()
-later.install()
+_torch.install()
+_lazy.install()
 
 
 def _consider(*tape):
@@ -152,5 +124,5 @@ def __getattr__(name):
         value = globals()[name] = getattr(import_module("." + _LAZY_NAMES[name], __name__), name)
         return value
     if name.startswith("_foreach_"):
-        return getattr(import_module(".foreach", __name__), name)
+        return getattr(import_module(".ops.foreach", __name__), name)
     raise AttributeError(f"module 'rushlight' has no attribute {name!r}")

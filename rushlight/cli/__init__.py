@@ -9,7 +9,7 @@ def main(argv=None):
     """Carry out the command line `argv` (sys.argv's arguments by default); returns the exit status."""
     args = _parser().parse_args(argv)
     if args.version:
-        from .environment import version
+        from ..torch.utils.collect_env import version
 
         print(f"rushlight {version('rushlight') or 'from source'}")
     elif args.command == "run":
@@ -21,7 +21,7 @@ def main(argv=None):
 
         return check_programs(args.paths, args.json)
     elif args.command == "env":
-        from .environment import print_environment
+        from ..torch.utils.collect_env import print_environment
 
         print_environment()
     else:

@@ -14,6 +14,7 @@ import sys
 import types
 from pathlib import Path
 
+from ..torch import code_to_run
 from . import lookup, torch_names, touched
 
 ABSENT_PACKAGES = ("torchaudio",)
@@ -98,8 +99,8 @@ class AliasFinder:
 
     def get_code(self, name):
         """The code of the Rushlight module, for `python -m torch.something`."""
-        spec = importlib.util.find_spec(lookup.source_of(name) or name)
-        return spec.loader.get_code(spec.name) if spec is not None and hasattr(spec.loader, "get_code") else None
+        source = lookup.source_of(name)
+        return code_to_run(source) if source and lookup.exists(source) else None
 
 
 # dressing our modules as torch's
@@ -183,7 +184,7 @@ def _torch(rushlight):
 
     Its class is that of every module: attributes of a subclass take twice as long to read.
     """
-    from rushlight.compat import version
+    from rushlight.torch import version
 
     module = types.ModuleType("torch", rushlight.__doc__)
 

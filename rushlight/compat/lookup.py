@@ -5,6 +5,7 @@ import importlib.util
 import sys
 import types
 
+from ..torch import home_of, public_name
 from . import aten, torch_names, touched
 from .absent import AbsentFunction, absent_class, absent_function, absent_value
 from .nearest import hint
@@ -15,8 +16,7 @@ MISSING = object()
 # what a name begins with, and what takes its place; the longest match counts
 _SOURCES = {
     "torch": "rushlight",
-    "torch.version": "rushlight.compat.version",
-    "torch.torch_version": "rushlight.compat.version",
+    "torch.torch_version": "rushlight.torch.version",
     "torch._C._nn": "rushlight.compat.inner_nn",
     "torch.nn.modules.utils": "rushlight.compat.sizes",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
@@ -37,12 +37,13 @@ def source_of(name):
     for length in range(len(parts), 0, -1):
         if (start := ".".join(parts[:length])) in _SOURCES:
             source = _SOURCES[start]
-            return source and ".".join([source, *parts[length:]])
+            return source and home_of(".".join([source, *parts[length:]]))
     return None
 
 
 def theirs_of(name):
     """torch's name of one of our modules."""
+    name = public_name(name)
     for theirs, ours in sorted(_SOURCES.items(), key=lambda item: -len(item[1] or "")):
         if ours is None:
             continue
@@ -162,7 +163,7 @@ def _operator(module, name):
 
 def _registered(namespace, name):
     """An operator that the program has registered by `torch.library`, which is loaded then."""
-    library = sys.modules.get("rushlight.library")
+    library = sys.modules.get("rushlight.torch.library")
     return (library and library.registered(namespace, name)) or MISSING
 
 

@@ -160,9 +160,9 @@ Tensor.is_shared = is_shared  # type: ignore[attr-defined]
 
 
 def _storages() -> Any:
-    from importlib import import_module
+    from . import typed_storage  # loads when a program asks for storages, and imports this file
 
-    return import_module("rushlight.storage")  # it lies above this layer, and loads when a program asks for storages
+    return typed_storage
 
 
 def untyped_storage(self: Tensor) -> Any:

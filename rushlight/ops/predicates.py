@@ -44,7 +44,9 @@ def is_storage(obj):
     """Whether `obj` is the memory of a tensor."""
     from ..core.rebuild import Memory
 
-    storages = sys.modules.get("rushlight.storage")  # loaded where a program has asked for one
+    storages = sys.modules.get(
+        __package__.replace(".ops", ".core.typed_storage")
+    )  # loaded where a program has asked for one
     return isinstance(obj, Memory) or (storages is not None and storages.is_storage(obj))
 
 

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from rushlight.backend import isa, onednn
-from rushlight.cli.environment import print_environment
 from rushlight.compile.lower.llvm import engine
+from rushlight.torch.utils.collect_env import print_environment
 
 NAMES = [level.name for level in isa.LEVELS]
 CAPS = NAMES[:-1]

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from rushlight.compat import lookup
-from rushlight.compat.version import TorchVersion
+from rushlight.torch.version import TorchVersion
 
 
 def test_modules_are_rushlights_own(program):
@@ -135,7 +135,7 @@ def test_data_loader_workers(program, method):
     [
         ("torch", "rushlight"),
         ("torch.nn.functional", "rushlight.nn.functional"),
-        ("torch.version", "rushlight.compat.version"),
+        ("torch.version", "rushlight.torch.version"),
         ("torchvision.datasets.cifar", "rushlight.vision.datasets.cifar"),
         ("torchaudio", None),
         ("torch_geometric.nn", None),

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
-import rushlight as torch
 from rushlight._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 from rushlight._higher_order_ops import associative_scan
+
+import rushlight as torch
 from rushlight.distributed.tensor import Partial, Replicate, Shard
 from rushlight.nn.functional import grouped_mm
 from rushlight.utils._foreach_utils import _group_tensors_by_device_and_dtype

@@ -196,7 +196,7 @@ def test_questions_are_answered():
         ("rushlight.nn.functional", "torch.nn.functional"),
         ("rushlight.vision.datasets", "torchvision.datasets"),
         ("rushlight", "torch"),
-        ("rushlight.compat.version", "torch.version"),
+        ("rushlight.torch.version", "torch.version"),
         ("numpy", "numpy"),
     ],
 )

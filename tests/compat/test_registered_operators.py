@@ -118,7 +118,7 @@ def test_inferred_schemas(annotations, schema):
     from collections.abc import Sequence
 
     import rushlight
-    from rushlight.operator_schema import infer_schema, parse_schema
+    from rushlight.torch._schema import infer_schema, parse_schema
 
     scope = {"torch": rushlight, "Sequence": Sequence}
     exec(f"def f({annotations}) -> torch.Tensor: ...", scope)

@@ -30,6 +30,7 @@ import weakref
 
 import numpy as np
 import pytest
+from rushlight.overrides import TorchFunctionMode
 
 import rushlight as torch
 from rushlight import distributions, nn
@@ -37,7 +38,6 @@ from rushlight.nn import functional as F
 from rushlight.nn.modules.module import register_module_forward_hook
 from rushlight.nn.utils import parametrize as parametrize_module
 from rushlight.optim.optimizer import register_optimizer_step_post_hook
-from rushlight.overrides import TorchFunctionMode
 from rushlight.utils.checkpoint import checkpoint as run_checkpointed
 
 CASES = {}

@@ -3,9 +3,10 @@
 import os
 import signal
 
+from rushlight.multiprocessing import start_processes
+
 import rushlight as torch
 import rushlight.distributed as dist
-from rushlight.multiprocessing import start_processes
 from rushlight.nn.parallel import DistributedDataParallel
 
 VICTIM = 1

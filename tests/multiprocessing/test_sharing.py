@@ -4,9 +4,9 @@ import gc
 import os
 
 import pytest
+import rushlight.multiprocessing as mp
 
 import rushlight as torch
-import rushlight.multiprocessing as mp
 from rushlight import nn
 
 METHODS = [method for method in ("fork", "spawn") if method in mp.get_all_start_methods()]

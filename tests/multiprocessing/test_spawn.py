@@ -5,7 +5,6 @@ import pickle
 import signal
 
 import pytest
-
 import rushlight.multiprocessing as mp
 
 

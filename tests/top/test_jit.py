@@ -3,10 +3,10 @@
 from contextlib import nullcontext
 
 import pytest
+from rushlight.jit import Final  # noqa: F401  importable, as in torch
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.jit import Final  # noqa: F401  importable, as in torch
 
 
 @torch.jit.script

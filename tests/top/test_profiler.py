@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from rushlight.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 import rushlight as torch
-from rushlight.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
 
 
 def names(events):

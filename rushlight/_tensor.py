@@ -1,5 +1,0 @@
-"""`torch._tensor`: where torch keeps the class Tensor."""
-
-from .core.tensor import Tensor
-
-__all__ = ["Tensor"]

@@ -1,0 +1,59 @@
+"""`torch._C`: the few names of torch's inner module that programs reach for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..core.device import device
+from ..core.dtype import dtype
+from ..core.layout import layout, memory_format
+from ..core.mode import is_grad_enabled
+from ..core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass
+from ..core.overriding import disabled_impl as _disabled_torch_function_impl
+from ..core.random import Generator, default_generator
+from ..core.size import Size
+from ..core.tensor import Tensor
+from ..ops.matrices import LinAlgError as _LinAlgError
+
+__all__ = [
+    "DisableTorchFunction",
+    "DisableTorchFunctionSubclass",
+    "Future",
+    "Generator",
+    "Size",
+    "_LinAlgError",
+    "_disabled_torch_function_impl",
+    "_get_default_device",
+    "_log_api_usage_once",
+    "default_generator",
+    "device",
+    "dtype",
+    "is_grad_enabled",
+    "layout",
+    "memory_format",
+]
+
+_TensorBase = TensorBase = Tensor
+has_mkl = has_mps = has_cuda = has_xpu = False
+has_openmp = True
+
+
+class Future:
+    """What `isinstance(x, torch.Future)` asks for. `torch.futures.Future` makes them."""
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Tell torch's usage statistics: there are none."""
+
+
+def _get_default_device() -> str:
+    """The type of the default device."""
+    return "cpu"
+
+
+def _get_tracing_state() -> None:
+    """The recorder of `torch.jit.trace`: None, calls are never recorded by it."""
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"module 'torch._C' has no attribute {name!r}: torch's inner module is not part of Rushlight")

@@ -1,0 +1,87 @@
+"""torch's own rarely used modules, a thin file each: `rushlight.cuda` is `rushlight.torch.cuda`, as `torch.cuda` is.
+
+Nothing below imports from here, and nothing here computes. `NAMES` are the modules that programs know directly below
+the package; the other files belong to these.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+NAMES = frozenset({
+    "_C", "__config__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_tensor", "_utils", "accelerator",
+    "backends", "compiler", "cpu", "cuda", "fft", "functional", "futures", "hub", "jit", "library", "linalg", "masked",
+    "mps", "mtia", "multiprocessing", "onnx", "overrides", "profiler", "random", "return_types", "signal", "special",
+    "storage", "types", "utils.collect_env", "utils.model_zoo", "version", "xpu",
+})  # fmt: skip
+_ROOT = __package__.rpartition(".")[0]
+
+
+def home_of(name: str) -> str:
+    """The full name of the module that is public as `rushlight.<...>`: `rushlight.cuda.amp` is `rushlight.torch.cuda.amp`."""
+    root, _, below = name.partition(".")
+    return f"{__package__}.{below}" if root == _ROOT and _is_here(below) else name
+
+
+def public_name(name: str) -> str:
+    """The name under which programs know a module of this folder; any other name as it is."""
+    inside = name.removeprefix(__package__ + ".")
+    return f"{_ROOT}.{inside}" if inside != name and _is_here(inside) else name
+
+
+def _is_here(path: str) -> bool:
+    return path.partition(".")[0] in NAMES or path in NAMES
+
+
+def code_to_run(home: str) -> Any:
+    """What `python -m` runs for another name of the module `home`: the module under its own name, as imports in it need."""
+    return compile(
+        f"import runpy\nrunpy.run_module({home!r}, run_name='__main__', alter_sys=True)", f"<{home}>", "exec"
+    )
+
+
+class _Finder:
+    """Lets `import rushlight.cuda` give the module of this folder: the same object under both names."""
+
+    home_of = staticmethod(home_of)
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        home = self.home_of(fullname)
+        if home == fullname or importlib.util.find_spec(home) is None:
+            return None
+        return ModuleSpec(fullname, self)  # type: ignore[arg-type]
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.home_of(spec.name))
+        # the import system is about to write its own spec into the module, whose own comes back in exec_module
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        module.__spec__ = module.__spec__.loader_state
+
+    def get_code(self, name: str) -> Any:
+        return code_to_run(self.home_of(name))
+
+
+class _FinderOfMoved(_Finder):
+    """Lets pickles and programs find modules under names that they had before, as the last of all finders."""
+
+    def home_of(self, name: str) -> str:
+        if not name.startswith(_ROOT + "."):
+            return name
+        from ._moved import new_name
+
+        return home_of(new_name(name))
+
+
+def install() -> None:
+    """Make the modules importable by their public names. The first finder knows no other name."""
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+        sys.meta_path.append(_FinderOfMoved())

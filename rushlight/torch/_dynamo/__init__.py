@@ -1,0 +1,41 @@
+"""torch._dynamo: the few names of torch's compiler front end that scripts use."""
+
+from ...compile import api
+from ...compile.api import disable, reset
+from ...compile.explanation import explain
+from ...compile.hints import (
+    allow_in_graph,
+    assume_constant_result,
+    mark_dynamic,
+    mark_static,
+    mark_static_address,
+    maybe_mark_dynamic,
+)
+from ...core.mode import tell
+from . import config
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "config",
+    "disable",
+    "explain",
+    "graph_break",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "mark_static_address",
+    "maybe_mark_dynamic",
+    "reset",
+]
+
+
+def graph_break(msg: str = "") -> None:
+    """End a program here. Functions are captured whole, so that one that meets this runs eagerly."""
+    if is_compiling():
+        tell("left", f"graph_break({msg})")
+
+
+def is_compiling() -> bool:
+    """`torch.compiler.is_compiling`."""
+    return api.is_compiling()

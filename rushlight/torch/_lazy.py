@@ -1,0 +1,72 @@
+"""Names of packages that load at their first use: functions of the top package, and methods of tensors.
+
+A method listed here is a stub that loads its package and calls again; the package puts its own function in its place.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..core.tensor import Tensor
+
+# name in the top package -> module that has it
+NAMES = {
+    **dict.fromkeys(("sparse_coo_tensor",), "sparse.create"),
+    **dict.fromkeys(("sparse_csr_tensor",), "sparse.csr"),
+    **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
+    **dict.fromkeys(("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"), "sparse.indices"),
+    **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "torch._removed"),
+    **dict.fromkeys(
+        ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "torch._sym"
+    ),
+    **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
+    "norm_except_dim": "nn.utils.weight_norm",
+    "vmap": "func.vectorize",
+    "Future": "torch._C",
+    **dict.fromkeys(("stft", "istft"), "ops.stft"),
+    **dict.fromkeys(
+        ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"), "ops.window"
+    ),
+    **dict.fromkeys(
+        (
+            "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor", "sparse_compressed_tensor", "hsmm",
+            "resize_as_sparse_",
+        ),
+        "sparse.absent",
+    ),
+}  # fmt: skip
+
+# module -> the methods that tensors have from it
+METHODS = {
+    "sparse.methods": (
+        "to_sparse to_sparse_coo to_sparse_csr to_dense sparse_mask smm sspaddmm coalesce is_coalesced indices _indices "
+        "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices ccol_indices row_indices "
+        "to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ "
+        "_as_sparse_rows"
+    ),
+    "ops.stft": "stft istft",
+    "core.exchange": "__dlpack__ __dlpack_device__",
+    "core.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",
+    "core.one_by_one": "apply_ map_ map2_",
+    "torch._removed": "eig lstsq reinforce solve symeig",
+    "core.sharing": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",
+}
+
+
+def install() -> None:
+    """Give tensors the stubs."""
+    for module, names in METHODS.items():
+        for name in names.split():
+            if name not in Tensor.__dict__:
+                setattr(Tensor, name, _stub(name, module))
+
+
+def _stub(name: str, module: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        import_module("rushlight." + module)
+        return getattr(self, name)(*args, **kwargs)
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"See `rushlight.{module}`, which loads at the first call."
+    return method

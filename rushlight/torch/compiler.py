@@ -1,0 +1,40 @@
+"""torch.compiler: control of compiling."""
+
+from typing import Any
+
+from ..compile import api
+from ..compile.api import disable, is_compiling, reset
+from ..compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
+
+__all__ = [
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "list_backends",
+    "reset",
+]
+
+
+def compile(*args: Any, **kwargs: Any) -> Any:
+    """`rushlight.compile`."""
+    return api.compile(*args, **kwargs)
+
+
+def is_dynamo_compiling() -> bool:
+    """`is_compiling`."""
+    return is_compiling()
+
+
+def is_exporting() -> bool:
+    """False: there is no export."""
+    return False
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The names that `compile(backend=...)` takes."""
+    return ["rushlight"]

@@ -1,0 +1,491 @@
+"""`torch.library`: operators that programs and libraries register, called by `torch.ops.<namespace>.<name>`.
+
+>>> from rushlight import Tensor, ones
+>>> @custom_op("docs::scaled", mutates_args=())
+... def scaled(x: Tensor, factor: float = 2.0) -> Tensor:
+...     return x * factor
+>>> scaled.register_autograd(lambda ctx, g: (g * ctx.factor, None),
+...     setup_context=lambda ctx, inputs, output: setattr(ctx, "factor", inputs[1]))
+>>> x = ones(2).requires_grad_()
+>>> scaled(x, 3.0).sum().backward()
+>>> x.grad
+tensor([3., 3.])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from ..autograd.function import Function
+from ..core.mode import is_grad_enabled, no_grad
+from ..core.tensor import Tensor
+from ._schema import Schema, infer_schema, parse_schema
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "get_ctx",
+    "get_kernel",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "opcheck",
+    "register_autocast",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
+    "triton_op",
+    "wrap_triton",
+]
+
+_operators: dict[str, Operator] = {}
+_COMPOSITE = "CompositeImplicitAutograd"
+_KEYS = {"": _COMPOSITE, "cpu": "CPU", "default": "CompositeExplicitAutograd", "types": "CompositeExplicitAutograd"}
+
+
+# ------------------------------------------------------------------------------------------ operators
+
+
+class Operator:
+    """A registered operator; a call runs the kernel for the CPU, or the one for every device."""
+
+    def __init__(self, name: str, schema: Schema, tags: Sequence[Any] = ()):
+        self._name, self._schema, self.tags = name, schema, list(tags)
+        self._namespace, _, self.__name__ = name.partition("::")
+        self._kernels: dict[str, Callable] = {}
+        self._disabled: set[str] = set()
+        self._backward: Callable | None = None
+        self._setup_context: Callable | None = None
+        self._always_records = False  # an operator of `custom_op` is one node, with a formula or without
+        self._fake: Callable | None = None
+        self._vmap: Callable | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        values, options = self._schema.bind(args, kwargs)
+        override = self._kernels.get("Autograd") or self._kernels.get("AutogradCPU")
+        if override is not None:
+            return override(*values, **options)
+        if _COMPOSITE in self._kernels and "CPU" not in self._kernels:
+            return self._kernels[_COMPOSITE](*values, **options)
+        batch = next((t for t in _tensors(values) if hasattr(t, "_apply_function")), None)
+        if batch is not None:
+            return batch._apply_function(lambda *own: self(*own, **options), self._vmap, values)  # type: ignore[attr-defined]
+        if not (self._always_records or self._backward):
+            return self._run(values, options)
+        if is_grad_enabled() and any(t.requires_grad for t in _tensors(values)):
+            return _recorded(self, values, options)
+        with no_grad():
+            return self._run(values, options)
+
+    def _run(self, values: list[Any], options: dict[str, Any]) -> Any:
+        keys = ("CPU", "CompositeExplicitAutograd", _COMPOSITE)
+        kernel = next((self._kernels[k] for k in keys if k in self._kernels and k not in self._disabled), None)
+        if kernel is None:
+            raise NotImplementedError(
+                f"Could not run '{self._name}' with arguments from the 'CPU' backend. No kernel is registered for it"
+            )
+        return kernel(*values, **options)
+
+    @property
+    def default(self) -> Operator:
+        """The overload of this name: an operator has one here."""
+        return self
+
+    def overloads(self) -> list[str]:
+        """The names of the overloads."""
+        return ["default"]
+
+    def name(self) -> str:
+        """namespace::name"""
+        return self._name
+
+    def __str__(self) -> str:
+        return f"{self._namespace}.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+def _tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from (t for t in value if isinstance(t, Tensor))
+
+
+def _recorded(operator: Operator, values: list[Any], options: dict[str, Any]) -> Any:
+    """Run the operator as one node of the history. Lists of tensors are laid out flat, and gradients gathered again."""
+    flat: list[Any] = []
+    sizes: list[int | None] = []
+    for value in values:
+        is_list = isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value)
+        sizes.append(len(value) if is_list else None)
+        flat.extend(value if is_list else [value])
+
+    returns_list = operator._schema.returns == ["Tensor[]"]
+
+    class Generated(Function):
+        @staticmethod
+        def forward(ctx: Any, *inputs: Any) -> Any:
+            own = _gathered(inputs, sizes)
+            result = operator._run(own, options)
+            if operator._setup_context is not None:
+                by_keyword = {"keyword_only_inputs": options} if operator._schema.has_keyword_arguments else {}
+                operator._setup_context(ctx=ctx, inputs=tuple(own), output=result, **by_keyword)
+            return tuple(result) if isinstance(result, list) else result
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            if operator._backward is None:
+                raise RuntimeError(
+                    f"Trying to backward through {operator}.default but no autograd formula was registered. "
+                    "Please use register_autograd to add one."
+                )
+            found = operator._backward(ctx, *([list(gradients)] if returns_list else gradients))
+            return _laid_out(found if isinstance(found, tuple) else (found,), sizes)
+
+    name = f"GeneratedBackwardFor_{operator._namespace}_{operator.__name__}_default"
+    result = type(name, (Generated,), {}).apply(*flat)
+    return list(result) if returns_list else result
+
+
+def _gathered(flat: Sequence[Any], sizes: Sequence[int | None]) -> list[Any]:
+    values, rest = [], iter(flat)
+    for size in sizes:
+        values.append(next(rest) if size is None else [next(rest) for _ in range(size)])
+    return values
+
+
+def _laid_out(gradients: tuple, sizes: Sequence[int | None]) -> tuple:
+    flat: list[Any] = []
+    for gradient, size in zip(gradients, sizes, strict=True):
+        if size is None:
+            flat.append(gradient)
+        else:
+            flat.extend([None] * size if gradient is None else gradient)
+    return tuple(flat)
+
+
+def registered(namespace: str, name: str) -> Operator | None:
+    """The operator of `torch.ops.<namespace>.<name>`, or None."""
+    return _operators.get(f"{namespace}::{name}")
+
+
+def _operator(op: Any) -> Operator:
+    if isinstance(op, CustomOpDef):
+        return op._operator
+    if isinstance(op, Operator):
+        return op
+    namespace, name = _names(op)
+    found = registered(namespace, name)
+    if found is None:
+        raise AttributeError(f"'_OpNamespace' {namespace!r} object has no attribute {name!r}")
+    return found
+
+
+def _names(qualname: str) -> tuple[str, str]:
+    parts = qualname.split("::")
+    if len(parts) != 2:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
+            "torch.library APIs must consist of a namespace and a name, e.g. aten::sin"
+        )
+    return parts[0], parts[1].removesuffix(".default")
+
+
+def _define(name: str, schema: str, tags: Any = (), again: bool = False) -> Operator:
+    if name in _operators and not again:
+        raise RuntimeError(
+            f"Tried to register an operator ({name}{schema}) with the same name and overload name multiple times. Each "
+            "overload's schema should only be registered with a single call to def()."
+        )
+    tags = tags if isinstance(tags, (list, tuple)) else (tags,)
+    operator = _operators[name] = Operator(name, parse_schema(schema, name), tags)
+    return operator
+
+
+# ------------------------------------------------------------------------------------------ custom_op
+
+
+class CustomOpDef:
+    """An operator made by `custom_op`: call it, or give it more rules."""
+
+    def __init__(self, operator: Operator, function: Callable):
+        self._operator, self._init_fn = operator, function
+        self._namespace, self._name, self._schema = operator._namespace, operator.__name__, operator._schema.text
+        self._qualname = operator._name
+        self._opoverload = operator
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._operator(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def register_kernel(self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /) -> Callable:
+        """The function for devices of these types; None is all. Also a decorator."""
+        return register_kernel(self, device_types, fn)
+
+    def register_fake(self, fn: Callable, /) -> Callable:
+        """The function that tells shapes and types. Kept; nothing here asks for it."""
+        return register_fake(self, fn)
+
+    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
+        """The gradient: see the function `register_autograd`."""
+        register_autograd(self, backward, setup_context=setup_context)
+
+    def register_vmap(self, func: Callable | None = None) -> Callable:
+        """The rule for batches; without one `vmap` calls the operator for each example."""
+        return register_vmap(self, func)
+
+    def register_torch_dispatch(self, torch_dispatch_class: type, fn: Callable | None = None, /) -> Callable:
+        """Not implemented."""
+        return register_torch_dispatch(self, torch_dispatch_class, fn)
+
+    def register_autocast(self, device_type: str, cast_inputs: Any) -> Callable:
+        """Not implemented."""
+        return register_autocast(self, device_type, cast_inputs)
+
+    @contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """A context in which the kernel for a device type is used, or is not."""
+        key, disabled = _key(device_type), self._operator._disabled
+        before = key in disabled
+        disabled.discard(key) if enabled else disabled.add(key)
+        try:
+            yield
+        finally:
+            disabled.add(key) if before else disabled.discard(key)
+
+
+def custom_op(
+    name: str,
+    fn: Callable | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Any = (),
+) -> Any:
+    """Make a function an operator `namespace::name`, one node of the history. Also a decorator.
+
+    mutates_args: the arguments that it writes into, or "unknown". schema: inferred from annotations if None. Raises
+    ValueError where a schema says something else than mutates_args, or cannot be inferred.
+    """
+
+    def make(function: Callable) -> CustomOpDef:
+        text = schema or infer_schema(function, mutates_args=mutates_args)
+        operator = _define("::".join(_names(name)), text, tags, again=True)
+        operator._always_records = True
+        written = {a.name for a in operator._schema.arguments if a.written}
+        if schema is not None and written != set(mutates_args):
+            raise ValueError(
+                f"Attempted to create a custom op with `mutates_args={mutates_args}` and `schema={schema}. The schema "
+                f"suggests that the op mutates {written} which is different from what was provided to us in `mutates_args`."
+            )
+        custom = CustomOpDef(operator, function)
+        custom.register_kernel(device_types)(function)
+        return custom
+
+    return make if fn is None else make(fn)
+
+
+# ------------------------------------------------------------------------------------------ rules
+
+
+def _key(device_type: str | None) -> str:
+    if device_type is None:
+        return "CompositeExplicitAutograd"
+    return _KEYS.get(device_type, device_type if device_type[:1].isupper() else device_type.upper())
+
+
+def register_kernel(
+    op: Any, device_types: str | Sequence[str] | None, func: Callable | None = None, /, *, lib: Any = None
+) -> Callable:
+    """The function that computes an operator on devices of these types; None is all. Also a decorator."""
+    types = [device_types] if device_types is None or isinstance(device_types, str) else device_types
+    operator = _operator(op)
+
+    def register(function: Callable) -> Callable:
+        for kind in types:
+            operator._kernels[_key(kind)] = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_autograd(
+    op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Any = None
+) -> None:
+    """The gradient of an operator, in the manner of `autograd.Function`.
+
+    backward(ctx, *gradients) gives a gradient or None for each argument; setup_context(ctx, inputs, output) keeps what it
+    needs (with keyword_only_inputs where there are such).
+    """
+    operator = _operator(op)
+    schema = operator._schema
+    if any(a.written for a in schema.arguments):
+        raise RuntimeError(
+            f"Cannot register autograd formula for non-functional operator {operator} with schema {schema}. Please create "
+            "a functional operator and register an autograd formula for that."
+        )
+    if any(a.kwarg_only and a.type.startswith("Tensor") for a in schema.arguments):
+        raise NotImplementedError(
+            "register_autograd with kwarg-only Tensor args. In the original definition of the op, please make your tensors "
+            f"not kwarg-only. Got: {schema}"
+        )
+    operator._backward, operator._setup_context = backward, setup_context
+
+
+def register_fake(
+    op: Any, func: Callable | None = None, /, *, lib: Any = None, allow_override: bool = False
+) -> Callable:
+    """The function that tells the shapes and types of results. Kept; nothing here asks for it. Also a decorator."""
+    operator = _operator(op)
+
+    def register(function: Callable) -> Callable:
+        operator._fake = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def impl_abstract(qualname: Any, func: Callable | None = None, *, lib: Any = None) -> Callable:
+    """The older name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib)
+
+
+def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) -> Callable:
+    """The rule for batches, `func(info, in_dims, *args)`; without one `vmap` calls the operator for each example. Also a
+    decorator."""
+    operator = _operator(op)
+
+    def register(function: Callable) -> Callable:
+        operator._vmap = function
+        return function
+
+    return register if func is None else register(func)
+
+
+def register_torch_dispatch(
+    op: Any, torch_dispatch_class: type, func: Callable | None = None, /, *, lib: Any = None
+) -> Callable:
+    """Not implemented: there is no `__torch_dispatch__` here."""
+    raise NotImplementedError("torch.library.register_torch_dispatch: Rushlight has no __torch_dispatch__")
+
+
+def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> Callable:
+    """Not implemented."""
+    raise NotImplementedError("torch.library.register_autocast: operators of programs take no part in autocast")
+
+
+# ------------------------------------------------------------------------------------------ in two steps
+
+
+class Library:
+    """A namespace to define operators in (kind "DEF" or "FRAGMENT") or to give kernels for (kind "IMPL")."""
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = ""):
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if ns in ("aten", "prim") and kind != "FRAGMENT" and kind != "IMPL":
+            raise RuntimeError(f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}")
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._defined: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Define an operator, `name(Tensor x) -> Tensor`. Returns its name."""
+        if alias_analysis not in ("", "FROM_SCHEMA", "CONSERVATIVE"):
+            raise RuntimeError(f"Invalid alias_analysis type {alias_analysis}")
+        name = schema.partition("(")[0].strip()
+        qualified = f"{self.ns}::{name}"
+        _define(qualified, schema[schema.index("(") :], tags)
+        self._defined.append(qualified)
+        return name
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = False,
+    ) -> None:
+        """Give the kernel of an operator for a dispatch key ("CPU", "CompositeImplicitAutograd", "Autograd", ...)."""
+        if not callable(fn):
+            raise TypeError(f"Input function is required to be a callable but found type {type(fn)}")
+        if with_keyset:
+            raise NotImplementedError("torch.library.Library.impl: with_keyset=True is not implemented")
+        name = op_name if isinstance(op_name, str) else op_name.name()
+        name = name.partition("::")[2] or name
+        operator = _operator(f"{self.ns}::{name}")
+        operator._kernels[_key(dispatch_key or self.dispatch_key)] = fn
+
+    def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
+        """Not implemented."""
+        raise NotImplementedError("torch.library.Library.fallback is not implemented")
+
+    def _destroy(self) -> None:
+        """Take back what was defined here."""
+        for name in self._defined:
+            _operators.pop(name, None)
+        self._defined.clear()
+
+
+def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> Any:
+    """Define an operator `namespace::name` by its schema; `impl` gives it kernels."""
+    if isinstance(qualname, Library):
+        name = qualname.define(schema)
+        return lambda function: qualname.impl(name, function) or function
+    namespace, name = _names(qualname)
+    if not schema.startswith("("):
+        raise ValueError(
+            f'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got "{schema}"'
+        )
+    _define(f"{namespace}::{name}", schema, tags)
+
+
+def impl(qualname: Any, types: str | Sequence[str], func: Callable | None = None, *, lib: Library | None = None) -> Any:
+    """The function of an operator on devices of these types ("default" is all). Also a decorator."""
+    if isinstance(qualname, Library):
+        return lambda function: qualname.impl(types, function) or function
+    kinds = [types] if isinstance(types, str) else types
+
+    def register(function: Callable) -> None:
+        for kind in kinds:
+            _operator(qualname)._kernels[_key(kind)] = function
+
+    return register if func is None else register(func)
+
+
+# ------------------------------------------------------------------------------------------ what there is not
+
+
+def _absent(name: str, why: str) -> Any:
+    def absent(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"torch.library.{name}: {why}")
+
+    absent.__name__ = absent.__qualname__ = name
+    absent.__doc__ = f"Raises NotImplementedError: {why}."
+    return absent
+
+
+get_ctx = _absent("get_ctx", "there are no fake tensors here")
+get_kernel = _absent("get_kernel", "the kernels of torch's own operators have no dispatch keys here")
+opcheck = _absent("opcheck", "operators are not checked for torch's compilers here")
+triton_op = _absent("triton_op", "there is no Triton here")
+wrap_triton = _absent("wrap_triton", "there is no Triton here")
+fallthrough_kernel = _absent("fallthrough_kernel", "it marks a kernel and is never called")

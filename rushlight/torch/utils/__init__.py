@@ -1,0 +1,1 @@
+"""Modules of `torch.utils` that need what is above `rushlight.utils`."""

@@ -1,0 +1,59 @@
+"""Modules are found under every name that they have had: public names, and those in pickles written before a move."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rushlight
+from rushlight.torch import NAMES, _moved
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "module_names_at_928511f.txt"
+
+
+def test_modules_are_found_under_the_names_that_they_had():
+    """At commit 928511f every file had this name."""
+    names = [n for n in GOLDEN.read_text().split()]
+    optional = ("rushlight.utils.tensorboard",)
+    code = (
+        "import importlib, sys\nfor n in sys.stdin.read().split():\n try: importlib.import_module(n)\n"
+        " except ModuleNotFoundError as e:\n  print(n, e)"
+    )
+    asked = "\n".join(n for n in names if not n.startswith(optional))
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], input=asked, text=True, capture_output=True)
+    assert (done.stdout, done.returncode) == ("", 0), done.stderr
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_public_name_and_home_are_one_module(name):
+    public, home = (__import__(f"rushlight.{path}{name}", fromlist=["_"]) for path in ("", "torch."))
+    assert public is home
+    value = rushlight
+    for part in name.split("."):
+        value = getattr(value, part)
+    assert value is home
+    assert home.__spec__.name == home.__name__ == f"rushlight.torch.{name}"
+
+
+def test_pickle_with_an_older_path_loads():
+    data = b"crushlight.futures\nFuture\n."
+    assert pickle.loads(data) is rushlight.futures.Future
+    assert pickle.loads(b"crushlight.operator_schema\nArgument\n.") is sys.modules["rushlight.torch._schema"].Argument
+
+
+def test_moved_names_lead_to_modules_that_are_there():
+    import importlib.util
+
+    for old, new in _moved.MOVED.items():
+        assert importlib.util.find_spec(f"rushlight.{new}") is not None, (old, new)
+        assert _moved.new_name(f"rushlight.{old}.below") == f"rushlight.{new}.below"
+    assert _moved.new_name("rushlight.nn.modules") == "rushlight.nn.modules"
+
+
+def test_unknown_module_is_still_unknown():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'rushlight.nothing'"):
+        __import__("rushlight.nothing")
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'rushlight.cuda.nothing'"):
+        __import__("rushlight.cuda.nothing")
