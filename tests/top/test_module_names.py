@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent.parent / "golden" / "module_names_at_928511f.txt"
 
 def test_modules_are_found_under_the_names_that_they_had():
     """At commit 928511f every file had this name."""
-    names = [n for n in GOLDEN.read_text().split()]
+    names = GOLDEN.read_text().split()
     optional = ("rushlight.utils.tensorboard",)
     code = (
         "import importlib, sys\nfor n in sys.stdin.read().split():\n try: importlib.import_module(n)\n"
