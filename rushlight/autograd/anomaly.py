@@ -25,11 +25,11 @@ def _trace_result(result: Any) -> None:
 
 def _user_frames() -> list:
     """The frames of the running call, without this package's and without those that started `rushlight run`."""
-    from ..core.storage import _PACKAGE
+    from ..core import own_code
 
     frames = traceback.extract_stack()
-    start = max((i for i, f in enumerate(frames, 1) if f.filename.startswith(_PACKAGE + "cli/")), default=0)
-    return [f for f in frames[start:] if not f.filename.startswith((_PACKAGE, "<rushlight"))]
+    start = max((i for i, f in enumerate(frames, 1) if f.filename.startswith(own_code.PACKAGE + "cli/")), default=0)
+    return [f for f in frames[start:] if not f.filename.startswith(own_code.FILES)]
 
 
 def is_anomaly_enabled() -> bool:

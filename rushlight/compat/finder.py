@@ -14,6 +14,7 @@ import sys
 import types
 from pathlib import Path
 
+from ..core import own_code
 from ..torch import code_to_run
 from . import lookup, torch_names, touched
 
@@ -148,7 +149,11 @@ def _place_classes(name, module):
     shown = vars(module)
     for attribute, home in torch_names.homes(name).items():
         value = shown.get(attribute)
-        if isinstance(value, type) and value.__module__.startswith("rushlight.") and value.__qualname__ == attribute:
+        if (
+            isinstance(value, type)
+            and value.__module__.startswith(own_code.MODULES)
+            and value.__qualname__ == attribute
+        ):
             value.__module__ = home
 
 
@@ -208,7 +213,7 @@ def _torch(rushlight):
 
 
 def _is_ours(module):
-    return _is_torch(module) or module.__name__.partition(".")[0] == "rushlight"
+    return _is_torch(module) or module.__name__.partition(".")[0] in ("rushlight", "rushlight_vision")
 
 
 def _is_torch(module):

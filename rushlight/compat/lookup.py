@@ -5,6 +5,7 @@ import importlib.util
 import sys
 import types
 
+from ..core import own_code
 from ..torch import home_of, public_name
 from . import aten, torch_names, touched
 from .absent import AbsentFunction, absent_class, absent_function, absent_value
@@ -13,6 +14,7 @@ from .nearest import hint
 __all__ = ["find", "loaded", "own", "source_of", "status", "theirs_of"]
 
 MISSING = object()
+_OUR_MODULES = (*own_code.MODULES, "rushlight_vision")
 # what a name begins with, and what takes its place; the longest match counts
 _SOURCES = {
     "torch": "rushlight",
@@ -20,10 +22,10 @@ _SOURCES = {
     "torch._C._nn": "rushlight.compat.inner_nn",
     "torch.nn.modules.utils": "rushlight.compat.sizes",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
-    "torchvision": "rushlight.vision",
+    "torchvision": "rushlight_vision",
     "functorch": "rushlight.compat.functorch",
-    "torchvision.version": "rushlight.compat.vision_version",
-    "torchvision.transforms.transforms": "rushlight.vision.transforms",
+    "torchvision.version": "rushlight_vision.version",
+    "torchvision.transforms.transforms": "rushlight_vision.transforms",
 }
 OPERATORS = ("torch.ops", "torch.classes")
 lazy = {}  # torch's module name -> the `__getattr__` that our module had before the alias gave it another
@@ -43,7 +45,7 @@ def source_of(name):
 
 def theirs_of(name):
     """torch's name of one of our modules."""
-    name = public_name(name)
+    name = public_name(home_of(name))
     for theirs, ours in sorted(_SOURCES.items(), key=lambda item: -len(item[1] or "")):
         if ours is None:
             continue
@@ -78,7 +80,7 @@ def own(module, name):
     value = vars(ours).get(name, MISSING)
     if value is MISSING:
         value = of_lazy(lazy.get(module, ours.__dict__.get("__getattr__")), name)
-    if isinstance(value, types.ModuleType) and value.__name__.startswith("rushlight."):
+    if isinstance(value, types.ModuleType) and value.__name__.startswith(_OUR_MODULES):
         return dressed(module, name, value)
     return value
 
@@ -90,7 +92,7 @@ def of_lazy(getter, name):
     except AttributeError:
         return MISSING
     except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("rushlight."):  # a name is listed, and its file is not there
+        if not (error.name or "").startswith(own_code.MODULES):  # a name is listed, and its file is not there
             raise
         return MISSING
 
@@ -187,7 +189,7 @@ def own_by_any_path(module, name):
 
 def placed(module, name, value):
     """A class that names the place where torch defines it as its own; anything else as it is."""
-    if isinstance(value, type) and value.__module__.startswith("rushlight."):
+    if isinstance(value, type) and value.__module__.startswith(own_code.MODULES):
         known = torch_names.of_module(module).get(name)
         home, _, qualified = known.home.partition(":") if known is not None else ("", "", "")
         if home and qualified == value.__qualname__:

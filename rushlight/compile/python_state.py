@@ -37,13 +37,14 @@ from weakref import ReferenceType
 
 import numpy as np
 
+from ..core import own_code
 from ..core.mode import State
 from ..core.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .pure_calls import called_name, is_pure
 from .python_trace import Reads, is_ours
 
-OURS = ("rushlight.", "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
+OURS = (*own_code.MODULES, "torch.", "torchvision.")  # under the alias our classes name torch's modules as their own
 HOOKS = (
     "_forward_hooks",
     "_forward_pre_hooks",

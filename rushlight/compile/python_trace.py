@@ -17,12 +17,12 @@ from functools import lru_cache
 from types import CodeType, FrameType
 from typing import Any
 
+from ..core import own_code
 from ..core.mode import thread
-from ..core.storage import _PACKAGE, describe
+from ..core.storage import describe
 from .pure_calls import called_name, is_pure
 from .sources import CaptureError
 
-_OURS = (_PACKAGE, "<rushlight")
 _STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
 _INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
 _NUMPY = f"{os.sep}site-packages{os.sep}numpy{os.sep}"
@@ -137,7 +137,7 @@ def _kind(i: dis.Instruction, last: str) -> str | None:
 
 def is_ours(code: CodeType) -> bool:
     """Whether code is of this package, or NumPy's, which reads and calls nothing but its own."""
-    return code.co_filename.startswith(_OURS) or _NUMPY in code.co_filename
+    return code.co_filename.startswith(own_code.FILES) or _NUMPY in code.co_filename
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 from typing import Any
 
-from ..core.storage import _PACKAGE
+from ..core import own_code
 
 _STRAIGHT = frozenset(
     """
@@ -26,7 +26,7 @@ def is_last(frame: Any, outermost: Any) -> bool:
     """Whether only straight instructions are left in `frame` and its callers up to the code of `outermost`."""
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith((_PACKAGE, "<rushlight")):
+        if not code.co_filename.startswith(own_code.FILES):
             if not _is_straight(code, frame.f_lasti, frame.f_globals):
                 return False
             if code is outermost:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from . import dtype as dtypes
+from . import own_code
 from .mode import State, tell, thread
 from .node import Leaf, Node, Output
 from .overlap import is_read_again, write_in_order
 from .placeholder import NoArray, write_without_array
 from .slow import are_operands, call, common_type, execute, finish, number_as, number_in, observe, prepare
-from .storage import _PACKAGE, LATEST, describe, storage_of, tick, user_line
+from .storage import LATEST, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
 _new = object.__new__
@@ -177,7 +178,7 @@ _INSIDE: dict[str, bool] = {}  # source file -> whether it belongs to this packa
 
 
 def _is_inside(filename: str) -> bool:
-    inside = _INSIDE[filename] = filename.startswith((_PACKAGE, "<rushlight"))
+    inside = _INSIDE[filename] = filename.startswith(own_code.FILES)
     return inside
 
 

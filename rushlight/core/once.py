@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from .storage import _PACKAGE
+from . import own_code
 
 
 class Once:
@@ -19,6 +19,6 @@ def warn_once(message: str) -> None:
         return
     Once.given.add(message)
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith((_PACKAGE, "<rushlight")):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(own_code.FILES):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, stacklevel=level)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .storage import _PACKAGE
+from . import own_code
 
 
 class NoArray(NotImplementedError):
@@ -37,7 +37,7 @@ def _operator_above() -> str:
     frame: Any = sys._getframe(2)
     while frame is not None:
         code = frame.f_code
-        if code.co_name in OPS and code.co_filename.startswith((_PACKAGE, "<rushlight")):
+        if code.co_name in OPS and code.co_filename.startswith(own_code.FILES):
             return code.co_name
         frame = frame.f_back
     return "to_numpy"

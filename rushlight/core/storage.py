@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import sys
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from . import own_code
+
 tick = count(1).__next__
-_PACKAGE = str(Path(__file__).parent.parent) + "/"
 LATEST = slice(-7, None)  # of a storage's writes: those kept beside a new one
 
 
@@ -132,7 +132,7 @@ def user_line(depth: int = 1) -> tuple[Any, int] | None:
     frame = sys._getframe(depth)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith((_PACKAGE, "<rushlight")):
+        if not code.co_filename.startswith(own_code.FILES):
             return code, frame.f_lasti
         frame = frame.f_back
     return None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import dtype as dtypes
+from . import own_code
 from .device import CPU
 from .dtype import c_word, type_word
 from .layout import strided
@@ -25,6 +26,14 @@ _new = object.__new__
 def version_of(t: Tensor) -> int:
     """How often the memory of a tensor has been written."""
     return 0 if t._storage is None else t._storage.version
+
+
+def _let_functions_ask(cls: type) -> None:
+    """See to it that public functions ask a class of tensors that wants to be asked."""
+    from .overriding import activate, asks
+
+    if asks(cls):
+        activate()
 
 
 _ADDRESS = "the address of a tensor's memory is asked, which is another one in the next call"
@@ -51,11 +60,8 @@ class Tensor:
 
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
-        if not cls.__module__.startswith("rushlight."):
-            from .overriding import activate, asks
-
-            if asks(cls):
-                activate()
+        if not cls.__module__.startswith(own_code.MODULES):
+            _let_functions_ask(cls)  # a class of Rushlight's own does so with its first instance
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -74,6 +80,8 @@ class Tensor:
 
     def as_subclass(self, cls: type) -> Any:
         """An alias of the tensor, with its history, of class `cls`."""
+        if cls.__module__.startswith(own_code.MODULES):
+            _let_functions_ask(cls)
         t = alias(self, cls)
         t._edge = self._edge
         return t

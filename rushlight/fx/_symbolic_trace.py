@@ -9,6 +9,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ..core import own_code
 from ..core.tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
@@ -197,7 +198,7 @@ def _annotations(function: Callable) -> dict[str, Any]:
 
     Where they say `Any`, torch's say nothing.
     """
-    if getattr(function, "__module__", "").startswith("rushlight."):
+    if getattr(function, "__module__", "").startswith(own_code.MODULES):
         return {n: kind for n, kind in inspect.get_annotations(function, eval_str=True).items() if kind is not Any}
     return getattr(function, "__annotations__", {})
 

@@ -55,7 +55,7 @@ _SAME_TREE = (
     ("rushlight.autograd", "torch.autograd"),
     ("rushlight.distributed", "torch.distributed"),
     ("rushlight.distributions", "torch.distributions"),
-    ("rushlight.vision", "torchvision"),
+    ("rushlight_vision", "torchvision"),
 )
 
 _STORAGES = {

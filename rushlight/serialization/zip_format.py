@@ -11,7 +11,7 @@ import zlib
 
 import numpy as np
 
-from rushlight.utils._clamped import Clamped
+from rushlight.utils.archives import Clamped
 
 __all__ = ["ZipReader", "ZipWriter", "archive_name_of", "is_zip", "read_into"]
 

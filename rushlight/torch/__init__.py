@@ -18,13 +18,18 @@ NAMES = frozenset({
     "mps", "mtia", "multiprocessing", "onnx", "overrides", "profiler", "random", "return_types", "signal", "special",
     "storage", "types", "utils.collect_env", "utils.model_zoo", "version", "xpu",
 })  # fmt: skip
+VISION = "rushlight_vision"  # a package of its own, which is `rushlight.vision` too
 _ROOT = __package__.rpartition(".")[0]
 
 
 def home_of(name: str) -> str:
     """The full name of the module that is public as `rushlight.<...>`: `rushlight.cuda.amp` is `rushlight.torch.cuda.amp`."""
     root, _, below = name.partition(".")
-    return f"{__package__}.{below}" if root == _ROOT and _is_here(below) else name
+    if root != _ROOT:
+        return name
+    if below.partition(".")[0] == "vision":
+        return VISION + below.removeprefix("vision")
+    return f"{__package__}.{below}" if _is_here(below) else name
 
 
 def public_name(name: str) -> str:

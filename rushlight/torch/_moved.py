@@ -4,6 +4,7 @@ MOVED = {
     "absent_device": "torch._no_device",
     "cli.environment": "torch.utils.collect_env",
     "compat.version": "torch.version",
+    "compat.vision_version": "vision.version",
     "foreach": "ops.foreach",
     "future": "torch._C",
     "later": "torch._lazy",
@@ -12,6 +13,7 @@ MOVED = {
     "settings": "torch._settings",
     "symbolic": "torch._sym",
     "trace_check": "torch._trace_check",
+    "utils._clamped": "utils.archives",
 }
 
 

@@ -6,9 +6,9 @@ import tarfile
 import numpy as np
 import pytest
 from PIL import Image
+from rushlight.vision import datasets
 
 from acceptance import data
-from rushlight.vision import datasets
 
 OPTIONS = {
     "binary_images": {"train": 5, "test": 3},

@@ -136,7 +136,7 @@ def test_data_loader_workers(program, method):
         ("torch", "rushlight"),
         ("torch.nn.functional", "rushlight.nn.functional"),
         ("torch.version", "rushlight.torch.version"),
-        ("torchvision.datasets.cifar", "rushlight.vision.datasets.cifar"),
+        ("torchvision.datasets.cifar", "rushlight_vision.datasets.cifar"),
         ("torchaudio", None),
         ("torch_geometric.nn", None),
         ("numpy", None),

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rushlight.vision.transforms
 from equality import differences, snapshot
 
 import rushlight as torch
 import rushlight.nn.functional as F
-import rushlight.vision.transforms
 from rushlight import nn
 
 STEPS, AFTER = 20, 5

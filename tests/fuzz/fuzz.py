@@ -30,16 +30,16 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-
-import rushlight as torch
-from rushlight.distributed import handshake, store
-from rushlight.serialization import load, safetensors, save
-from rushlight.serialization.zip_format import ZipReader, ZipWriter
 from rushlight.vision.datasets.archive import extract_archive
 from rushlight.vision.datasets.arrayfile import load_npy
 from rushlight.vision.datasets.mnist import read_image_file
 from rushlight.vision.datasets.pickled import load_pickled
 from rushlight.vision.io import decode_image
+
+import rushlight as torch
+from rushlight.distributed import handshake, store
+from rushlight.serialization import load, safetensors, save
+from rushlight.serialization.zip_format import ZipReader, ZipWriter
 
 ALLOWANCE_BYTES = 48 << 20
 LIMIT_S = 1.0

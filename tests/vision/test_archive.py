@@ -11,7 +11,6 @@ import tarfile
 import zipfile
 
 import pytest
-
 from rushlight.vision.datasets import archive
 from rushlight.vision.datasets.archive import ArchiveError, extract_archive
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-
-import rushlight as torch
 from rushlight.vision import transforms, tv_tensors
 from rushlight.vision.transforms import v2
+
+import rushlight as torch
 
 FOLDER = Path(__file__).parent.parent / "golden"
 GOLDEN = json.loads((FOLDER / "vision_augment.json").read_text())

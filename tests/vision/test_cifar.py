@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from PIL import Image
 from python2_pickle import python2_pickle
-
 from rushlight.vision import transforms
 from rushlight.vision.datasets import CIFAR10, CIFAR100
 from rushlight.vision.datasets.archive import ArchiveError

@@ -8,7 +8,6 @@ import struct
 import numpy as np
 import pytest
 from PIL import Image
-
 from rushlight.vision import transforms
 from rushlight.vision.datasets import KMNIST, MNIST, DatasetFolder, FakeData, FashionMNIST, ImageFolder, VisionDataset
 

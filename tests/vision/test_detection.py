@@ -6,8 +6,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-
-import rushlight as torch
 from rushlight.vision import models
 from rushlight.vision.models import detection
 from rushlight.vision.models.detection import _utils as det_utils
@@ -16,6 +14,8 @@ from rushlight.vision.models.detection.masks import paste_masks_in_image
 from rushlight.vision.models.detection.rpn import RPNHead
 from rushlight.vision.models.detection.transform import GeneralizedRCNNTransform
 from rushlight.vision.ops.layers import FrozenBatchNorm2d
+
+import rushlight as torch
 
 GOLDEN_FOLDER = Path(__file__).parent.parent / "golden"
 GOLDEN = json.loads((GOLDEN_FOLDER / "vision_detection.json").read_text())

@@ -6,7 +6,6 @@ import io
 import os
 
 import pytest
-
 from rushlight.vision.datasets import download
 from rushlight.vision.datasets.download import DownloadError, check_integrity, download_from_mirrors, download_url
 

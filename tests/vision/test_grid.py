@@ -5,9 +5,9 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
+from rushlight.vision.utils import make_grid, save_image
 
 from rushlight.core.tensor import wrap
-from rushlight.vision.utils import make_grid, save_image
 
 
 def images(*shape):

@@ -6,11 +6,11 @@ import warnings
 import numpy as np
 import pytest
 from PIL import Image
+from rushlight.vision import io as vio
+from rushlight.vision import utils
 
 import rushlight as torch
 from rushlight import vision
-from rushlight.vision import io as vio
-from rushlight.vision import utils
 
 
 def pixels(*shape):

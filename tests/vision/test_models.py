@@ -6,12 +6,12 @@ import warnings
 from pathlib import Path
 
 import pytest
-
-import rushlight as torch
-from rushlight import nn
 from rushlight.vision import models
 from rushlight.vision.models._utils import IntermediateLayerGetter
 from rushlight.vision.models.feature_extraction import create_feature_extractor, get_graph_node_names
+
+import rushlight as torch
+from rushlight import nn
 
 GOLDEN = json.loads((Path(__file__).parent.parent / "golden" / "vision_models.json").read_text())
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-
-import rushlight as torch
 from rushlight.vision import datasets
 from rushlight.vision.datasets import utils
 from rushlight.vision.datasets.matfile import load_mat
+
+import rushlight as torch
 
 SVHN_LIKE = Path(__file__).parent.parent / "golden" / "svhn_like.mat"
 

@@ -6,7 +6,6 @@ import tracemalloc
 import numpy as np
 import pytest
 from python2_pickle import python2_pickle
-
 from rushlight.vision.datasets.pickled import load_pickled
 
 DATA = {"data": np.arange(12, dtype=np.uint8).reshape(3, 4), "labels": [1, 2, 300], "names": ["a", "\xe9"], "n": 7}

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from rushlight.vision import transforms as T
+from rushlight.vision.transforms import functional as F
 
 from rushlight import ops
 from rushlight.core.dtype import float32, float64, int32, uint8
 from rushlight.core.random import manual_seed
 from rushlight.core.tensor import Tensor, wrap
-from rushlight.vision import transforms as T
-from rushlight.vision.transforms import functional as F
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "vision.json").read_text())["cases"]

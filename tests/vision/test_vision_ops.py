@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from rushlight.vision import ops
 
 import rushlight as torch
-from rushlight.vision import ops
 
 
 def boxes(rng, n, size=30.0):

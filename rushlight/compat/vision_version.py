@@ -1,8 +1,0 @@
-"""`torchvision.version`: the torchvision release whose behaviour Rushlight has."""
-
-from rushlight.vision import __version__
-
-__all__ = ["__version__", "cuda", "git_version"]
-
-git_version = "rushlight"
-cuda = None

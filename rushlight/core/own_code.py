@@ -1,0 +1,12 @@
+"""What counts as Rushlight's own code, where a message names the user's line or a class of the user's is meant."""
+
+from pathlib import Path
+
+_FOLDER = str(Path(__file__).parent.parent)
+PACKAGE = _FOLDER + "/"
+FILES = (
+    PACKAGE,
+    _FOLDER + "_vision/",
+    "<rushlight",
+)  # how names of source files begin; the last is of generated source
+MODULES = ("rushlight.", "rushlight_vision.")  # how the `__module__` of classes and functions begins

@@ -1,5 +1,0 @@
-"""torchvision's module name for `ps_roi_pool` and `PSRoIPool`, which are in `roi`."""
-
-from rushlight.vision.ops.roi import PSRoIPool, ps_roi_pool
-
-__all__ = ["PSRoIPool", "ps_roi_pool"]
