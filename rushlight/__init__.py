@@ -96,7 +96,7 @@ _lazy.install()
 
 
 def _consider(*tape):
-    from .compile.repeated import consider
+    from .compile.jit.backward import consider
 
     autograd.engine.consider = consider
     return consider(*tape)
@@ -106,7 +106,7 @@ autograd.engine.consider = _consider
 
 
 def _one_pass(*call):
-    from .compile.loops import fill
+    from .compile.jit.loops import fill
 
     ops.one_pass.compiled = fill
     return fill(*call)

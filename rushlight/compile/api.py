@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core.mode import tell, thread
-from .capture import Listener
+from .capture.recorder import Listener
 from .step import CompiledStep
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
@@ -85,7 +85,7 @@ def reset() -> None:
     import gc
 
     from ..backend.onednn.primitives import forget_unused
-    from . import repeated
+    from .jit import backward as repeated
     from .lower.llvm import engine
 
     for step in list(_steps):

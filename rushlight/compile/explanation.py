@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from .graph import Call, Graph
-from .sources import Argument, Gradient, Into, Option, Window
+from .capture.sources import Argument, Gradient, Into, Option, Window
+from .ir.graph import Call, Graph
 from .step import CompiledStep, _Captured
 
 

@@ -15,23 +15,24 @@ from ..core.determinism import mode
 from ..core.locks import lock
 from ..core.mode import State, thread
 from ..core.tensor import Tensor
-from . import log, numbers
-from .capture import Listener, Recorder
-from .compare import Comparison
-from .graph import Graph, Node, Update
-from .guards import Guards, modes
-from .interpret import Executable
-from .joint import Backward
-from .memory import PATIENCE_S, recording
-from .outcome import Outcome
-from .printing import Output
-from .program import Program
-from .python_trace import Trace
-from .refusals import stays
-from .sources import CaptureError
-from .structure import Slot, containers, flatten
-from .undo import Undone
-from .verify import verify
+from . import log
+from .capture import scalars_read as numbers
+from .capture.compare import Comparison
+from .capture.joint import Backward
+from .capture.memory import PATIENCE_S, recording
+from .capture.outputs import Outcome
+from .capture.printing import Output
+from .capture.recorder import Listener, Recorder
+from .capture.sources import CaptureError
+from .capture.structure import Slot, containers, flatten
+from .guards.guards import Guards, modes
+from .guards.python_trace import Trace
+from .ir.graph import Graph, Node, Update
+from .ir.may_raise import stays
+from .ir.verify import verify
+from .runtime.interpret import Executable
+from .runtime.program import Program
+from .runtime.undo import Undone
 
 
 class _Settings:
@@ -44,7 +45,7 @@ settings = _Settings()
 
 def build(graph: Graph) -> Executable:
     """What runs a verified graph."""
-    from .native import executable
+    from .runtime.native import executable
 
     return executable(graph)
 
@@ -320,7 +321,7 @@ def _unmarked(result: Any) -> Any:
         return result
     if type(template) is Slot:
         return numbers.plain(result)
-    from .structure import rebuild
+    from .capture.structure import rebuild
 
     return rebuild(template, lambda i: numbers.plain(leaves[i]))
 

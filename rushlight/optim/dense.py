@@ -3,7 +3,7 @@
 Each algorithm writes its update once, in the tensor language, as a function over lists of tensors. A tensor's in-place
 method costs some microseconds, most of them for history and for tensors of mixed types. A step over plain real tensors
 that nothing records needs neither, so `run` gives the update `Dense` arrays instead: the same methods with the same
-roundings, each a NumPy call or two. From the third time on one native call does the same (`compile/optimizer_step.py`).
+roundings, each a NumPy call or two. From the third time on one native call does the same (`compile/jit/optimizer.py`).
 Afterwards every tensor that the update could write has one more version.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy import add, divide, multiply, sqrt, subtract
 
-from rushlight.compile import optimizer_step as native
+from rushlight.compile.jit import optimizer as native
 from rushlight.core.mode import State, tell, thread
 from rushlight.core.storage import describe, storage_of, tick, user_line
 from rushlight.core.tensor import Tensor

@@ -156,7 +156,7 @@ def test_generated_code_keeps_to_it(name):
 
 HALVES = """
 import numpy as np
-from rushlight.compile.expression import cast
+from rushlight.compile.ir.expression import cast
 from native import map_native
 halves = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 wide = halves.astype(np.float32)

@@ -1,11 +1,11 @@
-"""Runs graphs with NumPy, point for point as `compile/graph.py` defines them: what generated code is compared with."""
+"""Runs graphs with NumPy, point for point as `compile/ir/graph.py` defines them: what generated code is compared with."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rushlight.compile.expression import Expr
-from rushlight.compile.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
+from rushlight.compile.ir.expression import Expr
+from rushlight.compile.ir.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
 from rushlight.core.record import OPS
 from rushlight.ops import conv
 from rushlight.ops.multiply_add import multiply_add

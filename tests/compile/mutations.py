@@ -30,9 +30,9 @@ import numpy as np
 import rushlight as torch
 from rushlight import nn
 from rushlight.autograd import engine
-from rushlight.compile import optimizer_step
 from rushlight.compile import step as steps
-from rushlight.compile.interpret import Interpreter
+from rushlight.compile.jit import optimizer as optimizer_step
+from rushlight.compile.runtime.interpret import Interpreter
 from rushlight.nn import functional as F
 
 Mutation = Callable[[], object]

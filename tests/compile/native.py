@@ -8,8 +8,8 @@ import numpy as np
 from evaluate import Memory, run_node
 from random_nests import disagreement
 
-from rushlight.compile.expression import Expr, load
-from rushlight.compile.graph import Loop, Nest, Reduce, Store, Value
+from rushlight.compile.ir.expression import Expr, load
+from rushlight.compile.ir.graph import Loop, Nest, Reduce, Store, Value
 from rushlight.compile.lower.llvm.program import Program
 
 Node = Loop | Nest | Reduce

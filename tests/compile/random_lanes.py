@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 from random_nests import Generator
 
-from rushlight.compile.graph import Loop, Ref, Value
+from rushlight.compile.ir.graph import Loop, Ref, Value
 
 
 class Short(Generator):

@@ -8,8 +8,8 @@ import ml_dtypes
 import numpy as np
 from evaluate import Memory
 
-from rushlight.compile.expression import Expr, apply, cast, const, index, load
-from rushlight.compile.graph import Loop, Nest, Reduce, Ref, Store, Value
+from rushlight.compile.ir.expression import Expr, apply, cast, const, index, load
+from rushlight.compile.ir.graph import Loop, Nest, Reduce, Ref, Store, Value
 
 BOOL = np.dtype(np.bool_)
 FLOATS = [np.dtype(t) for t in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16)]

@@ -6,9 +6,9 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.autograd import engine
-from rushlight.compile import optimizer_step
 from rushlight.compile import step as steps
-from rushlight.compile.interpret import Interpreter
+from rushlight.compile.jit import optimizer as optimizer_step
+from rushlight.compile.runtime.interpret import Interpreter
 from rushlight.nn import functional as F
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.backend.onednn.address import address
-from rushlight.compile.memory import Memory
+from rushlight.compile.capture.memory import Memory
 
 
 def test_a_thread_runs_plainly_what_another_one_captures(python_unseen):
@@ -78,7 +78,7 @@ def test_an_array_that_is_freed_amid_a_question_does_not_disturb_it(ask, monkeyp
         doomed.clear()
         return i
 
-    monkeypatch.setattr("rushlight.compile.memory.bisect_right", search)
+    monkeypatch.setattr("rushlight.compile.capture.memory.bisect_right", search)
     if ask == "add":
         assert memory.add(new).start == address(new)
     else:

@@ -9,10 +9,20 @@ import types
 import numpy as np
 import pytest
 
-from rushlight.compile import layouts
-from rushlight.compile.checks import Cell, Content, Entries, Function, Items, Kind, Order, Reading, _Plainly
-from rushlight.compile.dict_watcher import counter_of
-from rushlight.compile.word_table import WordTable, available
+from rushlight.compile.guards import layouts
+from rushlight.compile.guards.checks import (
+    Cell,
+    Content,
+    Entries,
+    Function,
+    Items,
+    Kind,
+    Order,
+    Reading,
+    _Plainly,
+)
+from rushlight.compile.guards.dict_watcher import counter_of
+from rushlight.compile.guards.word_table import WordTable, available
 
 
 def dict_with(**entries):

@@ -12,7 +12,7 @@ import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight.autograd import engine
 from rushlight.backend.onednn import calls
-from rushlight.compile import eager_programs
+from rushlight.compile.jit import eager as eager_programs
 from rushlight.core.record import IN_PASSES
 from rushlight.testing.samples import samples_of
 from rushlight.testing.suite import results_of

@@ -10,8 +10,8 @@ from evaluate import Memory
 from native import compare, run_native
 from random_lanes import Short
 
-from rushlight.compile.expression import apply, cast, const, index, load
-from rushlight.compile.graph import Loop, Ref, Store, Value, row_major
+from rushlight.compile.ir.expression import apply, cast, const, index, load
+from rushlight.compile.ir.graph import Loop, Ref, Store, Value, row_major
 from rushlight.compile.lower.llvm import plan
 from rushlight.compile.lower.llvm.lanes import cover, is_plain, pattern, spread
 from rushlight.compile.lower.llvm.nest import emit

@@ -11,7 +11,7 @@ pytest.importorskip("llvmlite")
 
 from native import map_native
 
-from rushlight.compile.expression import apply, cast
+from rushlight.compile.ir.expression import apply, cast
 
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = [np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.float16), BFLOAT16]

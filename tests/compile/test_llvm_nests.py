@@ -12,8 +12,8 @@ from evaluate import Memory, run_node
 from native import compare, run_native
 from random_nests import Generator
 
-from rushlight.compile.expression import Expr, apply, cast, const, gather, index, load
-from rushlight.compile.graph import Loop, Nest, Reduce, Ref, Store, Value
+from rushlight.compile.ir.expression import Expr, apply, cast, const, gather, index, load
+from rushlight.compile.ir.graph import Loop, Nest, Reduce, Ref, Store, Value
 from rushlight.compile.lower.llvm import nest
 from rushlight.compile.lower.llvm.nest import emit
 

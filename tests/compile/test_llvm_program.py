@@ -13,8 +13,8 @@ pytest.importorskip("llvmlite")
 from native import address
 
 from rushlight.backend.onednn import library
-from rushlight.compile.expression import apply, const, load
-from rushlight.compile.graph import Loop, Nest, Reduce, Ref, Store, Value
+from rushlight.compile.ir.expression import apply, const, load
+from rushlight.compile.ir.graph import Loop, Nest, Reduce, Ref, Store, Value
 from rushlight.compile.lower.llvm import engine, program
 from rushlight.compile.lower.llvm.program import Program, StepError, compile_kernels, structure
 
@@ -217,8 +217,8 @@ _SUM = """
 import ctypes, sys
 import numpy as np
 from rushlight.backend.onednn import library
-from rushlight.compile.expression import apply, load
-from rushlight.compile.graph import Loop, Reduce, Store, Value
+from rushlight.compile.ir.expression import apply, load
+from rushlight.compile.ir.graph import Loop, Reduce, Store, Value
 from rushlight.compile.lower.llvm.program import Program
 
 library.load().omp_set_num_threads(int(sys.argv[1]))

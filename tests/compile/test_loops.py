@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compile import loops
+from rushlight.compile.jit import loops
 from rushlight.ops import one_pass
 
 SIZE = one_pass.LARGE + 37

@@ -11,10 +11,10 @@ import pytest
 import rushlight as torch
 from rushlight.backend.onednn import convolution
 from rushlight.backend.onednn.library import available as has_onednn
-from rushlight.compile import heap
-from rushlight.compile.graph import Extern
+from rushlight.compile.ir.graph import Extern
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.onednn import Pack, few_channels_eager, kernels
+from rushlight.compile.runtime import heap
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="no compiler here")
 library = pytest.mark.skipif(not has_onednn(), reason="oneDNN is not here")

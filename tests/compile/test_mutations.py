@@ -4,8 +4,9 @@ import pytest
 from mutations import OPTIMIZERS, PIECES, World, check, kinds, run
 
 from rushlight.autograd import engine
-from rushlight.compile import optimizer_step, step
-from rushlight.compile.interpret import Interpreter
+from rushlight.compile import step
+from rushlight.compile.jit import optimizer as optimizer_step
+from rushlight.compile.runtime.interpret import Interpreter
 
 
 @pytest.fixture(autouse=True)

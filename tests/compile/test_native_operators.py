@@ -11,7 +11,7 @@ from equality import differences, snapshot
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight.autograd import engine
-from rushlight.compile.native import available
+from rushlight.compile.runtime.native import available
 
 CALLS = 5
 SHAPE = (4, 6, 5)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rushlight.compile.graph import Extern, Value
+from rushlight.compile.ir.graph import Extern, Value
 from rushlight.compile.lower.llvm.program import Program
 from rushlight.compile.lower.onednn import Binder, Needs, bind, kernels, serves
 

@@ -3,7 +3,7 @@
 import pytest
 
 import rushlight as torch
-from rushlight.compile.repeated import forget
+from rushlight.compile.jit.backward import forget
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from equality import differences, snapshot
 import rushlight as torch
 from rushlight import nn
 from rushlight.autograd import engine
-from rushlight.compile.native import available
+from rushlight.compile.runtime.native import available
 from rushlight.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 CALLS = 5

@@ -10,7 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.autograd import engine
-from rushlight.compile import repeated
+from rushlight.compile.jit import backward as repeated
 from rushlight.compile.lower.llvm.engine import available
 from rushlight.nn import functional as F
 
@@ -734,7 +734,7 @@ w = torch.ones(3, requires_grad=True)
 loaded = []
 for _ in range(4):
     ((w * 2).exp() * w).sum().backward()
-    loaded.append("rushlight.compile.repeated" in sys.modules)
+    loaded.append("rushlight.compile.jit.backward" in sys.modules)
 print(loaded)
 """
     for jit, expected in (("1", "[False, False, True, True]"), ("0", "[False, False, False, False]")):

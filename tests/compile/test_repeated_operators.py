@@ -5,7 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import engine
-from rushlight.compile import repeated
+from rushlight.compile.jit import backward as repeated
 from rushlight.testing.samples import SAMPLES, function_of, samples_of
 from rushlight.testing.suite import results_of, tensors_in
 

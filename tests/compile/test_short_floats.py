@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compile import native
 from rushlight.compile.lower.onednn import kernels
 from rushlight.compile.passes.expand import is_short_float
+from rushlight.compile.runtime import native
 from rushlight.nn import functional as F
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")

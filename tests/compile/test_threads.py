@@ -8,7 +8,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
-from rushlight.compile import repeated
+from rushlight.compile.jit import backward as repeated
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.llvm.program import _compiled as kernels
 from rushlight.nn import functional as F

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compile import optimizer_step
+from rushlight.compile.jit import optimizer as optimizer_step
+from rushlight.compile.jit.update import NotTraceable, evaluate, holds, trace
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.update import NO_VALUE
-from rushlight.compile.update import NotTraceable, evaluate, holds, trace
 from rushlight.optim import adam, dense, radam, sgd
 
 pytest.importorskip("llvmlite")

@@ -7,7 +7,9 @@ import pytest
 
 import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
-from rushlight.compile import eager_programs, loops, repeated
+from rushlight.compile.jit import backward as repeated
+from rushlight.compile.jit import eager as eager_programs
+from rushlight.compile.jit import loops
 from rushlight.compile.lower.llvm import engine
 from rushlight.nn import functional as F
 

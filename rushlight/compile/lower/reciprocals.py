@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..expression import Expr, apply, cast, const
-from ..graph import Value
-from ..update import Branch, Leaf, Sharing, Tree, Update
+from ..ir.expression import Expr, apply, cast, const
+from ..ir.graph import Value
+from ..jit.update import Branch, Leaf, Sharing, Tree, Update
 
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 

@@ -21,7 +21,7 @@ The numbers are worked out first, for one parameter after the other, since they 
 scratch gets which leaf of the update's tree applies, the numbers that its loop needs (in the arrays' type), and the new
 counters. The loops over elements follow. Threads share the elements, so that they share a large parameter too.
 
-The results are the bits that the update gives over arrays; or, by quicker arithmetic, the same to rounding (`quick.py`).
+The results are the bits that the update gives over arrays; or, by quicker arithmetic, the same to rounding (`fast_math.py`).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from ..expression import Expr
-from ..graph import Value
-from ..update import Branch, Leaf, Tree, Update
-from . import quick
+from ..ir.expression import Expr
+from ..ir.graph import Value
+from ..jit.update import Branch, Leaf, Tree, Update
+from . import fast_math as quick
 from .llvm import arithmetic
 from .llvm.arithmetic import constant, register
 from .llvm.engine import Code, attributes, available, build, vector_bytes

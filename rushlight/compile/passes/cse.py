@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..expression import Expr
-from ..graph import Extern, Graph, Loop, Node, Reduce, Value, same_strides
-from ..rewrite import renamed
+from ..ir.expression import Expr
+from ..ir.graph import Extern, Graph, Loop, Node, Reduce, Value, same_strides
+from ..ir.rewrite import renamed
 
 
 def cse(graph: Graph) -> Graph:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..graph import Graph, Loop
-from ..refusals import stays
+from ..ir.graph import Graph, Loop
+from ..ir.may_raise import stays
 
 
 def dce(graph: Graph) -> Graph:

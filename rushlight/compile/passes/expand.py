@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..expression import Expr, cast, load
-from ..graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, Write, same_strides
-from ..lazy import Builder, Lazy, Untraceable
-from ..rewrite import with_refs
+from ..ir.expression import Expr, cast, load
+from ..ir.graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, Write, same_strides
+from ..ir.lazy import Builder, Lazy, Untraceable
+from ..ir.rewrite import with_refs
 from ..rules import RULES
 
 

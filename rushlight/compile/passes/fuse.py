@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from math import prod
 
-from ..graph import Graph, Loop, Nest, Node, Reduce, Ref, Value
-from ..spaces import changed, refine, reordering, splits, splitting, squeezed
+from ..ir.graph import Graph, Loop, Nest, Node, Reduce, Ref, Value
+from ..ir.spaces import changed, refine, reordering, splits, splitting, squeezed
 
 _LONGEST_ROW = 1 << 16
 _SMALL = 1 << 14

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
-from ..expression import Expr
-from ..graph import Graph, Loop, Node, Reduce, Ref, Value
-from ..spaces import at, changed, follow, squeezed
+from ..ir.expression import Expr
+from ..ir.graph import Graph, Loop, Node, Reduce, Ref, Value
+from ..ir.spaces import at, changed, follow, squeezed
 
 _DEAR = {
     "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log2": 8, "log10": 8, "log1p": 10, "sin": 12, "cos": 12, "tan": 16,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..expression import Expr, load
-from ..graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, row_major
-from ..rewrite import with_refs
-from ..spaces import Change, changed, follow
+from ..ir.expression import Expr, load
+from ..ir.graph import Call, Extern, Graph, Loop, Node, Reduce, Ref, Store, Value, row_major
+from ..ir.rewrite import with_refs
+from ..ir.spaces import Change, changed, follow
 
 _ACTIVATIONS = {
     "convolution_forward": ((0,), (0,)),

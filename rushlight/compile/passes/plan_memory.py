@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from ...backend.onednn.address import aligned
-from ..expression import load
-from ..graph import Extern, Graph, Loop, Nest, Node, Ref, Store, Update, Value
-from ..places import Place
-from ..rewrite import with_refs
+from ..ir.expression import load
+from ..ir.graph import Extern, Graph, Loop, Nest, Node, Ref, Store, Update, Value
+from ..ir.locations import Place
+from ..ir.rewrite import with_refs
 
 _WORTHWHILE_BYTES = 1 << 14
 _WORTHWHILE_SHARE = 0.95

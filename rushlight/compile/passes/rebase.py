@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..expression import Expr, load
-from ..graph import Loop, Nest, Reduce, Ref, Store, Value
-from ..places import Place, shifted
+from ..ir.expression import Expr, load
+from ..ir.graph import Loop, Nest, Reduce, Ref, Store, Value
+from ..ir.locations import Place, shifted
 
 
 def rebase(node: Nest, place_of: Callable[[Value], Place]) -> tuple[Nest, dict[Value, Place]]:

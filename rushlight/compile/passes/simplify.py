@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from ..expression import Expr, apply, cast, const, load
-from ..graph import Graph, Loop, Node, Reduce, Store, Value
-from ..spaces import reordering
+from ..ir.expression import Expr, apply, cast, const, load
+from ..ir.graph import Graph, Loop, Node, Reduce, Store, Value
+from ..ir.spaces import reordering
 
 
 def simplify(graph: Graph) -> Graph:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..expression import apply
-from ..lazy import Lazy, Untraceable
+from ..ir.expression import apply
+from ..ir.lazy import Lazy, Untraceable
 from .table import rule, through_float32
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable
 from .product import product
 from .table import rule
 

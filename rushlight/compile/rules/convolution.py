@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..lazy import Untraceable
+from ..ir.lazy import Untraceable
 from .table import rule
 
 _SERVED = ("float32", "bfloat16", "float16")  # 16 bits by way of float32 where no library has them

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dtype import bfloat16
-from ..expression import Expr, apply, const, gather, index
-from ..lazy import Lazy, Untraceable
+from ..ir.expression import Expr, apply, const, gather, index
+from ..ir.lazy import Lazy, Untraceable
 from .table import rule, through_float32
 
 

@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from ..expression import gather, index
-from ..graph import Ref
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.expression import gather, index
+from ..ir.graph import Ref
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .table import rule
 
 

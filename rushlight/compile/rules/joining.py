@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from ..expression import cast
-from ..graph import Loop, Ref, Store, Value
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.expression import cast
+from ..ir.graph import Loop, Ref, Store, Value
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .table import rule
 
 

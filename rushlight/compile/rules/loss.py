@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..expression import gather, index
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.expression import gather, index
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .table import rule
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...ops.normalize import _group_norm, _group_norm_backward
-from ..lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable
 from .table import rule, through_float32
 
 

@@ -8,9 +8,9 @@ from math import prod
 import numpy as np
 
 from ...ops.pool import outputs
-from ..expression import cast, load
-from ..graph import Loop, Ref, Store, Value
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.expression import cast, load
+from ..ir.graph import Loop, Ref, Store, Value
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .joining import surrounded
 from .table import rule
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from ...backend.onednn.matmul import is_worthwhile
 from ...backend.onednn.precision import rounds
-from ..graph import Ref
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.graph import Ref
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .table import rule, through_float32
 
 _SERVED = ("float32", "float64", "bfloat16", "float16")  # 16 bits by way of float32 where no library has them

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...ops.recurrent_layers import batch_of
-from ..graph import Loop
-from ..lazy import Lazy
+from ..ir.graph import Loop
+from ..ir.lazy import Lazy
 from .activation import function
 from .product import product, rows
 from .table import rule

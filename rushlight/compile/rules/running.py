@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .table import rule
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dtype import bfloat16
-from ..lazy import Lazy
+from ..ir.lazy import Lazy
 
 RULES: dict[str, Callable[..., Any]] = {}  # operator's name -> rule
 CHECKING: set[str] = set()  # the operators that refuse some values

@@ -16,9 +16,9 @@ import numpy as np
 
 from ...backend.onednn.matmul import SMALL_MULTIPLY_ADDS
 from ...ops.recurrent_layers import step_spans
-from ..expression import cast
-from ..graph import Loop, Ref, Store, Value
-from ..lazy import Builder, Lazy, Untraceable
+from ..ir.expression import cast
+from ..ir.graph import Loop, Ref, Store, Value
+from ..ir.lazy import Builder, Lazy, Untraceable
 from .product import product, rows
 
 _MOST_STEPS = 1024

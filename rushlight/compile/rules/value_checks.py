@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ops import pointwise
-from ..lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable
 from .table import rule
 
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ....backend.onednn.library import load
 from ....core.locks import made_once
-from ...graph import Ref
+from ...ir.graph import Ref
 from ..llvm.ir import Builder, Val, number
 from ..llvm.transpose import transposed
 from ..onednn import kernels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...expression import Expr
-from ...graph import Value
+from ...ir.expression import Expr
+from ...ir.graph import Value
 from . import arithmetic
 from .ir import Builder, Val, number, vector_type
 from .lanes import Pattern, cover, is_plain, pattern, spread

@@ -11,8 +11,8 @@ from contextlib import ExitStack
 from math import ceil, prod
 from typing import NamedTuple
 
-from ...expression import Expr
-from ...graph import Loop, Nest, Reduce, Value, row_major
+from ...ir.expression import Expr
+from ...ir.graph import Loop, Nest, Reduce, Value, row_major
 from . import arithmetic
 from .access import Access, Row
 from .accumulate import Accumulator, Partial, Slot

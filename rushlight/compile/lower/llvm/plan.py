@@ -13,8 +13,8 @@ from math import ceil, prod
 
 import numpy as np
 
-from ...expression import Expr, const
-from ...graph import Loop, Nest, Reduce, Ref, Store, Value, row_major
+from ...ir.expression import Expr, const
+from ...ir.graph import Loop, Nest, Reduce, Ref, Store, Value, row_major
 from . import arithmetic
 from .accumulate import Accumulator
 from .engine import vector_bytes

@@ -19,9 +19,9 @@ import numpy as np
 
 from ....core import poison
 from ....core.locks import made_once
-from ...expression import Expr, const
-from ...graph import Loop, Nest, Reduce, Store, Value
-from ...places import Place
+from ...ir.expression import Expr, const
+from ...ir.graph import Loop, Nest, Reduce, Store, Value
+from ...ir.locations import Place
 from . import engine, nest, parallel
 
 _STEP_BITS = 32  # a program's status: the step's number + 1 above, the step's own status below

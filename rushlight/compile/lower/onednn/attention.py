@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....backend.onednn.primitives import DST, SRC, WEIGHTS, Owned
-from ...graph import Extern, Ref
+from ...ir.graph import Extern, Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
 from .binder import Probe, threads_for

@@ -34,8 +34,8 @@ from ....backend.onednn.primitives import (
     wanted_desc,
 )
 from ....core import poison
-from ...graph import Extern, Node, Ref, Value
-from ...places import Place, shifted
+from ...ir.graph import Extern, Node, Ref, Value
+from ...ir.locations import Place, shifted
 from ..llvm.program import Program
 from . import kernels
 from .guarded import Guarded

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....backend.onednn.address import address
 from ....core.locks import made_once
-from ...graph import Ref
+from ...ir.graph import Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
 from .binder import Probe

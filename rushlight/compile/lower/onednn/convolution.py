@@ -38,7 +38,7 @@ from ....backend.onednn.primitives import (
     dims,
     writes_outside,
 )
-from ...graph import Extern, Ref, row_major, same_strides
+from ...ir.graph import Extern, Ref, row_major, same_strides
 from .binder import Probe, threads_for
 from .descriptors import channels_last_order, free, is_in_order, layout, packed, primitive_desc, strided
 

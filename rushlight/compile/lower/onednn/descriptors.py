@@ -13,7 +13,7 @@ import numpy as np
 from ....backend.onednn.library import check, load
 from ....backend.onednn.primitives import Owned, create, dims, engine, implementation
 from ....core.locks import made_once
-from ...graph import Ref, is_dense, same_strides
+from ...ir.graph import Ref, is_dense, same_strides
 
 __all__ = ["DATA_TYPES", "Operation", "channels_last_order", "free", "layout", "packed", "primitive_desc", "strided"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ....backend.onednn.address import address
-from ...graph import Extern, Ref, Value
+from ...ir.graph import Extern, Ref, Value
 from ..llvm.program import Executable, Program
 from .binder import Binder
 

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from ...graph import Ref
+from ...ir.graph import Ref
 from ..llvm.ir import Builder, Val, number
 from ..llvm.vector_math import function
 from . import kernels

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ....core.locks import made_once
-from ...graph import Extern, Ref
+from ...ir.graph import Extern, Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
 from .binder import Probe

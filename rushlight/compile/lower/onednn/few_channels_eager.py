@@ -12,8 +12,8 @@ import numpy as np
 
 from ....backend.onednn import convolution
 from ....backend.onednn.address import address
-from ...graph import Extern, Ref, Value
-from ...places import Place
+from ...ir.graph import Extern, Ref, Value
+from ...ir.locations import Place
 from . import few_channels, kernels
 from .binder import Probe
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from ...graph import Extern, Node
+from ...ir.graph import Extern, Node
 from ..winograd import bind as winograd
 from . import attention, convolution, few_channels, kernels, matmul, pooling, running, scatter
 from .binder import Binder, Probe, Rooms, second_operands

@@ -22,7 +22,7 @@ import numpy as np
 
 from ....backend.onednn.matmul import SMALL_MULTIPLY_ADDS
 from ....backend.onednn.primitives import BIAS, DST, SRC, WEIGHTS, equal, wanted_desc
-from ...graph import Extern, Ref, row_major, same_strides
+from ...ir.graph import Extern, Ref, row_major, same_strides
 from ..amx import product as parts
 from . import blas
 from .binder import Probe, threads_for

@@ -1,7 +1,7 @@
 """`Pack`: an operand in the layout that primitives want, made once and used by all that want the same of it.
 
 Values are written once, so what is packed holds for the rest of a run. Where the value is memory from outside it may hold
-for the next run as well: `compile/packs.py` knows. `find_packs` goes through all nodes before memory is planned, since a
+for the next run as well: `compile/runtime/prepacked_weights.py` knows. `find_packs` goes through all nodes before memory is planned, since a
 pack needs room from the first primitive that takes it to the last.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ....backend.onednn.primitives import Owned, equal, size_bytes, wanted_desc
-from ...graph import Ref
+from ...ir.graph import Ref
 from .binder import Probe
 
 __all__ = ["Pack", "find_packs"]

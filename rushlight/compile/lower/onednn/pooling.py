@@ -17,7 +17,7 @@ import numpy as np
 
 from ....backend.onednn.primitives import DIFF_DST, DIFF_SRC, FORWARD_TRAINING, WORKSPACE, dims, wanted_desc
 from ....backend.onednn.primitives import equal as same
-from ...graph import Extern
+from ...ir.graph import Extern
 from .binder import Probe, threads_for
 from .descriptors import channels_last_order, is_in_order, layout, primitive_desc
 

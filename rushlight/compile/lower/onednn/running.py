@@ -16,7 +16,7 @@ from math import prod
 import numpy as np
 
 from ....core.locks import made_once
-from ...graph import Extern, Ref
+from ...ir.graph import Extern, Ref
 from ..llvm.ir import Builder, Val, number
 from . import kernels
 from .binder import Probe

@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import prod
 
 from ....core.locks import made_once
-from ...graph import Extern, Ref, same_strides
+from ...ir.graph import Extern, Ref, same_strides
 from ..llvm.ir import Builder, Val, number
 from . import kernels
 from .binder import Probe

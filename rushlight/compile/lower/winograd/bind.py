@@ -14,8 +14,8 @@ import numpy as np
 
 from ....backend.onednn.library import load
 from ....backend.onednn.primitives import Owned
-from ...graph import Extern, Ref
-from ...places import Place
+from ...ir.graph import Extern, Ref
+from ...ir.locations import Place
 from ..onednn import convolution, kernels
 from ..onednn.binder import Probe
 from ..onednn.descriptors import channels_last_order, packed, strided, tidy

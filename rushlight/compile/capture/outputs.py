@@ -1,0 +1,308 @@
+"""What a captured call leaves behind: its result, gradients, tensors that were written or given other memory.
+
+`Outcome` is worked out when the capture ends, and says how a replay makes the same from the arrays that the program
+returns.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ...core.node import Leaf, Node, Output
+from ...core.placeholder import Placeholder
+from ...core.storage import address_of, describe
+from ...core.tensor import Tensor, element_strides
+from ..ir.graph import Ref
+from . import scalars_read as numbers
+from .memory import Region, instances
+from .recorder import Recorder
+from .sources import Attribute, CaptureError, External, Fresh, Into
+from .structure import flatten
+
+
+class Same(NamedTuple):
+    """A result that is a tensor from outside itself."""
+
+    source: Any
+
+
+class Made(NamedTuple):
+    """A result with the geometry of `ref` in the memory of a fresh array or of a source.
+
+    history: None, "leaf" (requires grad), the Node class of a consumed history, or the number of a live one.
+    inference: made in inference mode. view: (what it is a view of, the operator, its arguments, the mode), without history.
+    """
+
+    memory: Fresh | Any
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+    whole: bool
+    history: Any
+    grad: Any
+    inference: bool = False
+    view: tuple | None = None
+
+
+class Number(NamedTuple):
+    """A Python number computed from what was read: `how` with a Fresh in the place of each Read."""
+
+    how: Any
+
+
+class Constant(NamedTuple):
+    """Any other object of the result."""
+
+    value: Any
+
+
+class Outcome:
+    """See the module's text. `live`: the result's tensors whose history a backward may still walk."""
+
+    def __init__(self, recorder: Recorder, result: Any):
+        self._recorder = recorder
+        self._graph = recorder.graph
+        self._fresh: dict[Any, Fresh] = {}
+        self._specs: dict[int, Any] = {}
+        self.live: list[Tensor] = []
+        self._held: list[Any] = []  # tensors that the result, gradients and other memory hold
+        self.assigned = list(self._assigned())
+        leaves: list = []
+        self.template = flatten(result, leaves)
+        self.leaves = [self._spec(leaf) for leaf in leaves]
+        self.schedules = [self._schedule(*entry) for entry in recorder.schedules]
+        self.grads = list(self._changed_grads())
+        self.moved = list(self._moved())
+        self.written = self._written()
+        after = [(m, m.__dict__.get("training"), before) for m, before in recorder.training]
+        self.training = [(m, now) for m, now, before in after if now is not before]
+        self.count = len(self._fresh)
+
+    # ------------------------------------------------------------------------------------------ outputs
+
+    def _output(self, key: Any, ref: Ref) -> Fresh:
+        known = self._fresh.get(key)
+        if known is None:
+            known = self._fresh[key] = Fresh(len(self._fresh))
+            self._graph.outputs.append((ref, known))
+        return known
+
+    def keep(self, ref: Ref) -> Fresh:
+        """One more output: a whole value that the backward program needs."""
+        fresh = self._output(("kept", ref.value), ref)
+        self.count = len(self._fresh)
+        return fresh
+
+    def _memory(self, region: Region) -> Any:
+        return self._output(region, region.value.ref()) if region.source is None else region.source
+
+    def _spec(self, leaf: Any) -> Any:
+        if isinstance(leaf, Tensor):
+            return self._tensor(leaf)
+        if numbers.is_read(leaf):
+            mine = leaf.recorder is self._recorder  # else a number that an earlier capture left behind
+            return Number(self._number(leaf.origin)) if mine else Constant(numbers.plain(leaf))
+        read = self._recorder.floats.get(id(leaf))
+        if read is not None and read[0] is leaf:
+            return Number(self._number(read[1]))
+        return Constant(leaf)
+
+    def _number(self, how: Any) -> Any:
+        if isinstance(how, numbers.Read):
+            return numbers.Read(self._output(how.ref, how.ref), how.kind)  # type: ignore[arg-type]
+        if isinstance(how, numbers.Computed):
+            return numbers.Computed(how.function, tuple(self._number(a) for a in how.arguments))
+        return how
+
+    def _tensor(self, t: Tensor) -> Any:
+        known = self._specs.get(id(t))
+        if known is None:
+            self._held.append(t)
+            known = self._specs[id(t)] = self._new_spec(t)
+        return known
+
+    def _new_spec(self, t: Tensor) -> Any:
+        existing = self._recorder.existing
+        if id(t) in existing.known or id(t) in existing.arguments:
+            return Same(existing.source_of(t))
+        if not t._array.size:
+            return Constant(t)
+        if type(t) is not Tensor:
+            raise CaptureError(
+                f"the function makes a {type(t).__name__}, which a replay would return as a plain tensor"
+            )
+        region = self._recorder._region(t, None, "the result")
+        strides = element_strides(t._array)
+        ref = region.ref(t._array)
+        grad = None if t._grad is None else self._tensor(t._grad)
+        return Made(
+            self._memory(region),
+            ref.shape,
+            strides,
+            ref.offset,
+            ref.is_whole(),
+            self._history(t),
+            grad,
+            t.is_inference(),
+            self._view(t),
+        )
+
+    def _view(self, t: Tensor) -> tuple | None:
+        """How a view without history came about, for what is asked and written later."""
+        if t._view is None or t._edge is not None or t._view[0]._edge is not None:
+            return None
+        base, *how = t._view
+        return self._tensor(base), *how
+
+    def _history(self, t: Tensor) -> Any:
+        edge = t._edge
+        if edge is None:
+            return None
+        if type(edge) is Leaf:
+            return "leaf"
+        if is_consumed(edge):
+            node = edge.edges[0] if type(edge) is Output else edge
+            return type(node)
+        self.live.append(t)
+        return len(self.live) - 1
+
+    # ------------------------------------------------------------------------------------------ side effects
+
+    def _schedule(self, step: Callable, scheduler: Any, args: tuple, kwargs: dict) -> tuple:
+        leaves: list = []
+        template = flatten((args, kwargs), leaves)
+        return step, scheduler, template, [self._spec(leaf) for leaf in leaves]
+
+    def _changed_grads(self):
+        """(source, spec) of each tensor whose `.grad` is another one than before, by what this thread did."""
+        existing, graded = self._recorder.existing, self._recorder.changed_grads
+        changed = [
+            (existing.source_of(t), t) for t, before in existing.grads if t._grad is not before and id(t) in graded
+        ]
+        for source, t in sorted(changed, key=_by_source):
+            yield source, None if t._grad is None else self._tensor(t._grad)
+
+    def _assigned(self):
+        """(attribute, spec) of the modules' tensors that were replaced by others."""
+        recorder = self._recorder
+        changed = [
+            (Attribute(d, k), t) for d, k, t in recorder.attributes if isinstance(d.get(k), Tensor) and d[k] is not t
+        ]
+        for attribute, t in changed:
+            for region in recorder.memory.all():
+                if isinstance(region.source, External) and region.source.held is t:
+                    region.source = self._graph.inputs[region.first] = attribute
+        for attribute, _ in sorted(changed, key=_by_source):
+            yield attribute, self._tensor(attribute.tensor([]))
+
+    def _moved(self):
+        """(source, spec) of each tensor that was given other memory."""
+        existing = self._recorder.existing
+        moved = [(existing.source_of(t), t) for t in existing.tensors if t._array is not existing.arrays[id(t)]]
+        for source, t in sorted(moved, key=_by_source):
+            region = self._recorder._region(t, None, "an assignment to .data")
+            ref = region.ref(t._array)
+            yield source, Made(self._memory(region), ref.shape, ref.strides, ref.offset, ref.is_whole(), None, None)
+
+    def _written(self) -> list[tuple[Any, int]]:
+        """(source, number of writes) of each region from outside that has another value now."""
+        written = []
+        for region in self._recorder.memory.all():
+            if region.source is not None and region.writes:
+                written.append((region.source, region.writes))
+                self._graph.outputs.append((region.value.ref(), Into(region.first)))
+        return written
+
+    # ------------------------------------------------------------------------------------------ what is kept
+
+    def check_kept(self, returned_numbers: list) -> bool:
+        """Raise where something made inside lives on in a place that a replay would not fill.
+
+        returned_numbers: the numbers among the result that were read.
+        Returns False where an optimizer made its state inside: this call cannot stand for the next ones.
+        """
+        gc.collect()
+        held = _held_by(self._held)
+        state = {
+            id(v)
+            for optimizer in self._recorder.optimizers.values()
+            for entry in optimizer.state.values()
+            for v in (entry.values() if isinstance(entry, dict) else ())
+        }
+        complete = True
+        for t in [t for t in instances(Tensor) if not isinstance(t._array, Placeholder)]:
+            if id(t) in self._recorder.existing.known or id(t) in held or not t._array.size:
+                continue
+            at = address_of(t._array)
+            region = self._recorder.memory.find_any(at)
+            if region is None or region.source is not None or region.line is None or at >= region.end:
+                continue  # also what another thread makes
+            if id(t) in state:
+                complete = False
+                continue
+            raise CaptureError(
+                f"{describe(region.line)}: a tensor {list(t._array.shape)} that the compiled function makes is kept "
+                "somewhere else than in its result (an attribute, a list): a replay could not put it there. Return it"
+            )
+        returned = {id(leaf.token) for leaf in returned_numbers}
+        for number in (r() for r in self._recorder.handed_out):
+            if number is not None and id(number) not in returned:
+                raise CaptureError(
+                    "a number that was read by .item() in a compiled function is kept somewhere else than in its "
+                    "result: a replay could not put it there. Return it"
+                )
+        return complete
+
+    def release(self) -> None:
+        """Forget the capture: its graph, and the memory of its results and gradients."""
+        del self._recorder, self._graph, self._held, self._fresh, self._specs
+        self.live = []
+
+
+def _by_source(entry: tuple) -> tuple:
+    return entry[0].key()
+
+
+def is_consumed(edge: Any) -> bool:
+    """Whether a backward has used up something of the history."""
+    from ...core.node import Freed
+
+    seen, stack = set(), [edge]
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen or type(node) is Leaf:
+            continue
+        seen.add(node)
+        target = getattr(node, "inner", node)
+        if type(target.saved) is Freed:
+            return True
+        stack.extend(node.edges)
+    return False
+
+
+def _held_by(tensors: list[Tensor]) -> set[int]:
+    """The tensors themselves, those that they are views of, and those that their histories save."""
+    held: set[int] = set()
+    seen: set[Any] = set()
+    stack: list[Any] = list(tensors)
+    while stack:
+        o = stack.pop()
+        if isinstance(o, Tensor):
+            if id(o) in held:
+                continue
+            held.add(id(o))
+            stack += [o._grad, o._edge, o._view[0] if o._view is not None else None]
+        elif isinstance(o, Node) and o not in seen:
+            seen.add(o)
+            stack += [*o.edges, *_tensors_in(getattr(o, "saved", ())), getattr(o, "inner", None)]
+    return held
+
+
+def _tensors_in(saved: Any) -> list:
+    if isinstance(saved, (tuple, list)):
+        return [t for v in saved for t in _tensors_in(v)]
+    if isinstance(saved, dict):
+        return _tensors_in(list(saved.values()))
+    return [saved] if isinstance(saved, Tensor) else []

@@ -1,0 +1,108 @@
+"""Nested arguments and results taken apart into leaves, and put together again.
+
+Tuples, named tuples, lists, dicts and dataclasses are opened; anything else is a leaf.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor import Tensor
+
+
+class Slot:
+    """The place of leaf number `index` in a template."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+class Opened:
+    """A container in a template: its type, its keys (of dicts and dataclasses) and the templates inside."""
+
+    __slots__ = ("kind", "keys", "items")
+
+    def __init__(self, kind: Any, keys: Any, items: list):
+        self.kind, self.keys, self.items = kind, keys, items
+
+    def build(self, items: list) -> Any:
+        """The container with these items."""
+        kind = self.kind
+        if kind is tuple or kind is list:
+            return kind(items)
+        if self.keys is None:
+            return kind(*items)  # a named tuple
+        if issubclass(kind, dict):
+            return kind(zip(self.keys, items, strict=True))
+        made = object.__new__(kind)
+        for name, item in zip(self.keys, items, strict=True):
+            object.__setattr__(made, name, item)
+        return made
+
+
+def flatten(value: Any, leaves: list) -> Any:
+    """Append the leaves of `value` to `leaves`, and return its template."""
+    kind = type(value)
+    if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
+        keys, items = None, value
+    elif kind is dict or (isinstance(value, dict) and kind.__init__ is dict.__init__):
+        keys, items = tuple(value), value.values()
+    elif hasattr(kind, "__dataclass_fields__"):
+        keys = tuple(kind.__dataclass_fields__)
+        items = [getattr(value, name) for name in keys]
+    else:
+        leaves.append(value)
+        return Slot(len(leaves) - 1)
+    return Opened(kind, keys, [flatten(item, leaves) for item in items])
+
+
+def containers(value: Any) -> Iterator:
+    """The lists, dicts and other containers that can be changed, in a nested value."""
+    opened = isinstance(value, (tuple, list, dict))
+    if isinstance(value, (list, dict, set, bytearray)):
+        yield value
+    if opened:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from containers(item)
+
+
+def rebuild(template: Any, leaf: Callable[[int], Any]) -> Any:
+    """The value of a template; `leaf(i)` gives leaf number i."""
+    if type(template) is Slot:
+        return leaf(template.index)
+    return template.build([rebuild(item, leaf) for item in template.items])
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two templates have the same structure."""
+    if type(a) is Slot or type(b) is Slot:
+        return type(a) is type(b)
+    return a.kind is b.kind and a.keys == b.keys and len(a.items) == len(b.items) and all(map(same, a.items, b.items))
+
+
+def same_plain(x: Any, y: Any) -> bool:
+    """Equality of Python values; arrays count by their geometry, nan equals nan."""
+    if x is y:
+        return True
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        x, y = x._array, y._array
+        return not x.size and not y.size and x.shape == y.shape and x.dtype == y.dtype
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        return x.shape == y.shape and x.dtype == y.dtype and x.strides == y.strides
+    if type(x) is not type(y):
+        return False
+    if isinstance(x, (tuple, list)):
+        return len(x) == len(y) and all(map(same_plain, x, y))
+    if isinstance(x, dict):
+        return x.keys() == y.keys() and all(same_plain(v, y[k]) for k, v in x.items())
+    if callable(x) and hasattr(x, "__code__"):
+        return x.__code__ is y.__code__
+    try:
+        return bool(x == y) or (x != x and y != y)
+    except Exception:
+        return False

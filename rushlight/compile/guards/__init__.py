@@ -1,0 +1,1 @@
+"""What has to be as it was when a function was captured, found by watching it run, and compared before each replay."""

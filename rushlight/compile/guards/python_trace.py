@@ -1,0 +1,235 @@
+"""Which of the user's Python a captured call ran: its code objects, the names that it read, the C functions it called.
+
+A replay runs none of it. So whatever that code read has to be as it was, which `python_state.py` checks, and whatever it
+called has to be a function that gives the same for the same arguments and does nothing else (`pure_calls.py`). Both are
+known from the run itself: an instruction that did not run reads nothing. `sys.settrace` tells of instructions,
+`sys.setprofile` of C functions; the package's own frames, and what they call in the standard library, are left out.
+"""
+
+from __future__ import annotations
+
+import dis
+import os
+import re
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from types import CodeType, FrameType
+from typing import Any
+
+from ...core import own_code
+from ...core.mode import thread
+from ...core.storage import describe
+from ..capture.sources import CaptureError
+from .pure_calls import called_name, is_pure
+
+_STANDARD = (os.path.dirname(os.__file__) + os.sep, "<frozen")
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\](?!(?:numpy|ml_dtypes|llvmlite|PIL|safetensors|tqdm)[/\\])")
+_NUMPY = f"{os.sep}site-packages{os.sep}numpy{os.sep}"
+_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"))
+_CELL = frozenset(
+    ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_CLOSURE", "LOAD_FROM_DICT_OR_DEREF", "STORE_DEREF", "COPY_FREE_VARS")
+)
+_ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM", "STORE_ATTR", "DELETE_ATTR"))
+_BY_ANY_KEY = frozenset(("items", "values", "keys", "get", "pop", "copy", "update", "setdefault"))
+_BY_ANY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr", "vars", "dir", "__dict__", "attrgetter"))
+
+
+class Reads:
+    """What the instructions of some code objects read.
+
+    globals: (the dict, names) by the dict's identity. cells: names of free variables by code object. attributes: names
+    that were read of any object. constants: texts among the constants, which may be keys. modules: imported by name.
+    any_name, any_key: an attribute, or an item, may have been read by a name or key that is computed.
+    """
+
+    def __init__(self) -> None:
+        self.codes: set[CodeType] = set()
+        self.globals: dict[int, tuple[dict[str, Any], set[str]]] = {}
+        self.cells: dict[CodeType, set[str]] = {}
+        self.attributes: set[str] = set()
+        self.constants: set[str] = set()
+        self.modules: set[str] = set()
+        self.any_name = False
+        self.any_key = False
+
+    def add(self, code: CodeType, scope: dict[str, Any], offsets: set[int] | None = None) -> None:
+        """Add what a code object's instructions at these offsets read; all of them where none is given."""
+        self.codes.add(code)
+        _, names = self.globals.setdefault(id(scope), (scope, set()))
+        cells = self.cells.setdefault(code, set())
+        for kind, name in _reading(code, None if not offsets else frozenset(offsets)):
+            if kind == "global":
+                names.add(name)
+            elif kind == "cell":
+                cells.add(name)
+            elif kind == "attribute":
+                self.attributes.add(name)
+            elif kind == "constant":
+                self.constants.add(name)
+            elif kind == "import":
+                self.modules.add(name)
+            if kind == "pattern" or (name in _BY_ANY_NAME and kind != "constant"):
+                self.any_name = True
+            if kind == "key" or (kind == "attribute" and name in _BY_ANY_KEY):
+                self.any_key = True
+
+    def include(self, other: Reads) -> None:
+        """Add what `other` read."""
+        self.codes |= other.codes
+        for scope, names in other.globals.values():
+            self.globals.setdefault(id(scope), (scope, set()))[1].update(names)
+        for code, names in other.cells.items():
+            self.cells.setdefault(code, set()).update(names)
+        self.attributes |= other.attributes
+        self.constants |= other.constants
+        self.modules |= other.modules
+        self.any_name |= other.any_name
+        self.any_key |= other.any_key
+
+    def covers(self, other: Reads) -> bool:
+        """Whether everything that `other` read is among this."""
+        return (
+            other.codes <= self.codes
+            and all(names <= self.globals.get(key, ({}, set()))[1] for key, (_, names) in other.globals.items())
+            and all(names <= self.cells.get(code, set()) for code, names in other.cells.items())
+            and other.attributes <= self.attributes
+            and other.constants <= self.constants
+            and other.modules <= self.modules
+            and other.any_name <= self.any_name
+            and other.any_key <= self.any_key
+        )
+
+
+@lru_cache(maxsize=4096)
+def _reading(code: CodeType, offsets: frozenset[int] | None) -> tuple[tuple[str, str], ...]:
+    """(kind, name) of what the instructions at some offsets of a code object read."""
+    found = []
+    extended: list[int] = []
+    last = ""
+    for i in dis.get_instructions(code):
+        if i.opname == "EXTENDED_ARG":
+            extended.append(i.offset)
+            continue
+        at, extended = [i.offset, *extended], []
+        kind = _kind(i, last)
+        last = i.opname
+        if kind is not None and (offsets is None or not offsets.isdisjoint(at)):
+            found.append((kind, str(i.argval)))
+    return tuple(found)
+
+
+def _kind(i: dis.Instruction, last: str) -> str | None:
+    if i.opname in _GLOBAL:
+        return "global"
+    if i.opname in _CELL and isinstance(i.argval, str):
+        return "cell"
+    if i.opname in _ATTRIBUTE:
+        return "attribute"
+    if i.opname == "BINARY_SUBSCR" or (i.opname == "BINARY_OP" and i.argrepr == "[]"):
+        return None if last in ("LOAD_CONST", "LOAD_SMALL_INT") else "key"
+    if i.opname.startswith("MATCH_"):
+        return "pattern"
+    if i.opname == "IMPORT_NAME":
+        return "import"
+    return "constant" if i.opname == "LOAD_CONST" and isinstance(i.argval, str) else None
+
+
+def is_ours(code: CodeType) -> bool:
+    """Whether code is of this package, or NumPy's, which reads and calls nothing but its own."""
+    return code.co_filename.startswith(own_code.FILES) or _NUMPY in code.co_filename
+
+
+@lru_cache(maxsize=4096)
+def _is_library(file: str) -> bool:
+    """Whether a file is of the standard library or of a package that this one depends on."""
+    if _INSTALLED.search(file):
+        return False
+    return file.startswith(_STANDARD) or "site-packages" in file or "dist-packages" in file
+
+
+def _is_standard(code: CodeType) -> bool:
+    return _is_library(code.co_filename)
+
+
+class Trace:
+    """A context in which the Python that runs for the user is noted, and refused where it calls what is not pure."""
+
+    def __init__(self, listener: Any):
+        self._listener = listener
+        self._offsets: dict[CodeType, tuple[dict[str, Any], set[int], Callable]] = {}
+        self._before: tuple = ()
+
+    def reads(self) -> Reads:
+        """What was read while the context was entered."""
+        reads = Reads()
+        for code, (scope, offsets, _) in self._offsets.items():
+            reads.add(code, scope, offsets)
+        return reads
+
+    def __enter__(self) -> Trace:
+        self._before = sys.gettrace(), sys.getprofile()
+        sys.settrace(self._called)
+        sys.setprofile(self._calling)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        tracing, profiling = self._before
+        sys.setprofile(profiling)
+        sys.settrace(tracing)
+
+    def _called(self, frame: FrameType, event: str, _: Any) -> Callable | None:
+        code = frame.f_code
+        known = self._offsets.get(code)
+        if not self._counts(frame, code, known is not None):
+            return None
+        if known is None:
+            known = self._offsets[code] = _noting(frame.f_globals)
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return known[2]
+
+    def _counts(self, frame: FrameType, code: CodeType, known: bool) -> bool:
+        """Whether a frame runs for the user, not for this package, while the call is captured."""
+        if is_ours(code) or thread.state.listener is not self._listener or self._listener.error is not None:
+            return False
+        if known and not _is_standard(code):
+            return True
+        caller: FrameType | None = frame
+        while caller is not None and _is_standard(caller.f_code):
+            caller = caller.f_back
+        return caller is None or not is_ours(caller.f_code)
+
+    def _calling(self, frame: FrameType, event: str, function: Any) -> None:
+        if event != "c_call" or is_ours(frame.f_code):
+            return
+        if is_pure(function, frame.f_code):
+            if getattr(function, "__module__", None) == "math" and self._listener.error is None:
+                self._listener.note_math(function)
+            return
+        if self._counts(frame, frame.f_code, False):
+            user = _user_frame(frame)
+            where = describe((user.f_code, user.f_lasti))
+            self._listener.refuse(CaptureError(f"{where}: {called_name(function)}"))
+
+
+def _noting(scope: dict[str, Any]) -> tuple[dict[str, Any], set[int], Callable]:
+    """The globals of a code object, the offsets of its instructions that run, and the function that notes them."""
+    offsets: set[int] = set()
+    add = offsets.add
+
+    def note(frame: FrameType, event: str, _: Any) -> Callable:
+        if event == "opcode":
+            add(frame.f_lasti)
+        return note
+
+    return scope, offsets, note
+
+
+def _user_frame(frame: FrameType) -> FrameType:
+    """The innermost frame outside the standard library and this package."""
+    now: FrameType | None = frame
+    while now is not None:
+        if not is_ours(now.f_code) and not _is_standard(now.f_code):
+            return now
+        now = now.f_back
+    return frame

@@ -1,0 +1,407 @@
+"""The backward of eager loops as compiled programs.
+
+Loops that know nothing of compiling record the same tape in each step. `autograd/engine.py` counts tapes by their
+outline; from the third sight on it asks `consider`, which lets the plain engine do the pass while a recorder listens,
+and, once two recorded passes agree, builds native code. The next tape with the same structure (see `tape.py`) is then
+one call: its arrays are gathered, the program runs, the gradients are put into the leaves, the tape is freed. Anything
+else takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
+
+A program belongs to the thread in which it was made, and holds no tensor: neither a model nor its gradients.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from itertools import count
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from ...autograd import engine
+from ...backend.onednn.address import address
+from ...core.node import Freed
+from ...core.storage import user_line
+from ...core.tensor import Tensor, wrap
+from ..capture.compare import Comparison
+from ..capture.memory import PATIENCE_S, Region, recording
+from ..capture.recorder import Recorder
+from ..capture.sources import Argument, CaptureError, Fresh, Into, Window, extent
+from ..ir.graph import Graph, Value
+from ..log import show
+from ..lower.llvm.engine import available
+from ..lower.onednn import few_channels_eager
+from ..runtime import heap
+from ..runtime.native import Native
+from ..step import listen, prune
+from . import eager as eager_programs
+from .tape import Ineligible, Match, Tape
+
+PROGRAMS = 16  # of a thread
+_CANDIDATES = 32
+_ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: then it is left alone
+_NEVER = 1 << 60
+_IDLE = 1000  # uses of other programs after which one may be replaced
+_OUTLINES = 4096
+_UNPROVEN = 4  # programs that were hardly used: with so many, the next outline has to be met more often
+_PATIENCE = 32  # passes; making a program takes as long as 50 plain ones
+_LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
+
+
+class _State(threading.local):
+    """What is known in a thread. What others do is nothing to it: its programs come when they would come without them."""
+
+    def __init__(self):
+        self.clock = count().__next__
+        self.candidates: list[_Recorded] = []
+        self.programs: list[_Program] = []
+        self.failed: dict[int, int] = {}  # outline -> recorded passes that nothing agreed with
+        self.deferred: set[int] = set()  # outlines
+
+
+_state = _State()
+
+
+def consider(outline: int, root: Any, g: Tensor) -> bool:
+    """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
+    if not available() or not _has_room():
+        engine.running.waiting[outline] = _NEVER if not available() else _IDLE
+        return False
+    if _is_early(outline):
+        engine.running.waiting[outline] = _PATIENCE
+        return False
+    if not recording.acquire(timeout=PATIENCE_S):
+        return False
+    try:
+        try:
+            candidate = next((c for c in _state.candidates if c.outline == outline and c.match(root, g)), None)
+            new = _Recorded(outline, root, g)
+        except Exception as why:  # nothing was done yet
+            return _leave(outline, why)
+        new.run(root, g)
+    finally:
+        recording.release()
+    if new.failed is not None:
+        _leave(outline, new.failed)
+    elif candidate is None:
+        _remember(new)
+    else:
+        _state.candidates.remove(candidate)
+        _build(candidate, new)
+    return True
+
+
+def _leave(outline: int, why: Exception) -> bool:
+    """Let the plain engine do all passes with this outline for a while."""
+    if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, (Ineligible, CaptureError)):
+        raise why
+    show("graph", lambda: f"backward is not compiled: {why}")
+    _wait(outline)
+    return False
+
+
+def _wait(outline: int) -> None:
+    """Leave an outline alone, the longer the more often it failed."""
+    if len(_state.failed) > _OUTLINES:
+        _state.failed.clear()
+    failed = _state.failed[outline] = _state.failed.get(outline, 0) + 1
+    engine.running.waiting[outline] = _NEVER if failed > _ATTEMPTS else 1 << failed
+
+
+def _remember(new: _Recorded) -> None:
+    """Keep a recorded pass until another one agrees with it."""
+    engine.running.waiting[new.outline] = 1
+    if any(c.outline == new.outline for c in _state.candidates):
+        _wait(new.outline)
+    _state.candidates = [*_state.candidates, new][-_CANDIDATES:]
+
+
+def _build(old: _Recorded, new: _Recorded) -> None:
+    """Make the program, if both passes did the same."""
+    try:
+        Comparison().graphs(old.graph, new.graph)
+        program = _Program(new)
+    except Exception as why:  # whatever the compiler cannot do, the plain engine can
+        _leave(new.outline, why)
+        if not isinstance(why, CaptureError):
+            engine.running.waiting[new.outline] = _NEVER
+        return
+    few_channels_eager.install()
+    eager_programs.install()
+    heap.keep_freed()
+    _state.failed.pop(new.outline, None)
+    engine.running.waiting[new.outline] = 1
+    _state.programs.append(program)
+    _install()
+
+
+def _is_early(outline: int) -> bool:
+    """Whether an outline should be met more often first: once, where other programs have hardly been used yet.
+
+    Sequences of 31 lengths would else have a program each, made in 8 s, in a loop that takes 4 for 600 steps without.
+    """
+    deferred = _state.deferred
+    if outline in deferred or sum(p.uses < _PATIENCE for p in _state.programs) < _UNPROVEN:
+        return False
+    if len(deferred) > _OUTLINES:
+        deferred.clear()
+    deferred.add(outline)
+    return True
+
+
+def _has_room() -> bool:
+    """Whether there may be one more program; forgets one that has long been idle."""
+    programs = _state.programs
+    if len(programs) < PROGRAMS:
+        return True
+    oldest = min(programs, key=lambda p: p.used)
+    if _state.clock() - oldest.used < _IDLE:
+        return False
+    programs.remove(oldest)
+    _install()
+    return True
+
+
+def _install() -> None:
+    """Tell the engine which programs there are."""
+    table: dict[type, list] = {}
+    for program in _state.programs:
+        table.setdefault(program.root, []).append(program)
+    engine.running.programs = table
+
+
+def forget() -> None:
+    """Drop this thread's programs and what was counted."""
+    _state.__init__()
+    engine.running.waiting.clear()
+    _install()
+
+
+# ------------------------------------------------------------------------------------------------- recording
+
+
+class _Listener(Recorder):
+    """A recorder that never interrupts the pass: what it cannot follow it notes in `failed`, and hears no more."""
+
+    failed: Exception | None = None
+
+    def _try(self, event: Any, *values: Any) -> None:
+        if self.failed is None:
+            try:
+                event(*values)
+            except Exception as error:
+                self.failed = error
+
+    def __call__(self, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+        self._try(super().__call__, record, tensors, metadata, result)
+
+    def wrote(self, *values: Any) -> None:
+        self._try(super().wrote, *values)
+
+    def copied(self, *values: Any) -> None:
+        self._try(super().copied, *values)
+
+    def created(self, *values: Any) -> None:
+        self._try(super().created, *values)
+
+    def read(self, *values: Any) -> None:
+        self._refuse("a gradient rule looks at values")
+
+    def drew(self, *values: Any) -> None:
+        self._refuse("a gradient rule draws random numbers")
+
+    def reseeded(self, *values: Any) -> None:
+        self._refuse("a gradient rule draws random numbers")
+
+    def rebound(self, *values: Any) -> None:
+        self._refuse("a gradient rule moves a tensor")
+
+    def resized(self, *values: Any) -> None:
+        self._refuse("a gradient rule moves a tensor")
+
+    def _refuse(self, why: str) -> None:
+        self.failed = self.failed or CaptureError(why)
+
+
+class _Recorded:
+    """A pass as the recorder saw it.
+
+    match: knows a tape like its own. The recorder's arguments are the separate pieces of memory that the tape's arrays
+    lie in; begins: which array begins each. picked: which of the arrays that `match` gives begin the graph's inputs.
+    fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
+    """
+
+    def __init__(self, outline: int, root: Any, g: Tensor):
+        self.outline, self.root = outline, type(root)
+        self.tape = Tape(root, g)
+        wholes, self.begins, aliases = _pieces(self.tape.arrays)
+        if sum(a.nbytes for a in wholes) > _LARGEST:
+            raise Ineligible("recording it would take too much memory")
+        added = {i for i in self.tape.grads if i is not None}
+        if any(i in added for pair in aliases for i in pair):
+            raise Ineligible("a gradient shares memory with what the tape saved")
+        self.recorder = _Listener(wholes, set())
+        self.match: Match = self.tape.matcher(aliases)
+        self.failed: Exception | None = None
+
+    def _index(self, source: Any) -> int:
+        source = source.source if isinstance(source, Window) else source
+        if not isinstance(source, Argument):
+            raise CaptureError(f"the backward reads {source!r}, which the tape did not save")
+        return self.begins[source.index]
+
+    def run(self, root: Any, g: Tensor) -> None:
+        """Do the pass with the plain engine. Afterwards the graph is complete, or `failed` says why it is not."""
+        recorder, tape = self.recorder, self.tape
+        before = [t._grad for t in tape.leaves]
+        unshared = [old for old in before if old is not None and old._storage is None]
+        listen(recorder, engine.run, ([(root, g)], False, False), {})
+        for old in unshared:
+            old._storage = None  # the recorder's sums are operators and count; the engine's do where somebody may see
+        self.failed = recorder.failed
+        if self.failed is None:
+            try:
+                self._finish(before)
+            except Exception as error:
+                self.failed = error
+        del self.tape, self.recorder
+
+    def _finish(self, before: list) -> None:
+        recorder, tape = self.recorder, self.tape
+        self.graph = graph = recorder.graph
+        if any(getattr(node.record, "draws", "") for node in graph.nodes if hasattr(node, "record")):
+            raise CaptureError("a gradient rule draws random numbers")
+        self.fresh = [i for i, k in enumerate(tape.grads) if k is None]
+        self.written = [i for i, k in enumerate(tape.grads) if k is not None]
+        self.strides = []
+        for i in self.fresh:
+            grad = tape.leaves[i]._grad
+            if grad is None:
+                raise CaptureError("a leaf gets no gradient")
+            graph.outputs.append((recorder.ref(grad, None), Fresh(len(graph.outputs))))
+            self.strides.append(grad._array.strides)
+        if any(tape.leaves[i]._grad is not before[i] for i in self.written):
+            raise CaptureError("a gradient was replaced")
+        if any(type(node.saved) is not Freed for node in tape.keepers):
+            raise CaptureError("no gradient arrives at a part of the tape")
+        for region in recorder.memory.all():
+            if region.source is not None and region.writes:
+                self._add_into(region)
+        self._settle()
+        self.added = [k for k in tape.grads if k is not None]
+        self.bytes = [high - low for low, high in map(_extent, tape.arrays)]
+
+    def _add_into(self, region: Region) -> None:
+        if self._index(region.source) not in self.tape.grads:
+            raise CaptureError("a gradient rule writes into what the tape saved")
+        self.graph.outputs.append((region.value.ref(), Into(region.first)))
+
+    def _settle(self) -> None:
+        """Leave out what nobody reads, and note which arrays are the inputs."""
+        graph = prune(self.graph)
+        used: set[Value] = {r.value for node in graph.nodes for r in node.reads()}
+        used |= {ref.value for ref, _ in graph.outputs} | {t.value for _, t in graph.outputs if isinstance(t, Into)}
+        graph.inputs = {v: s for v, s in graph.inputs.items() if v in used}
+        self.picked = [self._index(s) for s in graph.inputs.values()]
+
+
+def _pieces(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], list[int], list[tuple[int, int]]]:
+    """The separate pieces of memory that arrays lie in.
+
+    Returns an array for all of each piece, the index of the array that begins it, and (array, the one that begins its
+    piece) for all others.
+    """
+    groups: list[list[int]] = []
+    end = 0
+    for low, high, i in sorted((*_extent(a), i) for i, a in enumerate(arrays) if a.size):
+        if groups and low < end:
+            groups[-1].append(i)
+        else:
+            groups.append([i])
+        end = max(end, high)
+    pieces = sorted(((*_whole(arrays, members), members) for members in groups), key=itemgetter(1))
+    aliases = [(i, leader) for _, leader, members in pieces for i in members if i != leader]
+    return [whole for whole, _, _ in pieces], [leader for _, leader, _ in pieces], aliases
+
+
+def _whole(arrays: list[np.ndarray], members: list[int]) -> tuple[np.ndarray, int]:
+    """An array for all of the memory that arrays share, and the index of one that begins where it does."""
+    low, high = min(_extent(arrays[i])[0] for i in members), max(_extent(arrays[i])[1] for i in members)
+    for i in members:
+        if _extent(arrays[i]) == (low, high):
+            return arrays[i], i
+    leader = members[0]
+    a = arrays[leader]
+    if any(arrays[i].dtype != a.dtype or (address(arrays[i]) - low) % a.itemsize for i in members):
+        raise Ineligible("saved arrays of different types overlap in memory")
+    return np.lib.stride_tricks.as_strided(a, ((high - low) // a.itemsize,), (a.itemsize,)), leader
+
+
+def _extent(a: np.ndarray) -> tuple[int, int]:
+    return extent(a) if a.size else (0, 0)
+
+
+# --------------------------------------------------------------------------------------------------- running
+
+
+class _Program:
+    """Native code for the tapes of one structure."""
+
+    def __init__(self, recorded: _Recorded):
+        self.root, self.match = recorded.root, recorded.match
+        self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
+        self.strides = recorded.strides
+        self.added, self.bytes = recorded.added, np.array(recorded.bytes)
+        self.outline, self.used, self.uses = recorded.outline, _state.clock(), 0
+        graph: Graph = recorded.graph
+        show("graph", lambda: f"a backward: {graph!r}")
+        graph.as_eager = True
+        self.executable = Native(graph)
+        self.reuse: list[np.ndarray | None] = [None] * len(self.fresh)
+
+    def __call__(self, root: Any, g: Tensor) -> bool:
+        """Do the pass, if the tape is one like that of the recording."""
+        found = self.match(root, g)
+        if found is None:
+            return False
+        arrays, leaves, nodes = found
+        if self.added and self._overlap(arrays):
+            return False
+        try:
+            grads = self.executable.run([arrays[i] for i in self.picked], self.reuse)
+        except Exception:
+            if self.added:
+                raise  # some of the sums may be there already
+            _state.programs.remove(self)
+            _install()
+            engine.running.waiting[self.outline] = _NEVER
+            return False
+        for i, a, strides in zip(self.fresh, grads, self.strides, strict=True):
+            leaves[i]._grad = wrap(a if a.strides == strides else _laid_out(a, strides))
+        for i in self.written:
+            s = leaves[i]._grad._storage
+            if s is not None:
+                s.wrote("backward()")
+        freed = Freed(user_line(2))
+        for node in nodes:
+            node.saved, node.storage = freed, None
+        self.used = _state.clock()
+        self.uses += 1
+        return True
+
+    def _overlap(self, arrays: tuple) -> bool:
+        """Whether a gradient that is written lies on other memory."""
+        starts = np.array([address(a) for a in arrays])
+        ends = starts + self.bytes
+        meet = (starts[self.added, None] < ends) & (starts < ends[self.added, None])
+        return int(meet.sum()) != len(self.added)
+
+
+def _laid_out(a: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
+    """A copy with the strides of a leaf that is Fortran-contiguous, or else C-contiguous."""
+    order = "F" if strides and strides[0] == a.itemsize and a.ndim > 1 else "C"
+    return np.array(a, order=order)
+
+
+__all__ = ["consider", "forget"]

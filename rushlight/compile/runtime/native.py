@@ -1,0 +1,454 @@
+"""A graph as native code: passes, places for all values, and one call for each stretch without Python in it.
+
+What cannot be native (an operator that no rule expresses, random draws) runs between the stretches, by its kernel, on
+arrays over the same memory. Draws that depend on nothing come first, in their order.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import starmap
+from operator import is_, itemgetter
+from typing import Any
+
+import numpy as np
+
+from ...backend.onednn import calls
+from ...backend.onednn.address import ALIGNMENT_BYTES, address, aligned
+from ...backend.onednn.threads import settled_threads
+from ...core import poison
+from ...core.locks import lock
+from ...core.mode import thread
+from ...core.random import discrete, mersenne
+from ...core.slow import number_as
+from ...core.storage import describe
+from ..capture.sources import External, Fresh, Into
+from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
+from ..ir.verify import verify
+from ..log import show
+from ..lower.llvm import trials, twister
+from ..lower.llvm.engine import available
+from ..lower.llvm.program import Program
+from ..lower.onednn import Binder, Needs, Pack, bind, choose, serves
+from ..passes.cse import cse
+from ..passes.dce import dce
+from ..passes.expand import expand
+from ..passes.fuse import fuse
+from ..passes.inline import inline
+from ..passes.layout import layout
+from ..passes.plan_memory import Room, plan_memory
+from ..passes.rebase import rebase
+from ..passes.simplify import hoist_lookups, simplify
+from . import heap, undo
+from .interpret import Executable, Interpreter
+from .prepacked_weights import Packs
+
+
+def optimise(graph: Graph) -> Graph:
+    """A new graph that does the same in nests and library calls."""
+    new = verify(expand(graph, serves), "expand")
+    steps: list[tuple[str, Callable[[Graph], Graph]]] = [
+        ("dce", dce),
+        ("cse", cse),
+        ("inline", inline),
+        ("simplify", simplify),
+        ("inline", inline),
+        ("dce", dce),
+        ("cse", cse),
+        ("dce", dce),
+        ("hoist_lookups", hoist_lookups),
+        ("layout", lambda g: layout(g, choose, serves)),
+        ("fuse", fuse),
+    ]
+    for name, step in steps:
+        new = verify(step(new), name)
+        show("passes", f"after {name}: {len(new.nodes)} nodes")
+    new.nodes = _draws_first(new.nodes)
+    return new
+
+
+class Native:
+    """An executable for one graph. It has one arena: threads take turns.
+
+    Primitives are made for a number of threads. When a run finds another one (`set_num_threads`), all is made anew.
+    among_eager: eager calls of the same step need their primitives again; else the first run gives their room back.
+    """
+
+    def __init__(self, graph: Graph, among_eager: bool = False):
+        mersenne.make_blocks, discrete.decide = twister.words, trials.decide  # draws, too, are generated from now on
+        self.captured = graph
+        self.lock = lock()
+        self.has_run = among_eager
+        self._make(settled_threads())
+
+    def _make(self, threads: int) -> None:
+        self.threads = threads
+        self.graph = graph = optimise(self.captured)
+        into = lambda target: target.value if isinstance(target, Into) else None  # noqa: E731
+        fresh = lambda target: target.index if isinstance(target, Fresh) else None  # noqa: E731
+        self.memory = plan_memory(graph, into, fresh, self._rooms)
+        verify(graph, "plan_memory")
+        self.packs = Packs((p for p in self.needs.packs if p in self.memory.rooms), graph.inputs, _written(graph))
+        self.arena = np.empty(self.memory.arena_bytes + ALIGNMENT_BYTES, np.uint8)
+        self.arena_address = aligned(address(self.arena))
+        self.table = np.zeros(max(1, self.memory.slots), np.int64)
+        self.arrays: list[np.ndarray] = []
+        self.outputs = [_Output(ref) for _, (_, ref) in sorted(self.memory.of_output.items())]
+        self.binder: Binder | None = None
+        self.steps: list[Callable[[], None]] = []
+        fixed = [i for i, source in enumerate(graph.inputs.values()) if isinstance(source, External)]
+        self.pick = itemgetter(*fixed) if len(fixed) > 1 else lambda inputs: ()
+        self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses stand in the table
+        self.changing = [i for i in range(self.memory.slots) if i not in fixed]
+        self._assemble(graph)
+        self.undo = undo.plan(graph.nodes, _checks_after(graph), self._outside)
+
+    def _outside(self, value: Value) -> tuple[str, int] | None:
+        """The input whose memory a value overwrites, or the output that it is."""
+        kind, number = self.memory.place.get(value, ("arena", 0))
+        if kind != "table":
+            return None
+        if number < len(self.graph.inputs):
+            return "input", number
+        return "output", next(i for i, (slot, _) in self.memory.of_output.items() if slot == number)
+
+    def describe(self) -> str:
+        """What was fused and chosen, in a few lines."""
+        nodes = self.graph.nodes
+        nests = [n for n in nodes if isinstance(n, Nest)]
+        calls = Counter(n.kind for n in nodes if isinstance(n, Extern) and n.kind != "blank")
+        python = Counter(n.record.name for n in nodes if isinstance(n, Call))
+        loops = sum(len(n.stages) for n in nests)
+        lines = [
+            f"runs on: native code, {len(nests)} nests of {loops} loops, "
+            f"{calls.total()} library calls, {sum(isinstance(n, Update) for n in nodes)} optimizer updates",
+            f"  library: {', '.join(f'{n} {kind}' for kind, n in calls.most_common()) or 'none'}",
+            *(f"    {kind}: {self._ways(kind)}" for kind, _ in calls.most_common()),
+            f"  memory: {self.memory.arena_bytes / 1e6:.1f} MB for what lies between",
+        ]
+        if python:
+            lines.append("  in Python: " + ", ".join(self._in_python(name, n) for name, n in python.most_common()))
+        return "\n  ".join(lines)
+
+    def _ways(self, kind: str) -> str:
+        """By which implementations a kind of library call is computed, and how many calls by each."""
+        ways = (
+            Counter(way for name, way in self.binder.ways() if name == kind) if self.binder is not None else Counter()
+        )
+        return "; ".join(f"{n} by {way}" for way, n in ways.most_common())
+
+    def _in_python(self, name: str, count: int) -> str:
+        reason = self.graph.reasons.get(name, "a random draw")
+        return f"{count} {name} ({reason})"
+
+    # ------------------------------------------------------------------------------------------ assembly
+
+    def _rooms(self, graph: Graph) -> Iterator[Iterator[Room]]:
+        """The memory that library calls need besides their values; with all packs, then without those that gain least."""
+        self.needs = Needs(graph.nodes)
+        packs = self.needs.packs
+        yield starmap(Room, self.needs.rooms(packs))
+        written = _written(graph)
+        most = [p for p in packs if p.times != 2 or p.ref.value not in written]
+        if len(most) < len(packs):
+            yield starmap(Room, self.needs.rooms(most))
+
+    def _assemble(self, graph: Graph) -> None:
+        program = self._start()
+        after = _checks_after(graph)
+        for i, node in enumerate(graph.nodes):
+            if isinstance(node, Call | Update):
+                program = self._flush(program)
+                self.steps.append(self._call(node) if isinstance(node, Call) else self._update(node))
+            else:
+                self._emit(program, node, i)
+            if i in after:
+                program = self._flush(program)
+                self.steps.append(self._check(after[i]))
+        self._flush(program)
+        show("kernels", lambda: "\n".join([self.describe(), *(f"  {n!r}" for n in graph.nodes)]))
+
+    def _start(self) -> Program:
+        program = Program(self.arena_address)
+        if self.binder is not None:
+            self.binder.program = program
+        return program
+
+    def _flush(self, program: Program) -> Program:
+        """Make what was emitted a step of its own, and start anew."""
+        if not len(program):
+            return program
+        executable = program.finish()
+        run, where = executable.run, self.table.ctypes.data
+
+        def native() -> None:
+            status = run(where)
+            if status:
+                raise RuntimeError(executable.describe(status))
+
+        self.steps.append(native)
+        return self._start()
+
+    def _emit(self, program: Program, node: Node, i: int) -> None:
+        if isinstance(node, Nest):
+            program.launch(*rebase(node, self.memory.place.__getitem__))
+        elif isinstance(node, Extern):
+            if node.kind == "blank":
+                return
+            if self.binder is None:
+                rooms = {k: self.arena_address + at for k, (at, _) in self.memory.rooms.items() if isinstance(k, Pack)}
+                self.binder = Binder(program, self.memory.place.__getitem__, self.needs.uses, rooms)
+            offset, size = self.memory.rooms.get(i, (0, 0))
+            self.binder.lend(self.arena_address + offset, size)
+            if not bind(node, self.binder):
+                raise NotImplementedError(f"no kernel for {node!r}")
+        else:
+            raise TypeError(type(node).__name__)
+
+    # --------------------------------------------------------------------------------------- Python's part
+
+    def _view(self, ref: Ref) -> Callable[[], np.ndarray]:
+        """What gives the array that a window shows: the same each time for the arena, else over the run's arrays."""
+        kind, number = self.memory.place[ref.value]
+        size = ref.dtype.itemsize
+        strides = tuple(s * size for s in ref.strides)
+        if kind == "arena":
+            start = number + self.arena_address - address(self.arena) + ref.offset * size
+            array = np.ndarray(ref.shape, ref.dtype, self.arena, start, strides)
+            return lambda: array
+        if kind == "address":
+            constant = self.graph.constants[ref.value].reshape(-1)[ref.offset :]
+            array = np.lib.stride_tricks.as_strided(constant, ref.shape, strides)
+            return lambda: array
+        arrays = self.arrays
+
+        def view() -> np.ndarray:
+            a = arrays[number]
+            if not ref.offset and a.shape == ref.shape and a.strides == strides:
+                return a
+            flat = np.lib.stride_tricks.as_strided(a, (ref.value.size,), (size,))
+            return np.ndarray(ref.shape, ref.dtype, flat, ref.offset * size, strides)
+
+        return view
+
+    def _call(self, node: Call) -> Callable[[], None]:
+        record = node.record
+        operands = [self._operand(o, to) for o, to in zip(node.operands, node.types(), strict=True)]
+        results = [None if r is None else self._view(r) for r in node.results]
+
+        def call() -> None:
+            try:
+                out = thread.state.run(record.invoke, record.kernel, [o() for o in operands], node.metadata)
+            except Exception as error:
+                error.add_note(f"in a compiled function, at {describe(node.line)}")
+                raise
+            values = out if isinstance(out, tuple | list) else (out,)
+            for result, value in zip(results, values, strict=False):
+                if result is not None:
+                    np.copyto(result(), value)
+
+        return call
+
+    def _operand(self, operand: Any, to: Any) -> Callable[[], Any]:
+        if not isinstance(operand, Ref):
+            value = operand if operand is None or to is None else number_as(operand, to)
+            return lambda: value
+        view = self._view(operand)
+        if to is None or to.numpy == operand.dtype:
+            return view
+        return lambda: view().astype(to.numpy)
+
+    def _update(self, node: Update) -> Callable[[], None]:
+        """The optimizer's update, natively where its code can be made, else by its own function over arrays."""
+        lists = [refs and [r and self._view(r) for r in refs] for refs in node.lists]
+        options = {k: self._view(o) if isinstance(o, Ref) else o for k, o in node.options.items()}
+
+        def numbers() -> dict[str, Any]:
+            return {k: o().item() if callable(o) else o for k, o in options.items()}
+
+        def by_arrays() -> None:
+            arrays = [views and [v and v() for v in views] for views in lists]
+            thread.state.run(node.apply, node.update, arrays, numbers())
+
+        native = self._native_update(node)
+        return by_arrays if native is None else _Fused(self, node, native, options, by_arrays)
+
+    def _native_update(self, node: Update) -> Any:
+        from ..jit.optimizer import native_update
+
+        shapes: list[Any] = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
+        if any(a is None for row in shapes if row for a in row):
+            return None
+        plain = {k: 0.5 if isinstance(o, Ref) else o for k, o in node.options.items()}
+        native = native_update(node.update, shapes, plain, quick=True)
+        return native if native is not None and native.set_options(plain) else None
+
+    def _check(self, checks: list[tuple[Value, type[Exception], str]]) -> Callable[[], None]:
+        flags = [(self._view(value.ref()), error, text) for value, error, text in checks]
+
+        def check() -> None:
+            for flag, error, text in flags:
+                if flag()[()]:
+                    raise error(text)
+
+        return check
+
+    # ------------------------------------------------------------------------------------------- running
+
+    def run(
+        self,
+        inputs: list[np.ndarray],
+        reuse: list[np.ndarray | None],
+        owner: Callable[[int], Any] | None = None,
+    ) -> list[np.ndarray]:
+        """See `interpret.Executable`."""
+        with self.lock:
+            return self._run(inputs, reuse, owner)
+
+    def _run(self, inputs: list[np.ndarray], reuse: list[np.ndarray | None], owner: Any) -> list[np.ndarray]:
+        threads = settled_threads()
+        if threads != self.threads:
+            self._make(threads)
+        if not self.has_run:
+            self.has_run = True
+            _return_memory()
+        out = [
+            array if array is not None and output.fits(array) else output.make()
+            for output, array in zip(self.outputs, reuse, strict=False)
+        ]
+        if poison.on:
+            for memory in (self.arena, *out):
+                poison.fill(memory)
+        arrays = self.arrays
+        arrays[:] = inputs
+        arrays += out
+        if not self.steady or not all(map(is_, self.pick(inputs), self.steady)):
+            self.steady = self.pick(inputs)
+            self.table[: len(arrays)] = [address(a) for a in arrays]
+        else:
+            for i in self.changing:
+                self.table[i] = address(arrays[i])
+        if self.binder is not None:
+            self.binder.rebind(self.table)
+            self.packs.begin(inputs, owner, self.binder)
+        try:
+            for step in self.steps:
+                step()
+        finally:
+            arrays.clear()
+        self.packs.done()
+        return [output.shown(a) for output, a in zip(self.outputs, out, strict=True)]
+
+
+class _Output:
+    """How the memory of a fresh output is made and seen."""
+
+    def __init__(self, ref: Ref):
+        self.ref = ref
+        v = ref.value
+        self.order = sorted(range(len(v.shape)), key=lambda i: (-v.strides[i], i))
+        self.shape = tuple(v.shape[i] for i in self.order)
+        self.back = tuple(self.order.index(i) for i in range(len(v.shape)))
+        self.plain = ref.is_whole() and self.back == tuple(range(len(v.shape)))
+        self.strides = tuple(s * v.dtype.itemsize for s in ref.strides)
+
+    def fits(self, array: np.ndarray) -> bool:
+        return array.shape == self.ref.shape and array.strides == self.strides and array.dtype == self.ref.dtype
+
+    def make(self) -> np.ndarray:
+        a = np.empty(self.shape, self.ref.dtype)
+        return a if self.plain else a.transpose(self.back)
+
+    def shown(self, array: np.ndarray) -> np.ndarray:
+        if self.plain or array.shape == self.ref.shape and array.strides == self.strides:
+            return array
+        return np.lib.stride_tricks.as_strided(array, self.ref.shape, self.strides)
+
+
+class _Fused:
+    """An optimizer's update as one native call."""
+
+    def __init__(self, native: Native, node: Update, code: Any, options: dict[str, Any], otherwise: Callable):
+        self.native, self.code, self.otherwise = native, code, otherwise
+        refs = [r for row in node.lists if row is not None for r in row]
+        places = [native.memory.place[r.value] for r in refs]
+        self.pointers = code.pointers.reshape(-1)
+        self.pointers[:] = [
+            r.offset * r.dtype.itemsize + {"arena": native.arena_address + where, "address": where, "table": 0}[kind]
+            for r, (kind, where) in zip(refs, places, strict=True)
+        ]
+        self.outside = np.array([i for i, (kind, _) in enumerate(places) if kind == "table"], np.intp)
+        self.slots = np.array([where for kind, where in places if kind == "table"], np.intp)
+        self.offsets = self.pointers[self.outside]
+        self.varying = [(code.names.index(name), o) for name, o in options.items() if callable(o)]
+        self.addresses = b""
+        self.call, self.block = code.kernel.call, code.block.ctypes.data
+
+    def __call__(self) -> None:
+        code = self.code
+        for position, option in self.varying:
+            code.scalars[position] = option()
+        addresses = self.native.table.take(self.slots)
+        found = addresses.tobytes()
+        if found != self.addresses:
+            self.pointers[self.outside] = addresses + self.offsets
+            self.addresses = found
+        code.set_threads()
+        if self.call(self.block):  # also where the code is not right for these options
+            self.otherwise()
+
+
+def _return_memory() -> None:
+    """Give the system back what eager calls took: room of primitives, which a program does not use, and freed memory."""
+    calls.thread.release()
+    heap.give_back()
+
+
+def _empty_like(ref: Ref | None) -> np.ndarray | None:
+    """An array of a window's geometry whose memory is never touched."""
+    if ref is None:
+        return None
+    size = ref.dtype.itemsize
+    low, high = ref.extent()
+    flat = np.empty(high - low + 1, ref.dtype)
+    return np.lib.stride_tricks.as_strided(flat, ref.shape, tuple(s * size for s in ref.strides))
+
+
+def _draws_first(nodes: list[Node]) -> list[Node]:
+    """The nodes with the draws that depend on no value in front, unless others draw too."""
+    draws = [n for n in nodes if isinstance(n, Call) and n.record.draws]
+    if any(n.record.draws != "shape" for n in draws):
+        return nodes
+    first = {id(n) for n in draws}
+    return [*draws, *(n for n in nodes if id(n) not in first)]
+
+
+def _written(graph: Graph) -> set[Value]:
+    """The inputs whose content the program replaces."""
+    return {target.value for _, target in graph.outputs if isinstance(target, Into)}
+
+
+def _checks_after(graph: Graph) -> dict[int, list]:
+    """Index of a node -> the checks that can be made once it has run."""
+    defined = {v: i for i, node in enumerate(graph.nodes) for v in node.writes()}
+    out: dict[int, list] = {}
+    for check in graph.checks:
+        if check[0] in defined:
+            out.setdefault(defined[check[0]], []).append(check)
+    return out
+
+
+def executable(graph: Graph) -> Executable:
+    """What runs a graph: native code, or, where that cannot be made, the interpreter, with one warning."""
+    if not available():
+        return Interpreter(graph)
+    try:
+        return Native(graph)
+    except Exception as error:
+        if os.environ.get("RUSHLIGHT_CHECK") == "1":
+            raise
+        warnings.warn(f"a compiled function runs on the interpreter: {type(error).__name__}: {error}", stacklevel=2)
+        return Interpreter(graph)

@@ -1,0 +1,266 @@
+"""A captured call made again: inputs gathered, the executable run, and everything put where the call had put it."""
+
+from __future__ import annotations
+
+import sys
+from _thread import RLock
+from typing import Any
+
+import numpy as np
+
+from ...core.locks import lock
+from ...core.mode import thread
+from ...core.node import Freed, Leaf, Node
+from ...core.storage import LATEST, beside, storage_of, tick, user_line
+from ...core.tensor import Tensor, version_of, wrap
+from ..capture.outputs import Constant, Made, Number, Outcome, Same
+from ..capture.scalars_read import Computed, Read
+from ..capture.sources import External, Fresh, Window
+from ..capture.structure import rebuild
+from .interpret import Executable
+
+_new = object.__new__
+
+
+class Program:
+    """An executable and what surrounds its run."""
+
+    def __init__(self, sources: list, outcome: Outcome, executable: Executable, guards: Any, backward: Any = None):
+        self.sources = sources
+        self.backward = backward
+        self.outcome = outcome
+        self.executable = executable
+        self.guards = guards
+        self._known: Any = None
+        self._base: list = []
+        self._varying = {i: s for i, s in enumerate(sources) if not isinstance(s, External)}
+        self._read = {(s.source if isinstance(s, Window) else s).key() for s in sources}
+        self.reuse: list[Any] = [None] * outcome.count
+        self.lock = lock(RLock)  # a scheduler's step in `finish` may call anything
+        self.own, self.grads = self._own_gradients(outcome)
+
+    def _own_gradients(self, outcome: Outcome) -> tuple[list, list]:
+        """(tensor, index, shape) of the plain new gradients of tensors outside, and all other (source, gradient) pairs."""
+        specs = [*outcome.leaves, *(spec for _, spec in (*outcome.grads, *outcome.moved, *outcome.assigned))]
+        made = [spec.memory.index for spec in specs if type(spec) is Made and type(spec.memory) is Fresh]
+        own, others = [], []
+        for source, spec in outcome.grads:
+            plain = type(source) is External and type(spec) is Made and type(spec.memory) is Fresh and spec.whole
+            plain = plain and spec.history is None and spec.grad is None and made.count(spec.memory.index) == 1
+            if plain and ("gradient", *source.key()) not in self._read:
+                own.append((source.held, spec.memory.index, spec.shape))
+            else:
+                others.append((source, spec))
+        return own, others
+
+    def run(self, leaves: list) -> Any:
+        """The result of the call, for the leaves of its arguments. Threads take turns: what is reused is the program's."""
+        with self.lock:
+            return self._run(leaves)
+
+    def _run(self, leaves: list) -> Any:
+        inputs = self._inputs(leaves)
+        before = self._reusable(leaves)
+        undo = self.executable.undo
+        kept = undo.remember(inputs, self.reuse)
+        try:
+            arrays = self.executable.run(inputs, self.reuse, lambda i: self.sources[i].tensor(leaves))
+        except Exception as error:
+            raise undo.put_back(inputs, kept, error) from None
+        lives = None if self.backward is None else self.backward.lives(leaves, arrays)
+        return self.finish(leaves, arrays, before, lives)
+
+    def _inputs(self, leaves: list) -> list[np.ndarray]:
+        """The array of each input. Those of tensors outside are the same from call to call, as a rule."""
+        arrays = self.guards.arrays
+        if arrays is not self._known:
+            self._known = arrays
+            self._base = [None if i in self._varying else s.array(leaves) for i, s in enumerate(self.sources)]
+        inputs = self._base.copy()
+        for i, source in self._varying.items():
+            inputs[i] = source.array(leaves)
+        return inputs
+
+    def finish(self, leaves: list, arrays: list, before: dict, lives: Any = None) -> Any:
+        """Put everything in its place. `lives`: the histories of results that a backward may walk."""
+        outcome = self.outcome
+        build = _Building(leaves, arrays, lives)
+        if outcome.written:
+            self._note_writes(leaves)
+        result = rebuild(outcome.template, lambda i: build.leaf(outcome.leaves[i]))
+        reuse = self.reuse
+        for t, i, _ in self.own:
+            a = arrays[i]
+            if a is not reuse[i]:
+                t._grad = wrap(a)
+        for source, spec in self.grads:
+            t = source.tensor(leaves)
+            old = before.get(id(t))
+            if spec is None:
+                t._grad = None
+            elif old is not None and type(spec) is Made:
+                old._array = build.array(spec)
+                t._grad = old
+            else:
+                t._grad = build.leaf(spec)
+        for source, spec in outcome.moved:
+            _move(source.tensor(leaves), build.leaf(spec))
+        assigned = [build.leaf(spec) for _, spec in outcome.assigned]
+        for (attribute, _), t in zip(outcome.assigned, assigned, strict=True):
+            attribute.scope[attribute.name] = t
+        for module, training in outcome.training:
+            module.training = training
+        for step, scheduler, template, specs in outcome.schedules:
+            args, kwargs = rebuild(template, lambda i, specs=specs: build.leaf(specs[i]))
+            step(scheduler, *args, **kwargs)
+        return result
+
+    def _reusable(self, leaves: list) -> dict[int, Tensor]:
+        """By owner, the gradients that this program shall replace and that nobody else holds.
+
+        Such a tensor stays, and the executable may write into its memory.
+        """
+        found: dict[int, Tensor] = {}
+        reuse = self.reuse
+        held, count = _HELD, sys.getrefcount
+        for t, i, shape in self.own:
+            g = t._grad
+            reuse[i] = None
+            if g is not None and count(g) <= held and g._edge is None and g._storage is None and not g.__dict__:
+                a = g._array
+                if a.base is None and count(a) <= held and a.shape == shape:
+                    reuse[i] = a
+        for source, spec in self.grads:
+            if type(spec) is not Made or type(spec.memory) is not Fresh or ("gradient", *source.key()) in self._read:
+                continue
+            i = spec.memory.index
+            reuse[i] = None
+            t = source.tensor(leaves)
+            g = t._grad
+            if g is None or sys.getrefcount(g) > _HELD or g._edge is not None or g.__dict__ or g._storage is not None:
+                continue
+            a = g._array
+            if a.base is None and sys.getrefcount(a) <= _HELD and a.shape == spec.shape:
+                found[id(t)] = g
+                reuse[i] = a
+        return found
+
+    def _note_writes(self, leaves: list) -> None:
+        """Give every tensor that was written as many versions more as the captured call did."""
+        stamp = tick()
+        entry = (stamp, thread.state.writer or user_line(4))
+        for source, count in self.outcome.written:
+            t = source.held if type(source) is External else source.tensor(leaves)
+            if not isinstance(t, Tensor):
+                continue
+            s = t._storage or storage_of(t)
+            s.version += count
+            s.stamp = stamp
+            if s.content is not None:
+                s.content.stamp = stamp
+            s.writes = (*s.writes[LATEST], entry)
+
+
+def _count_held() -> int:
+    """What getrefcount says of an object that only a slot and one variable hold."""
+    t = wrap(np.empty(0))
+    a = t._array
+    return sys.getrefcount(a)
+
+
+_HELD = _count_held()
+
+
+class _Building:
+    """The tensors of one replay."""
+
+    def __init__(self, leaves: list, arrays: list, lives: Any):
+        self.leaves, self.arrays, self.lives = leaves, arrays, lives
+        self.storages: dict[int, tuple[Tensor, Any]] = {}
+        self.made: dict[int, Tensor] = {}
+
+    def array(self, spec: Made) -> np.ndarray:
+        """The array of a result."""
+        memory = spec.memory
+        a = self.arrays[memory.index] if type(memory) is Fresh else memory.array(self.leaves)
+        if spec.whole and a.shape == spec.shape:
+            return a
+        size = a.itemsize
+        base = np.lib.stride_tricks.as_strided(a, (a.size,), (size,))[spec.offset :]
+        return np.lib.stride_tricks.as_strided(base, spec.shape, tuple(s * size for s in spec.strides))
+
+    def leaf(self, spec: Any) -> Any:
+        if type(spec) is Made:
+            return self._tensor(spec)
+        if type(spec) is Same:
+            return spec.source.tensor(self.leaves)
+        if type(spec) is Number:
+            return self._number(spec.how)
+        assert type(spec) is Constant
+        value = spec.value
+        if isinstance(value, Tensor) and value._edge is None:  # one without elements
+            return wrap(np.empty_like(value._array))
+        return value
+
+    def _tensor(self, spec: Made) -> Tensor:
+        t = self.made.get(id(spec))
+        if t is not None:
+            return t
+        t = self.made[id(spec)] = wrap(self.array(spec))
+        self._share(spec, t)
+        if spec.inference:
+            storage_of(t).inference = True
+        if spec.view is not None:
+            base, *how = spec.view
+            t._view = (self.leaf(base), *how)
+        history = spec.history
+        if history is not None:
+            if history == "leaf":
+                t._edge = Leaf(t)
+            elif type(history) is int:
+                t._edge = self.lives(history, t)
+            else:
+                t._edge = _consumed(history, t._array)
+        if spec.grad is not None:
+            t._grad = self.leaf(spec.grad)
+        return t
+
+    def _share(self, spec: Made, t: Tensor) -> None:
+        """Aliases of one memory share their version."""
+        if type(spec.memory) is not Fresh:
+            owner = spec.memory.tensor(self.leaves)
+            if isinstance(owner, Tensor):
+                t._storage = storage_of(owner)
+            return
+        index = spec.memory.index
+        known = self.storages.get(index)
+        if known is None:
+            self.storages[index] = t, None
+            return
+        first, _ = known
+        t._storage = storage_of(first)
+
+    def _number(self, how: Any) -> Any:
+        if type(how) is Read:
+            return self.arrays[how.ref.index].item()  # type: ignore[attr-defined]
+        if type(how) is Computed:
+            return how.function(*map(self._number, how.arguments))
+        return how
+
+
+def _consumed(cls: type, a: np.ndarray) -> Node:
+    """A node that a backward has used up."""
+    node: Any = _new(cls)
+    node.seq, node.edges, node.saved = tick(), (), Freed(user_line(5))
+    node.storage, node.hooks, node.shape, node.dtype = None, None, a.shape, a.dtype
+    if hasattr(cls, "inner"):
+        node.inner, node.chain = node, ()
+    return node
+
+
+def _move(t: Tensor, onto: Tensor) -> None:
+    """Give a tensor other memory, as an assignment to `.data` does."""
+    t._array = onto._array
+    t._storage = beside(storage_of(onto), version_of(t))
+    if type(t._edge) is Leaf:
+        t._edge.shape, t._edge.dtype = t._array.shape, t._array.dtype
