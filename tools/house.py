@@ -1,0 +1,182 @@
+"""`python -m tools.house`: figures of the layout, of names and of declarations, each with the bound that CI holds it to.
+
+A bound only ever goes down (of shares of docstrings: up). Exits with 1 where a figure is beyond its bound.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import sys
+import tokenize
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from .layers import ABOVE_ALL, LAYERS, ROOT, files, imported, layer_of
+
+ENGINE = ("core", "ops", "backend", "autograd", "compile")
+# words of a private dialect, for which an engineer of the field has a plain verb or a standard term
+DIALECT = re.compile(
+    r"torch's words|\banew\b|\bin rows\b|\bparts? from torch\b|\bnobody\b|\bwho asks\b|\bstands?\b|\bl(?:ie|ies|ay)\b"
+    r"|\bshall\b|\bapart\b|\bbeside\b|\bof nobody\b|\bmay_look\b|\bprogram_from\b|\bIN_PASSES\b|\baskers\b|\b_DEAR\b",
+    re.IGNORECASE,
+)
+
+
+class Figure(NamedTuple):
+    """One line of the report: `value` may not exceed `bound` (with `at_least`: fall below it)."""
+
+    name: str
+    value: float
+    bound: float
+    goal: float
+    at_least: bool = False
+
+    def holds(self) -> bool:
+        """Whether the bound is kept."""
+        return self.value >= self.bound if self.at_least else self.value <= self.bound
+
+
+def figures() -> list[Figure]:
+    """All figures of today's tree."""
+    return [
+        Figure("entries side by side in rushlight/", _entries(), 24, 24),
+        Figure("entries in no layer", _outside_layers(), 0, 0),
+        Figure("upward reaches, strings included", _upward(), 12, 0),
+        Figure("files in the largest engine folder", _largest_folder(), 79, 20),
+        Figure("`record: Any` in signatures", _untyped_records(), 71, 0),
+        Figure("imports of own modules inside functions", _late_imports(), 200, 60),
+        Figure("pyright rules switched off", _rules_off(), 5, 0),
+        Figure("lines that pyright does not check, %", _unchecked(), 28.3, 5),
+        Figure("uses of the private dialect's words", _dialect(), 433, 50),
+        Figure("public docstrings of tensor functions with shapes, %", _documented(_SHAPES), 32, 90, True),
+        Figure("... with errors, %", _documented(_ERRORS), 2, 60, True),
+        Figure("... with an executed example, %", _documented(_EXAMPLE), 9, 50, True),
+    ]
+
+
+@cache
+def _trees() -> dict[str, ast.Module]:
+    return {f: ast.parse((ROOT / f).read_text()) for f in files()}
+
+
+def _entries() -> int:
+    return sum(1 for p in ROOT.iterdir() if p.name != "__pycache__")
+
+
+def _outside_layers() -> int:
+    known = {*LAYERS, "__init__.py", "__main__.py", "__init__.pyi", "py.typed", "__pycache__"}
+    return sum(1 for p in ROOT.iterdir() if p.name not in known)
+
+
+def _upward() -> int:
+    found = 0
+    for file, tree in _trees().items():
+        parts = tuple(file.removesuffix(".py").split("/"))
+        mine = layer_of(parts)
+        if mine < ABOVE_ALL and LAYERS[mine] not in ("torch", "compat", "cli"):
+            found += sum(layer_of(target) > mine for _, target in imported(tree, parts[:-1]))
+    return found
+
+
+def _largest_folder() -> int:
+    folders = [p for name in ENGINE for p in (ROOT / name, *(ROOT / name).rglob("*")) if p.is_dir()]
+    return max(sum(1 for f in p.glob("*.py") if f.name != "__init__.py") for p in folders)
+
+
+def _untyped_records() -> int:
+    arguments = (a for tree in _trees().values() for node in ast.walk(tree) if isinstance(node, ast.arguments) for a in
+                 (*node.posonlyargs, *node.args, *node.kwonlyargs))  # fmt: skip
+    return sum(
+        1 for a in arguments if a.arg == "record" and isinstance(a.annotation, ast.Name) and a.annotation.id == "Any"
+    )
+
+
+def _late_imports() -> int:
+    found = 0
+    for tree in _trees().values():
+        inside = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef)) for n in ast.walk(f)
+                  if isinstance(n, ast.ImportFrom) and (n.level or (n.module or "").startswith("rushlight"))}  # fmt: skip
+        found += len(inside)
+    return found
+
+
+def _settings() -> dict:
+    return tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["tool"]["pyright"]
+
+
+def _rules_off() -> int:
+    return sum(1 for name, value in _settings().items() if name.startswith("report") and value is False)
+
+
+def _unchecked() -> float:
+    settings = _settings()
+    included = tuple(settings["include"])
+    excluded = tuple(settings["exclude"])
+    lines = {
+        p: len(p.read_text().splitlines())
+        for root in (ROOT, ROOT.parent / "rushlight_vision")
+        for p in root.rglob("*.py")
+    }
+    checked = 0
+    for path, n in lines.items():
+        name = path.relative_to(ROOT.parent).as_posix()
+        if name.startswith(included) and not name.startswith(excluded):
+            checked += n
+    return round(100 * (1 - checked / sum(lines.values())), 1)
+
+
+def _prose(path: Path) -> Iterator[str]:
+    """Docstrings, comments and other strings of a file."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            yield token.string
+
+
+def _dialect() -> int:
+    return sum(len(DIALECT.findall(text)) for f in files() for text in _prose(ROOT / f))
+
+
+_SHAPES = re.compile(r"\bshapes?\b|\([A-Z*][\w*, .]*\)|\bscalar\b", re.IGNORECASE)
+_ERRORS = re.compile(r"\braises?\b|Error\b", re.IGNORECASE)
+_EXAMPLE = re.compile(r">>> ")
+
+
+def _documented(what: re.Pattern) -> float:
+    """The share of public operators and functions of `nn.functional` whose docstring says it, in percent."""
+    texts = list(_public_docstrings())
+    return round(100 * sum(1 for text in texts if what.search(text)) / len(texts), 1)
+
+
+@cache
+def _public_docstrings() -> tuple[str, ...]:
+    import rushlight
+    from rushlight.nn import functional
+    from rushlight.ops import OPS
+
+    named = {n: f for n, f in OPS.items() if not n.startswith("_") and "._" not in n}
+    named |= {f"F.{n}": getattr(functional, n) for n in dir(functional) if not n.startswith("_")}
+    named |= {
+        n: getattr(rushlight, n) for n in rushlight.ops.__all__ if not n.startswith("_") and hasattr(rushlight, n)
+    }
+    return tuple(
+        f.__doc__ or "" for f in {id(f): f for f in named.values() if callable(f) and not isinstance(f, type)}.values()
+    )
+
+
+def main() -> int:
+    """Print the figures; 1 if one is beyond its bound."""
+    found = figures()
+    width = max(len(f.name) for f in found)
+    print(f"{'figure':{width}}   today   bound   goal")
+    for f in found:
+        print(f"{f.name:{width}} {f.value:7g} {f.bound:7g} {f.goal:6g}{'' if f.holds() else '   BEYOND THE BOUND'}")
+    return 0 if all(f.holds() for f in found) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
