@@ -112,7 +112,15 @@ def test_what_does_not_work_yet():
 
 
 def test_set_up_commands():
-    """What CI runs is what a newcomer reads: README's first two shell blocks set up, train, and run the tests."""
+    """README's first two shell blocks are a line each, to be pasted: set up and train, set up and run the tests."""
     first, second = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[:2]
-    assert first.split("\n")[-2] == "rushlight run examples/digits.py"
-    assert second.split("\n")[-2] == "pytest"
+    assert first.count("\n") == second.count("\n") == 1
+    assert first.endswith(" && rushlight run examples/digits.py\n")
+    assert second.endswith(" && pytest\n")
+
+
+def test_ci_runs_what_a_newcomer_reads():
+    """The lines that .ci/run takes from README are those two."""
+    (take,) = re.findall(r"< <\((.*)\)", (ROOT / ".ci" / "run").read_text())
+    lines = subprocess.run(["bash", "-c", take], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert lines == "".join(re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.S)[:2])
