@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from .entry import is_unspecialised
+from .locks import lock
 from .tensor import Tensor
 
 __all__ = [
@@ -183,7 +184,7 @@ def _asking(shown: Callable, plain: Callable) -> Callable[[tuple, dict], Any]:
 # ------------------------------------------------------------------------------------------ activating
 
 _PLACE = 0x52555348
-_lock = threading.Lock()
+_lock = lock()
 _active = False
 
 _namespaces: list[dict[str, Any]] = []

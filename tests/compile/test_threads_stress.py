@@ -21,8 +21,13 @@ native = pytest.mark.skipif(not (engine.available() and has_onednn()), reason="n
 @pytest.mark.parametrize("options", [{}, {"deterministic": True}], ids=["default", "deterministic"])
 def test_threads_end_as_they_do_one_after_another(options, monkeypatch):
     monkeypatch.delenv("RUSHLIGHT_CHECK", raising=False)
-    starts = 1 if options else 3
-    assert not threads_stress.compare(starts, 8, 16 * starts, **options)
+    assert not threads_stress.compare(1 if options else 3, 8, 16, **options)
+
+
+@native
+def test_children_of_a_process_whose_threads_train_end_as_alone(monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_CHECK", raising=False)
+    assert not threads_stress.compare(2, 8, 20, forks=4)
 
 
 def test_looking_at_all_objects_disturbs_no_thread():

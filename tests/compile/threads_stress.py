@@ -2,13 +2,18 @@
 
 A start is a new process in which all threads set out together, each with a model, a generator and an optimizer of its own
 (8 kinds, by rank), and one function that is compiled for all of them. The serial run is a process in which the same
-threads run one after another. `--passes` counts each thread's training steps over all starts: with 200 starts, 10,000
-are 50 in each, which takes every kind through its cold start (plain, recorded, compared) and some 40 replays.
+threads run one after another. `--passes` are each thread's in each start. The first 50 are steps of its model, which takes
+every kind through its cold start (plain, recorded, compared) and some 40 replays; later every 50th is. The others are
+small tapes with their backward, of three lengths and of operators that differ from thread to thread: 10,000 passes look
+everything up that often, in a tenth of the time.
 
     python tests/compile/threads_stress.py --starts 200 --threads 8 --passes 10000
 
 `--deterministic` does the same under `use_deterministic_algorithms(True)`, where the function that they share is compared
-by its bits as well.
+by its bits as well. `--forks 20` forks so many children of a process whose threads train from cold caches, one
+after another; each trains one of the kinds, for `--passes` passes, and has to end with the bits of the serial run.
+
+    python tests/compile/threads_stress.py --forks 20 --passes 20 --starts 10
 """
 
 from __future__ import annotations
@@ -16,6 +21,8 @@ from __future__ import annotations
 import argparse
 import faulthandler
 import hashlib
+import os
+import random
 import subprocess
 import sys
 import threading
@@ -23,7 +30,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-TIMEOUT_S = 300
+TIMEOUT_S = 600
+CHILD_TIMEOUT_S = 60
 
 
 def main() -> None:
@@ -32,36 +40,46 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=8)
     parser.add_argument("--passes", type=int, default=10_000)
     parser.add_argument("--deterministic", action="store_true")
-    parser.add_argument("--child", choices=["serial", "threads"], help="one start, for this command itself")
+    parser.add_argument("--forks", type=int, default=0, help="children of each start, instead of threads, are compared")
+    parser.add_argument("--seed", type=int, default=0, help="when to fork")
+    parser.add_argument("--child", choices=["serial", "threads", "forks"], help="one start, for this command itself")
     args = parser.parse_args()
-    if args.child:
+    if args.child == "forks":
+        fork_children(args)
+    elif args.child:
         child(args)
     else:
-        sys.exit(bool(compare(args.starts, args.threads, args.passes, args.deterministic)))
+        sys.exit(bool(compare(args.starts, args.threads, args.passes, args.deterministic, args.forks, args.seed)))
 
 
-def compare(starts: int, threads: int, passes: int, deterministic: bool = False) -> list[str]:
+def compare(
+    starts: int, threads: int, passes: int, deterministic: bool = False, forks: int = 0, seed: int = 0
+) -> list[str]:
     """Run the serial process and all starts; what went wrong, printed as it comes."""
-    options = ["--threads", str(threads), "--passes", str(-(-passes // starts))]
-    options += ["--deterministic"] * deterministic
+    options = ["--threads", str(threads), "--passes", str(passes)] + ["--deterministic"] * deterministic
+    kind = ["--child", "forks", "--forks", str(forks)] if forks else ["--child", "threads"]
     began = time.perf_counter()
     expected, wrong = _start([*options, "--child", "serial"]), []
     if not expected.startswith("0 "):
         wrong.append(f"serial: {expected}")
     for i in range(starts):
-        found = _start([*options, "--child", "threads"])
-        if found != expected:
+        found = _start([*options, *kind, "--seed", str(seed + i)])
+        if found != expected if not forks else set(found.splitlines()) - set(expected.splitlines()):
             wrong.append(f"start {i}: {found}\nserial: {expected}")
             print(wrong[-1], flush=True)
     seconds = time.perf_counter() - began
-    print(f"{starts} starts of {threads} threads, {options[3]} passes each: {len(wrong)} wrong, {seconds:.0f} s")
+    each = f"{forks} forks" if forks else f"{threads} threads"
+    print(f"{starts} starts of {each}, {passes} passes each: {len(wrong)} wrong, {seconds:.0f} s")
     return wrong
 
 
 def _start(options: list[str]) -> str:
     """What a start prints: its threads' digests. A hang ends with the stacks of all threads."""
     command = [sys.executable, "-W", "error", __file__, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=2 * TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        return "does not end"
     return done.stdout if not done.returncode else f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
 
@@ -99,14 +117,60 @@ def child(args: argparse.Namespace) -> None:
     print("".join(f"{rank} {digests[rank]}\n" for rank in sorted(digests)), end="")
 
 
+def fork_children(args: argparse.Namespace) -> None:
+    """Fork while threads train new kinds over and over; each child prints its digest.
+
+    A child that hangs says where. (Its faulthandler would wait for the parent's, so the parent has none.)
+    """
+    import rushlight as torch
+
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(args.deterministic)
+    chance, shared = random.Random(args.seed), torch.compile(_shared)
+
+    def work(rank: int) -> None:
+        while True:
+            _train(rank, 12, shared, args.deterministic)
+            rank += args.threads  # of the same kind, and another width
+
+    for rank in range(args.threads):
+        threading.Thread(target=work, args=(rank,), daemon=True).start()
+    codes = []
+    for i in range(args.forks):
+        time.sleep(chance.random() * 0.3)
+        pid = os.fork()
+        if not pid:
+            _in_child(i % args.threads, args)
+        codes.append(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+    sys.stdout.flush()
+    os._exit(any(codes))  # the threads never end
+
+
+def _in_child(rank: int, args: argparse.Namespace) -> None:
+    import rushlight as torch
+
+    faulthandler.dump_traceback_later(CHILD_TIMEOUT_S, exit=True)
+    code = 1
+    try:
+        print(rank, _train(rank, args.passes, torch.compile(_shared), args.deterministic), flush=True)
+        code = 0
+    except BaseException as error:
+        print(rank, repr(error), flush=True)
+    finally:
+        os._exit(code)
+
+
 def _train(rank: int, passes: int, shared: Callable, bits: bool) -> str:
     """A digest of everything that the training of a rank leaves behind."""
     import rushlight as torch
 
     generator = torch.Generator().manual_seed(rank)
     step, parameters, optimizer = KINDS[rank % len(KINDS)](generator, rank)
-    digest = hashlib.sha256()
+    digest, small = hashlib.sha256(), _small_tapes(rank)
     for i in range(passes):
+        if i >= STEPS and i % STEPS:
+            digest.update(small(i).numpy().tobytes())
+            continue
         digest.update(step().numpy().tobytes())
         x = torch.randn(8, 8, generator=generator)
         found, expected = shared(x), _shared(x)
@@ -119,6 +183,24 @@ def _train(rank: int, passes: int, shared: Callable, bits: bool) -> str:
         for value in optimizer.state.get(p, {}).values():
             digest.update(torch.as_tensor(value).numpy().tobytes())
     return digest.hexdigest()
+
+
+def _small_tapes(rank: int) -> Callable:
+    """A function of a pass's number: one, two or three operators, which are others in other threads, and their backward."""
+    import rushlight as torch
+
+    w = torch.linspace(-1, 1, 3 + rank).requires_grad_()
+    names = ["tanh", "sigmoid", "sin", "cos", "exp", "erf", "atan", "sinh"]
+
+    def run(i: int) -> Any:
+        y = w
+        for k in range(1 + i % 3):
+            y = getattr(y, names[(rank + k) % len(names)])()
+        y.sum().backward()
+        grad, w.grad = w.grad, None
+        return grad
+
+    return run
 
 
 def _shared(x: Any) -> Any:
@@ -228,6 +310,7 @@ def _large(generator: Any, rank: int) -> tuple:
     return _supervised(Clamped(), generator, lambda p: torch.optim.Adam(p, lr=0.01, foreach=True), (64, 64))
 
 
+STEPS = 50
 KINDS: list[Callable] = [
     _mlp,
     _convolution,

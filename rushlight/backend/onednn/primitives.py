@@ -4,9 +4,9 @@ Numbers of enumerations and argument kinds are those of the C API's headers, ver
 """
 
 import ctypes
-import threading
 from typing import Any
 
+from ...core.locks import made_once, making
 from .library import check, is_loaded, load
 
 __all__ = [
@@ -63,24 +63,18 @@ def create(kind: str, *arguments, verb: str = "create") -> Owned:
     """Call dnnl_<kind>_<verb>(&handle, *arguments) and own the handle."""
     library, handle = load(), ctypes.c_void_p()
     name = f"dnnl_{kind}_{verb}"
-    check(getattr(library, name)(ctypes.byref(handle), *arguments), name)
+    with making:  # a forked child must not wait for what another thread was adding to oneDNN's cache
+        check(getattr(library, name)(ctypes.byref(handle), *arguments), name)
     return Owned(handle.value, getattr(library, f"dnnl_{kind}_destroy"))
 
 
-_engine: Any = None
-_engine_lock = threading.Lock()
-
-
+@made_once
 def engine() -> int:
     """The CPU engine's handle; one for the process, never destroyed, so that no object outlives it."""
-    global _engine
-    if _engine is None:
-        with _engine_lock:
-            if _engine is None:
-                handle = ctypes.c_void_p()
-                check(load().dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0), "dnnl_engine_create")
-                _engine = handle.value
-    return _engine
+    handle = ctypes.c_void_p()
+    check(load().dnnl_engine_create(ctypes.byref(handle), _CPU_ENGINE, 0), "dnnl_engine_create")
+    assert handle.value is not None
+    return handle.value
 
 
 def dims(values):
@@ -141,7 +135,8 @@ def primitive_desc(kind: str, *arguments, then=(), fpmath=STRICT) -> Owned | Non
         check(library.dnnl_primitive_attr_set_fpmath_mode(attributes.value, fpmath), name)
     name = f"dnnl_{kind}_primitive_desc_create"
     values = (argument.value if isinstance(argument, Owned) else argument for argument in arguments)
-    status = getattr(library, name)(ctypes.byref(handle), engine(), *values, attributes.value)
+    with making:
+        status = getattr(library, name)(ctypes.byref(handle), engine(), *values, attributes.value)
     if status in _REFUSALS:
         return None
     check(status, name)
@@ -163,8 +158,9 @@ def forget_unused() -> None:
         return
     library, capacity = load(), ctypes.c_int()
     check(library.dnnl_get_primitive_cache_capacity(ctypes.byref(capacity)), "dnnl_get_primitive_cache_capacity")
-    for n in (0, capacity.value):
-        check(library.dnnl_set_primitive_cache_capacity(n), "dnnl_set_primitive_cache_capacity")
+    with making:
+        for n in (0, capacity.value):
+            check(library.dnnl_set_primitive_cache_capacity(n), "dnnl_set_primitive_cache_capacity")
 
 
 def _caller_keeps_scratchpad() -> Owned:

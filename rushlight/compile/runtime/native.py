@@ -326,8 +326,9 @@ class Native:
         arrays[:] = inputs
         arrays += out
         if not self.steady or not all(map(is_, self.pick(inputs), self.steady)):
-            self.steady = self.pick(inputs)
+            self.steady = ()  # a child that is forked here must not take the table for filled
             self.table[: len(arrays)] = [address(a) for a in arrays]
+            self.steady = self.pick(inputs)
         else:
             for i in self.changing:
                 self.table[i] = address(arrays[i])

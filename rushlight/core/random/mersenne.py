@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..locks import lock
+from ..locks import lock, open_in_child
 from ..mode import tell, thread
 
 DEFAULT_SEED = 67280421310721
@@ -294,6 +294,7 @@ class Generator:
             bits = MT19937(0)
             stream = RandomState(bits)
             stream.seed(self._seed & 0xFFFFFFFF)
+            open_in_child(bits.lock)  # of NumPy, held while it makes words
             self._stream = stream
         return self._stream
 

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ....backend import isa
-from ....core.locks import made_once, making
+from ....core.locks import held_by_forks, made_once, making
 
 __all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
 
@@ -210,6 +210,9 @@ def _machine() -> Any:
     """Sets LLVM up. The target machine itself, or None where there is none."""
     from llvmlite import binding
 
+    in_llvm = getattr(getattr(binding.ffi.lib, "_lock", None), "_lock", None)  # code is also freed, without `making`
+    if in_llvm is not None:
+        held_by_forks(in_llvm)
     try:
         binding.initialize_native_target()
         binding.initialize_native_asmprinter()

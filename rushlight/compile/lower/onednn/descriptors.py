@@ -12,7 +12,7 @@ import numpy as np
 
 from ....backend.onednn.library import check, load
 from ....backend.onednn.primitives import Owned, create, dims, engine, implementation
-from ....core.locks import made_once
+from ....core.locks import made_once, making
 from ...ir.graph import Ref, is_dense, same_strides
 
 __all__ = ["DATA_TYPES", "Operation", "channels_last_order", "free", "layout", "packed", "primitive_desc", "strided"]
@@ -94,7 +94,8 @@ def primitive_desc(kind: str, *arguments, operations: tuple[Operation, ...] = ()
     library, handle, attributes = _library(), c_void_p(), _attributes(operations)
     name = f"dnnl_{kind}_primitive_desc_create"
     values = (argument.value if isinstance(argument, Owned) else argument for argument in arguments)
-    status = getattr(library, name)(byref(handle), engine(), *values, attributes.value)
+    with making:
+        status = getattr(library, name)(byref(handle), engine(), *values, attributes.value)
     if status in _REFUSALS:
         return None
     check(status, name)
