@@ -8,7 +8,6 @@ the file system, whatever ends a process.
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import Any
 from weakref import WeakValueDictionary, ref
 
@@ -31,8 +30,11 @@ class Block:
 
     def __init__(self, descriptor: int, size: int):
         from mmap import mmap
+        from select import epoll
 
         self.descriptor, self.size, self.map = descriptor, size, mmap(descriptor, size)
+        # It closes the descriptor when it goes, without Python: `__del__` would swallow a KeyboardInterrupt.
+        self._closes = epoll.fromfd(descriptor)
         self._record: Any = lambda: None  # weakly, the storage record that all tensors here share
         status = os.fstat(descriptor)
         _blocks[status.st_dev, status.st_ino] = self
@@ -61,10 +63,6 @@ class Block:
     def adopt(self, storage: Any) -> None:
         """Let `storage` be the record of tensors here."""
         self._record = ref(storage)
-
-    def __del__(self) -> None:
-        with suppress(OSError, TypeError):  # the interpreter is ending
-            os.close(self.descriptor)
 
 
 class _Shared(np.ndarray):

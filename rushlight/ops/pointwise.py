@@ -301,7 +301,7 @@ Tensor.true_divide_ = _plain_div_
 
 def _rtruediv(self, other):
     """other / self, computed as torch does: the reciprocal times `other`."""
-    if not isinstance(other, (Tensor, int, float, complex, np.generic)):
+    if not isinstance(other, (Tensor, int, float, complex, np.generic, np.ndarray)):
         return NotImplemented
     return self.reciprocal() * other
 

@@ -4,6 +4,9 @@ Numbers of enumerations and argument kinds are those of the C API's headers, ver
 """
 
 import ctypes
+import weakref
+from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from ...core.locks import made_once, making
@@ -47,16 +50,41 @@ class Argument(ctypes.Structure):
 
 
 class Owned:
-    """A oneDNN object, destroyed with its last reference; `value` is its handle."""
+    """A oneDNN object; `value` is its handle. After its last reference it is destroyed when the next one is made.
 
-    __slots__ = ("_destroy", "value")
+    Not at once: `__del__` in Python would swallow a KeyboardInterrupt that comes meanwhile.
+    """
+
+    __slots__ = ("__weakref__", "value")
 
     def __init__(self, value: Any, destroy):
+        destroy_dead()
         self.value = value
-        self._destroy = destroy
+        handle = _Handle(self, _dead.append)
+        handle.value, handle.destroy = value, destroy
+        _handles.add(handle)
 
-    def __del__(self):
-        self._destroy(self.value)
+
+class _Handle(weakref.ref):
+    """A reference that knows what is to be destroyed."""
+
+    __slots__ = ("destroy", "value")
+
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
+
+
+_handles: set[_Handle] = set()
+_dead: deque[_Handle] = deque()
+
+
+def destroy_dead() -> None:
+    """Destroy the objects that nothing refers to any more."""
+    while _dead:
+        with suppress(IndexError):  # another thread was quicker
+            handle = _dead.popleft()
+            _handles.discard(handle)
+            handle.destroy(handle.value)
 
 
 def create(kind: str, *arguments, verb: str = "create") -> Owned:
@@ -156,6 +184,7 @@ def forget_unused() -> None:
     """Free the code of primitives that only oneDNN's cache, of the latest 1024, still holds."""
     if not is_loaded():
         return
+    destroy_dead()
     library, capacity = load(), ctypes.c_int()
     check(library.dnnl_get_primitive_cache_capacity(ctypes.byref(capacity)), "dnnl_get_primitive_cache_capacity")
     with making:
