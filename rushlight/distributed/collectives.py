@@ -458,7 +458,7 @@ def irecv(
 
     def take(timeout: timedelta | None) -> int:
         sender, note, message = pg.mesh.receive(peer, key, timeout or pg.timeout)
-        theirs = note.decode()
+        theirs = note.decode(errors="replace")
         if message.size != array.nbytes or theirs.partition(" ")[0] != str(array.dtype):
             raise RuntimeError(
                 f"recv: process {sender} sent {theirs or 'an object'} ({message.size} bytes), the tensor is "

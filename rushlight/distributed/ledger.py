@@ -57,8 +57,8 @@ class Ledger:
         return self._failures.get(_group_of(key)) if self._failures and b"#" in key else None
 
     def _differ(self, key: bytes, ours: bytes, peer: int, theirs: bytes) -> str | None:
-        group, _, number = key.decode().partition("#")
-        first, second = sorted([(self._rank, ours.decode()), (peer, theirs.decode())])
+        group, _, number = key.decode(errors="replace").partition("#")
+        first, second = sorted([(self._rank, ours.decode()), (peer, theirs.decode(errors="replace"))])
         text = (
             f"the processes make different collective calls (number {number} of group {group}): process {first[0]} calls "
             f"{first[1]}, process {second[0]} calls {second[1]}. The group cannot be used any more."

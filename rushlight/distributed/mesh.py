@@ -34,6 +34,7 @@ __all__ = ["Mesh"]
 
 _HEAD = struct.Struct("!BHHQ")  # kind, lengths of key, note and data
 _DATA, _ANNOUNCEMENT, _FAILURE = range(3)
+_AT_ONCE = 16 << 20  # bytes
 _STRANGERS = 256  # connections of others that may wait at the same time
 _TELL_S = 2.0  # for the others to hear why a group has failed, before this process hangs up
 _NOTHING = np.empty(0, np.uint8)
@@ -160,15 +161,19 @@ class Mesh:
         kind, key_size, note_size, size = _HEAD.unpack(receive_exactly(connection, _HEAD.size))
         key = receive_exactly(connection, key_size)
         note = receive_exactly(connection, note_size)
-        message = np.empty(size, np.uint8)
-        _fill(connection, message)
+        if kind > _FAILURE:
+            raise DistNetworkError(f"process {peer} sent a message of an unknown kind, {kind}")
+        message = _received(connection, size)
         if kind == _FAILURE:
             with self._arrived:
                 self._ledger.fail(key, message.tobytes().decode(errors="replace"))
                 self._arrived.notify_all()
             return
         with self._arrived:
-            problem = self._ledger.theirs(peer, key, note)
+            try:
+                problem = self._ledger.theirs(peer, key, note)
+            except ValueError as error:
+                raise DistNetworkError(f"process {peer} sent a message with a broken key, {key[:80]!r}") from error
             if kind == _DATA:
                 self._inbox.setdefault((peer, key), deque()).append((note, message))
             self._arrived.notify_all()
@@ -290,6 +295,17 @@ class Mesh:
         if not queue:
             del self._inbox[peer, key]
         return message
+
+
+def _received(connection: socket.socket, size: int) -> np.ndarray:
+    """The next `size` bytes. A large array grows with what arrives, not with what was announced."""
+    message, start = np.empty(min(size, _AT_ONCE), np.uint8), 0
+    while True:
+        _fill(connection, message[start:])
+        start = message.size
+        if start == size:
+            return message
+        message.resize(min(size, 2 * start), refcheck=False)
 
 
 def _fill(connection: socket.socket, message: np.ndarray) -> None:

@@ -82,7 +82,7 @@ class ProcessGroup:
     def take(self, rank: int, key: bytes, like: np.ndarray, timeout: timedelta | None = None) -> np.ndarray:
         """The array that a rank has sent, of the shape and type of `like`. Raises where its size is another one."""
         _, note, message = self.mesh.receive(self.ranks[rank], key, timeout or self.timeout)
-        theirs = note.partition(b"\0")[2].decode() or f"{message.size} bytes"
+        theirs = note.partition(b"\0")[2].decode(errors="replace") or f"{message.size} bytes"
         if message.size != like.nbytes or (b"\0" in note and theirs != described(like)):
             text = (
                 f"process {self.ranks[rank]} sent {theirs} to process {self.mesh.rank}, which expected {described(like)} "

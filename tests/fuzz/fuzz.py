@@ -27,6 +27,8 @@ import tracemalloc
 import warnings
 import zipfile
 import zlib
+from collections import deque
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -37,12 +39,14 @@ from rushlight.vision.datasets.pickled import load_pickled
 from rushlight.vision.io import decode_image
 
 import rushlight as torch
-from rushlight.distributed import handshake, store
+from rushlight.distributed import handshake, mesh, process_group, store
+from rushlight.distributed.errors import DistBackendError, DistNetworkError
 from rushlight.serialization import load, safetensors, save
 from rushlight.serialization.zip_format import ZipReader, ZipWriter
 
 ALLOWANCE_BYTES = 48 << 20
 LIMIT_S = 1.0
+PROGRESS = 10_000  # inputs
 NUMBERS = [0, 1, 2, 7, 127, 128, 255, 256, 2**15, 2**16 - 1, 2**31 - 1, 2**31, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1]
 WORDS = [
     b"__class__",
@@ -389,6 +393,72 @@ class StoreProtocol(Parser):
             ours.close()
 
 
+class MeshProtocol(Parser):
+    """What a peer sends after the handshake, read by `Mesh`, and then taken by a collective and by `recv`."""
+
+    raises = (EOFError, DistNetworkError, DistBackendError)
+    CALL = b"all_reduce(SUM) of float32 [2]"
+    LIKE = np.zeros(2, np.float32)
+
+    def good(self):
+        call, data = self.CALL, self.LIKE.tobytes()
+        frames = [
+            (0, b"g#1", call, data),
+            (0, b"g#1/part", call + b"\0float32 [2]", data),
+            (0, b"p", b"float32 [2]", data),
+            (1, b"g#1", call, b""),
+            (1, b"g#2", b"barrier", b""),
+            (2, b"g#1", b"", b"process 1 has failed"),
+        ]
+        self.frames = frames
+        return [self._packed(frame) for frame in frames] + [b"".join(map(self._packed, frames[:4]))]
+
+    def _packed(self, frame):
+        kind, key, note, data = frame
+        return struct.pack("!BHHQ", kind, len(key), len(note), len(data)) + key + note + data
+
+    def broken(self, chance):
+        """Half of them are frames with sizes that fit, around broken parts."""
+        if chance.random() < 0.5:
+            return super().broken(chance)
+        frames = [list(chance.choice(self.frames)) for _ in range(chance.choice((1, 2, 3)))]
+        for frame in frames:
+            if chance.random() < 0.7:
+                part = chance.randrange(1, 4)
+                frame[part] = changed(frame[part], chance, self.seeds)
+        frames[0][0] = chance.choice((0, 0, 1, 2, 2, 3, 255))
+        return b"".join(map(self._packed, frames))
+
+    def read(self, data):
+        group = object.__new__(process_group.ProcessGroup)
+        group.ranks, group.timeout, group.mesh = [0, 1], timedelta(0), object.__new__(mesh.Mesh)
+        _join_alone(group.mesh)
+        own = group.mesh._inbox[0, b"own"]
+        ours, theirs = socket.socketpair()
+        try:
+            ours.sendall(data)
+            ours.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(EOFError):
+                while True:
+                    group.mesh._read_message(1, theirs)
+        finally:
+            ours.close()
+            theirs.close()
+            assert group.mesh._inbox.pop((0, b"own")) is own and list(own) == [(b"", b"kept")], "it wrote as another"
+            assert all(peer == 1 for peer, _ in group.mesh._inbox)
+        group.mesh.begin(b"g#1", self.CALL)
+        group.take(1, b"g#1", self.LIKE)
+
+
+def _join_alone(made):
+    """Process 0 of 2, whose only connection a test reads. What it would tell the other is thrown away."""
+    made.rank, made.size, made._arrived = 0, 2, threading.Condition()
+    made._inbox = {(0, b"own"): deque([(b"", b"kept")])}
+    made._ledger, made._gone, made._peers, made._closed = mesh.Ledger(0), {1: "it has ended"}, {}, False
+    made._tell_failure = lambda key, text: None
+    made._ledger.ours(b"g#1", MeshProtocol.CALL)
+
+
 PARSERS = {
     "pt": Pt,
     "legacy": Legacy,
@@ -400,14 +470,18 @@ PARSERS = {
     "zip": Zip,
     "image": Image,
     "store": StoreProtocol,
+    "mesh": MeshProtocol,
 }
 
 
 # ---------------------------------------------------------------- the run
 
 
-def run(name, count, seed, first=0):
-    """(how many inputs were read without an error, [(number, what was wrong)]) of `count` inputs of one parser."""
+def run(name, count, seed, first=0, progress=None):
+    """(how many inputs were read without an error, [(number, what was wrong)]) of `count` inputs of one parser.
+
+    progress: called every so often with how many are done, and how many of them were wrong.
+    """
     canary = np.full(4096, 7, np.uint8)
     sound, wrong = 0, []
     with (
@@ -424,6 +498,8 @@ def run(name, count, seed, first=0):
                 sound += was_sound
                 if problem:
                     wrong.append((number, problem))
+                if progress and (number - first + 1) % PROGRESS == 0:
+                    progress(number - first + 1, len(wrong))
             assert (canary == 7).all()
         finally:
             tracemalloc.stop()
@@ -479,7 +555,14 @@ def main():
     failed = False
     for name in PARSERS if arguments.parser == "all" else [arguments.parser]:
         start = time.perf_counter()
-        sound, wrong = run(name, arguments.count, arguments.seed, arguments.first)
+
+        def progress(done, wrong, name=name, start=start):
+            rate = done / (time.perf_counter() - start)
+            rest = (arguments.count - done) / rate
+            print(f"{name}: {done:,} of {arguments.count:,}, {rate:,.0f} a second, {rest:.0f} s to go, {wrong} wrong",
+                  file=sys.stderr, flush=True)  # fmt: skip
+
+        sound, wrong = run(name, arguments.count, arguments.seed, arguments.first, progress)
         failed |= bool(wrong)
         seconds = time.perf_counter() - start
         print(json.dumps({"parser": name, "count": arguments.count, "seed": arguments.seed, "sound": sound,
