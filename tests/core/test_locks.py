@@ -1,11 +1,17 @@
 """Things that are made once, by whichever thread asks first, and locks in forked children."""
 
+import importlib
 import os
+import signal
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
+import rushlight as torch
+from rushlight.core import locks
 from rushlight.core.hooks import RemovableHandle
 from rushlight.core.locks import lock, made_once, making
 
@@ -85,6 +91,51 @@ def test_a_child_finds_locks_open_and_waits_for_what_is_being_made():
     assert code == 0
     assert making.acquire(timeout=5)  # open in the parent, too
     making.release()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_fork_waits_for_what_another_thread_imports(tmp_path, monkeypatch):
+    """Nobody would open the lock of the module in the child."""
+    gate = SimpleNamespace(inside=threading.Event(), go_on=threading.Event())
+    monkeypatch.setitem(sys.modules, "gate_of_test_locks", gate)
+    module = "import gate_of_test_locks as gate\ngate.inside.set()\ngate.go_on.wait(60)\nvalue = 1\n"
+    (tmp_path / "imported_slowly.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(locks, "_PACKAGES", {"imported_slowly"})
+    monkeypatch.delitem(sys.modules, "imported_slowly", raising=False)
+    worker = threading.Thread(target=importlib.import_module, args=("imported_slowly",))
+    worker.start()
+    assert gate.inside.wait(60) and locks._others_import()
+    threading.Timer(0.05, gate.go_on.set).start()
+
+    def child():
+        signal.alarm(20)
+        return importlib.import_module("imported_slowly").value == 1
+
+    code = _exit_code(child)
+    worker.join()
+    assert code == 0 and not locks._others_import()
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
+def test_a_child_finds_numpys_lock_around_a_generator_open():
+    generator = torch.Generator().manual_seed(1)
+    torch.rand(3, generator=generator)
+    held = generator._stream._bit_generator.lock
+    inside, release = threading.Event(), threading.Event()
+
+    def work():
+        with held:
+            inside.set()
+            release.wait(60)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert inside.wait(60)
+    code = _exit_code(lambda: held.acquire(timeout=5))
+    release.set()
+    worker.join()
+    assert code == 0
 
 
 def test_handles_of_threads_have_ids_of_their_own():

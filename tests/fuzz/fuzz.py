@@ -166,6 +166,9 @@ class Pt(Parser):
             buffer = io.BytesIO()
             save(model, buffer, _use_new_zipfile_serialization=self.is_zip)
             files.append(buffer.getvalue())
+        if self.is_zip:
+            archives = [ZipReader(io.BytesIO(file)) for file in files]
+            self.records = [{name: archive.read(name) for name in archive.names()} for archive in archives]
         return files
 
     is_zip = True
@@ -174,13 +177,11 @@ class Pt(Parser):
         """Half of them are sound archives around a broken pickle, so that the archive's checks do not hide it."""
         if chance.random() < 0.4:
             return super().broken(chance)
-        source = ZipReader(io.BytesIO(chance.choice(self.seeds)))
-        pickles = [ZipReader(io.BytesIO(seed)).read("data.pkl") for seed in self.seeds[:1]]
+        pickles = [self.records[0]["data.pkl"]]
         buffer = io.BytesIO()
         writer = ZipWriter(buffer)
-        for name in source.names():
+        for name, data in chance.choice(self.records).items():
             if name not in ("version", ".data/serialization_id"):
-                data = source.read(name)
                 writer.write_record(name, changed(data, chance, pickles) if name == "data.pkl" else data)
         writer.finish()
         return buffer.getvalue()
