@@ -46,6 +46,16 @@ def test_a_numpy_array_on_the_right_gives_a_tensor(f):
     assert np.array_equal(r.numpy(), f(a, np.array([4.0, 8.0])))
 
 
+def test_a_numpy_array_on_the_left_is_refused_as_in_torch_but_divided():
+    a, t = np.array([4.0, 8.0]), torch.tensor([1.0, 2.0])
+    r = a / t
+    assert type(r) is torch.Tensor and r.dtype is torch.float64 and r.tolist() == [4.0, 4.0]
+    for f in (operator.add, operator.sub, operator.mul, operator.matmul, operator.pow, operator.lt):
+        with pytest.raises(TypeError):
+            f(a, t)
+    assert (a == t).tolist() == [False, False]
+
+
 def test_numpy_functions_of_tensors_give_tensors():
     r = np.exp(torch.tensor([0.0, 1.0]))
     assert type(r) is torch.Tensor and r.dtype is torch.float32

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from rushlight.backend import onednn
-from rushlight.backend.onednn import blas, calls, library
+from rushlight.backend.onednn import blas, calls, library, primitives
 from rushlight.backend.onednn.primitives import primitive_desc
 from rushlight.backend.onednn.register import install, prefer
+from rushlight.core import sharing
 from rushlight.core.tensor import wrap
 
 needs_onednn = pytest.mark.skipif(not onednn.available(), reason=onednn.reason_unavailable() or "oneDNN")
@@ -559,3 +560,17 @@ def test_failures_name_the_call():
     with pytest.raises(onednn.OneDNNError, match="dnnl_x returned runtime_error"):
         library.check(5, "dnnl_x")
     assert primitive_desc("matmul", None, None, None, None) is None
+
+
+@needs_onednn
+def test_objects_are_destroyed_when_the_next_one_is_made():
+    """And not within `__del__`, in which Python swallows a KeyboardInterrupt."""
+    first = primitives.plain((2, 3))
+    (handle,) = [known for known in primitives._handles if known() is first]
+    destroyed = []
+    handle.destroy = lambda value, destroy=handle.destroy: destroyed.append(destroy(value))
+    assert not hasattr(primitives.Owned, "__del__") and not hasattr(sharing.Block, "__del__")
+    del first
+    assert not destroyed and handle in primitives._dead
+    primitives.plain((2, 3))
+    assert destroyed == [0] and handle not in primitives._handles
