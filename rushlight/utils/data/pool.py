@@ -98,9 +98,9 @@ class WorkerPool:
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
             ready = self._poll.poll(None if left_s is None else left_s * 1000)
             dead = [self._worker_by_watch[fd] for fd, _ in ready if fd in self._worker_by_watch]
-            if dead:
+            received = self._read([entry for entry in ready if entry[0] in self._worker_by_channel])
+            if dead and not received:  # what it sent before is taken first: it is not at work on that
                 self._report_dead(dead)
-            received = self._read(ready)
             if received or left_s == 0.0:
                 return received
 
