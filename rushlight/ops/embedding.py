@@ -9,8 +9,8 @@ from ..core.mode import demand, may_look, no_grad
 from ..core.record import composite, primitive
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .comparison import where
-from .create import arange
 from .elements import lies_within
+from .ranges import arange
 from .repeats import add_at
 
 # ---------------------------------------------------------------------------------------------- embedding
