@@ -17,7 +17,7 @@ from . import dtype as dtypes
 from . import own_code
 from .mode import State, tell, thread
 from .node import Leaf, Node, Output
-from .overlap import is_read_again, write_in_order
+from .overlap import check_apart, is_read_again, write_in_order
 from .placeholder import NoArray, write_without_array
 from .slow import are_operands, call, common_type, execute, finish, number_as, number_in, observe, prepare
 from .storage import LATEST, describe, storage_of, tick, user_line
@@ -265,11 +265,8 @@ def check_writable(self: Tensor, state: State) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update."
         )
-    if 0 in self._array.strides and _overlaps(self._array):
-        raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
-            "Please clone() the tensor before performing the operation."
-        )
+    if 0 in self._array.strides:
+        check_apart(self._array)
 
 
 def _check_view(self: Tensor, view: tuple) -> None:
@@ -292,10 +289,6 @@ def _check_view(self: Tensor, view: tuple) -> None:
             "a view of a leaf Variable that requires grad is being used in an in-place operation. To write into part "
             "of a parameter by hand, do it inside torch.no_grad()."
         )
-
-
-def _overlaps(a: np.ndarray) -> bool:
-    return any(stride == 0 and n > 1 for stride, n in zip(a.strides, a.shape, strict=True)) and a.size > 0
 
 
 def _prepare(record: Any, self: Tensor, tensors: tuple) -> list:

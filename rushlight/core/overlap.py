@@ -16,6 +16,15 @@ from numpy.lib.stride_tricks import as_strided
 _BLOCK_BYTES = 64  # what torch's copy reads before it writes, in a row without gaps (measured with 2.13 on x86)
 
 
+def check_apart(out: np.ndarray) -> None:
+    """Raise RuntimeError where two elements of `out` lie in one place, as in an expanded tensor."""
+    if out.size and any(stride == 0 and n > 1 for stride, n in zip(out.strides, out.shape, strict=True)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        )
+
+
 def is_read_again(out: np.ndarray, x: np.ndarray) -> bool:
     """Whether `out` is written over parts of `x` that other elements of it depend on.
 

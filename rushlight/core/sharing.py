@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from . import dtype as dtypes
-from .mode import tell, thread
 from .once import warn_once
-from .rebuild import Memory, _strided, memory_of, rebuild_tensor_v2
+from .rebuild import Memory, rebuild_tensor_v2
+from .resizing import move, whole
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
 
@@ -116,27 +116,15 @@ def share(self: Tensor) -> Tensor:
     """
     if is_shared(self) or not self._array.size:
         return self
-    memory, offset, strides = memory_of(self)
-    block = new_block(memory.nbytes())
-    fresh = block.flat(memory.dtype)
-    np.copyto(fresh, memory.flat)
-    storage, old = storage_of(self), memory.flat
+    storage = storage_of(self)
+    memory = whole(storage.root)
+    block = new_block(memory.nbytes)
+    fresh = block.flat(dtypes.uint8)
+    np.copyto(fresh, memory)
     block.adopt(storage)
-    for t in [self, *_views_of(storage)]:
-        if t is self:
-            t._array = _strided(fresh, offset, self._array.shape, strides)
-        elif t._array.size:
-            place = (address_of(t._array) - address_of(old)) // t._array.itemsize
-            t._array = _strided(fresh, place, t._array.shape, element_strides(t._array))
-        if thread.state.level > 1:
-            tell("rebound", t)
-    storage.root = fresh
+    move(storage, self, memory, fresh)
+    storage.root, storage.resizable = block.flat(self.dtype), False
     return self
-
-
-def _views_of(storage: Any) -> list[Any]:
-    views = (ref() for ref in storage.views or ())
-    return [view for view in views if view is not None and view._storage is storage]
 
 
 def description(t: Tensor) -> tuple:

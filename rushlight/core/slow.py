@@ -14,11 +14,13 @@ import numpy as np
 
 from . import dtype as dtypes
 from .autocast import Off
+from .dense import dense_like
 from .errors import argument_type, explain
 from .mode import tell, thread
 from .node import Leaf, Output
-from .overlap import is_read_again
+from .overlap import check_apart, is_read_again
 from .placeholder import call_without_array
+from .resizing import resize
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
 
@@ -379,7 +381,8 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     _check_out(name, result, out)
     if out._array.shape != result._array.shape:
-        _resize_out(out, result._array.shape)
+        resize_out(out, result._array)
+    check_apart(out._array)
     storage = storage_of(out)
     for t in inputs:
         if isinstance(t, Tensor) and t is not out and t._storage is storage:
@@ -403,7 +406,9 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
         )
 
 
-def _resize_out(out: Tensor, shape: tuple[int, ...]) -> None:
+def resize_out(out: Tensor, like: np.ndarray) -> None:
+    """Give `out` the shape of the result `like`, and its order in memory where its elements fill that."""
+    shape = like.shape
     if out._array.size:
         warnings.warn(
             "An output with one or more elements was resized since it had shape "
@@ -412,7 +417,5 @@ def _resize_out(out: Tensor, shape: tuple[int, ...]) -> None:
             "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
             stacklevel=5,
         )
-    out._array = np.empty(shape, out._array.dtype)
-    storage_of(out).root = out._array
-    if thread.state.level > 1:
-        tell("created", out, False)
+    dense = dense_like(like, out._array.dtype)
+    resize(out, shape, dense.strides)

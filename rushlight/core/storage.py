@@ -34,6 +34,7 @@ class Storage:
     views: list | None = None  # weak references to the differentiable views, oldest first
     prune_at = 64
     inference = False
+    resizable = True  # False of a memory that something else than a tensor has made
     content: Content | None = None  # what records of one memory share; None for a memory with one record
     root: np.ndarray
 
@@ -91,6 +92,8 @@ def beside(s: Storage, version: int = 0) -> Storage:
     """A record of its own, at `version`, for another alias of the same memory."""
     other = _new(Storage)
     other.root, other.version, other.content = s.root, version, content_of(s)
+    if not s.resizable:
+        other.resizable = False
     return other
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from ..core import determinism
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.channels import CHANNELS_LAST
@@ -17,6 +15,7 @@ from ..core.mode import tell, thread
 from ..core.node import Node
 from ..core.overlap import is_read_again, write_in_order
 from ..core.record import composite, primitive
+from ..core.resizing import resize
 from ..core.size import new_shape_from
 from ..core.slow import number_as
 from ..core.storage import expose, storage_of, tick, user_line
@@ -359,25 +358,46 @@ def _dense_strides(size: Any) -> list[int]:
 def resize_(self, *sizes, memory_format=None):
     """Change the shape in place; the elements in memory stay, new ones are undefined.
 
-    NotImplementedError for another `memory_format` than torch.contiguous_format.
+    Views share the memory as before, also where it has to become longer.
     """
-    if format_name(memory_format, "contiguous_format") != "contiguous_format":
-        raise NotImplementedError(f"resize_(memory_format={memory_format!r}) is not implemented")
+    name = format_name(memory_format, "contiguous_format")
     if self._edge is not None:
         raise RuntimeError("cannot resize variables that require grad")
-    shape = new_shape_from(sizes, "resize_")
-    flat = np.ascontiguousarray(self._array).reshape(-1)
-    n = math.prod(shape)
-    if n > flat.size:
-        flat = np.concatenate([flat, determinism.empty(n - flat.size, flat.dtype)])
-    self._array = flat[:n].reshape(shape)
-    storage_of(self).root = self._array
-    if thread.state.level > 1:
-        tell("resized", self)
+    if name == "preserve_format":
+        raise RuntimeError("Unsupported memory formatPreserve")
+    return _resized(self, new_shape_from(sizes, "resize_"), name)
+
+
+def _resized(self: Tensor, shape: tuple, name: str) -> Tensor:
+    a, strides = self._array, None
+    check_rank(len(shape), name)
+    if name in CHANNELS_LAST:
+        strides = _channels_last_strides(shape, name, a.itemsize)
+    if shape != a.shape or strides is not None:
+        resize(self, shape, strides)
+        if shape != a.shape:
+            storage_of(self).wrote(thread.state.writer or user_line(3))
     return self
+
+
+def _channels_last_strides(shape: tuple, name: str, itemsize: int) -> tuple[int, ...]:
+    order, back = CHANNELS_LAST[name]
+    inner = [itemsize * n for n in _dense_strides([shape[d] for d in order])]
+    return tuple([inner[d] for d in back])
 
 
 @composite(method=True)
 def resize_as_(self, other, memory_format=None):
-    """`resize_` to the shape of `other`."""
-    return resize_(self, other._array.shape, memory_format=memory_format)
+    """`resize_` to the shape of `other`, with torch.preserve_format in the order of its memory."""
+    name = format_name(memory_format, "contiguous_format")
+    if self._edge is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    if name == "preserve_format":
+        name = next((n for n in CHANNELS_LAST if _is_channels_last(other, n)), "contiguous_format")
+    return _resized(self, other._array.shape, name)
+
+
+def _is_channels_last(t: Tensor, name: str) -> bool:
+    order, _ = CHANNELS_LAST[name]
+    a = t._array
+    return a.ndim == len(order) and a.transpose(order).flags.c_contiguous and not a.flags.c_contiguous

@@ -24,6 +24,7 @@ from ..core.size import shape_from, shape_keyword
 from ..core.slow import number_as, write_out
 from ..core.storage import expose, storage_of
 from ..core.tensor import Tensor, constant, type_word, wrap
+from .into import kind_of, put, sized
 
 # ---------------------------------------------------------------------------------------------- from data
 
@@ -277,6 +278,7 @@ def from_numpy(ndarray):
         )
     t = fresh(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
     expose(t)
+    storage_of(t).resizable = False
     return t
 
 
@@ -350,13 +352,17 @@ def _creator(name: str, make: Any, doc: str) -> Any:
         if layout is not None or pin_memory:
             check_options(layout, pin_memory)
         shape = _shape(name, args, size)
+        if out is not None:
+            kind = kind_of(name, out, dtype)
+            if make is determinism.empty:
+                return sized(out, shape)
+            t = constant(make(shape, kind))
+            return put(name, sized(out, shape), t, requires_grad)
         default = dtypes.get_default_dtype()
         t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
         state = thread.state
         if state.level > 1:
             tell("created", t, make is not determinism.empty)
-        if out is not None:
-            return write_out(name, (), t, out)
         if state.inference:
             storage_of(t).inference = True
         return t.requires_grad_() if requires_grad else t
@@ -402,11 +408,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,), None)
-    kind = numpy_type(dtype, dtypes.of_number(value))
+    kind = numpy_type(dtype, dtypes.of_number(value)) if out is None else kind_of("full", out, dtype)
     if isinstance(value, complex) and kind.kind != "c":
         value = number_as(value, dtypes.from_numpy(kind))
-    t = fresh(np.full(shape, value, kind), requires_grad)
-    return t if out is None else write_out("full", (), t, out)
+    if out is not None:
+        return put("full", sized(out, shape), fresh(np.full(shape, value, kind)), requires_grad)
+    return fresh(np.full(shape, value, kind), requires_grad)
 
 
 def _like(name: str, make: Any) -> Any:
@@ -549,8 +556,10 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     for k, v in (("n", n), ("m", n if m is None else m)):
         if v < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {v}")
-    t = fresh(np.eye(n, m, dtype=numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
-    return t if out is None else write_out("eye", (), t, out)
+    if out is not None:
+        t = fresh(np.eye(n, m, dtype=kind_of("eye", out, dtype)))
+        return put("eye", sized(out, t._array.shape), t, requires_grad)
+    return fresh(np.eye(n, m, dtype=numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
 
 
 def _indices(name: str, make: Any) -> Any:

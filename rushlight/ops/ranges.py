@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.record import composite
-from ..core.slow import write_out
-from ..core.tensor import Tensor
+from ..core.slow import number_as
+from ..core.tensor import Tensor, type_word
 from .create import check_options, fresh, numpy_type
+from .into import kind_of, put, sized
 from .spacing import counted, powers, spaced
 
 
@@ -20,11 +22,31 @@ def _number(v: Any) -> Any:
     return v.item() if isinstance(v, (Tensor, np.generic)) else v
 
 
-def _counted_into(name: str, t: Tensor, out: Any) -> Any:
-    """Write numbers into `out`, which keeps its shape where it has as many elements, as torch's does."""
-    if isinstance(out, Tensor) and out._array.size == t._array.size:
-        t = t.view(out._array.shape)  # type: ignore[attr-defined]
-    return write_out(name, (), t, out)
+def _made(name: str, make: Any, out: Any, dtype: Any, default: dtypes.dtype, requires_grad: bool) -> Tensor:
+    """The tensor of `make(type)`, or its numbers in `out`, which keeps its shape where it has as many elements."""
+    kind = numpy_type(dtype, default) if out is None else kind_of(name, out, dtype)
+    if kind.kind in _REFUSED[name]:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(dtypes.from_numpy(kind))}'")
+    a = make(kind)
+    if out is None:
+        return fresh(a, requires_grad)
+    if name == "arange" and out._array.size not in (0, a.size):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out._array.shape)} is {out._array.size} which does "
+            f"not match the computed number of elements {a.size}. Note that this may occur as a result of rounding error. "
+            f"The out tensor will be resized to a tensor of shape ({a.size},).",
+            stacklevel=3,
+        )
+    return put(name, sized(out, a.shape, flat=True), fresh(a), requires_grad)
+
+
+_REFUSED = {"arange": "bc", "range": "bc", "linspace": "b", "logspace": "b"}  # kinds that torch has no loop for
+
+
+def _limit(v: Any, kind: np.dtype) -> Any:
+    """A first or last number in the type that is made. Raises torch's error for a complex number among real ones."""
+    v = _number(v)
+    return number_as(v, dtypes.from_numpy(kind))[()] if isinstance(v, complex) or kind.kind in "iu" else v
 
 
 @composite()
@@ -47,16 +69,15 @@ def arange(
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
         start, end = 0, start
-    if step == 0 or (step < 1 and out is not None and out.dtype.category < 2 and int(step) == 0):
-        raise (RuntimeError if step == 0 else ValueError)("step must be nonzero")
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     floats = any(isinstance(v, float) for v in (start, end, step))
-    kind = numpy_type(dtype, dtypes.get_default_dtype() if floats else dtypes.int64)
-    t = fresh(_counted(start, end, step, kind), requires_grad)
-    return t if out is None else _counted_into("arange", t, out)
+    default = dtypes.get_default_dtype() if floats else dtypes.int64
+    return _made("arange", lambda kind: _counted(start, end, step, kind), out, dtype, default, requires_grad)
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
@@ -64,6 +85,8 @@ def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
     if kind.kind in "iu":  # torch counts in whole steps; only for int64 does it also truncate the end first
         start, end, step = int(start), int(end), int(step)
         if kind.itemsize == 8:
+            if not step:
+                raise ValueError("step must be nonzero")
             n = -((start - end) // step)
         return start + np.arange(n, dtype=kind) * kind.type(step)
     return counted(start, step, n, kind)
@@ -74,8 +97,6 @@ def range(
     start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
     """The numbers start, start + step, ... up to and including `end` (deprecated: use arange)."""
-    import warnings
-
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -86,8 +107,8 @@ def range(
     if end is None:
         start, end = 0, start
     n = math.floor((end - start) / step) + 1
-    t = fresh((start + np.arange(n) * step).astype(numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
-    return t if out is None else _counted_into("range", t, out)
+    default = dtypes.get_default_dtype()
+    return _made("range", lambda kind: (start + np.arange(n) * step).astype(kind), out, dtype, default, requires_grad)
 
 
 @composite()
@@ -101,10 +122,10 @@ def linspace(
         raise TypeError("linspace(): argument 'steps' must be int, not float")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    t = fresh(
-        spaced(_number(start), _number(end), int(steps), numpy_type(dtype, dtypes.get_default_dtype())), requires_grad
-    )
-    return t if out is None else _counted_into("linspace", t, out)
+    return _made(
+        "linspace", lambda kind: spaced(_limit(start, kind), _limit(end, kind), int(steps), kind), out, dtype,
+        dtypes.get_default_dtype(), requires_grad,
+    )  # fmt: skip
 
 
 @composite()
@@ -126,6 +147,7 @@ def logspace(
     check_options(layout, pin_memory)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    kind = numpy_type(dtype, dtypes.get_default_dtype())
-    t = fresh(powers(base, _number(start), _number(end), int(steps), kind), requires_grad)
-    return t if out is None else _counted_into("logspace", t, out)
+    return _made(
+        "logspace", lambda kind: powers(base, _limit(start, kind), _limit(end, kind), int(steps), kind), out, dtype,
+        dtypes.get_default_dtype(), requires_grad,
+    )  # fmt: skip

@@ -13,13 +13,16 @@ from ..core import dtype as dtypes
 from ..core import random as streams
 from ..core.dense import dense_like
 from ..core.errors import argument_type
+from ..core.inplace import check_writable
 from ..core.mode import tell, thread
+from ..core.overlap import check_apart
 from ..core.record import composite, primitive
 from ..core.size import new_shape_from, shape_keyword
-from ..core.slow import write_out
+from ..core.slow import resize_out
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .copying import history_node, write_values
 from .create import arranged, check_options, fresh, numpy_type
+from .into import kind_of, put, sized
 
 
 def drawn(name: str, draw: Any, *arguments: Any) -> Any:
@@ -41,7 +44,28 @@ def _of_shape(name: str, draw: Any, generator: Any, shape: tuple, kind: Any, *re
     return batching(lambda lead: fresh(drawn(name, draw, generator, (*lead, *shape), kind, *rest), requires_grad))
 
 
-def _creator(name: str, draw: Any, doc: str) -> Any:
+def _drawn_into(
+    name: str, draw: Any, generator: Any, shape: tuple, out: Any, dtype: Any, requires_grad: bool, scattered: Any = None
+) -> Tensor:
+    """`out` with this shape, filled by `draw(generator, shape, type)` in the order of its memory.
+
+    scattered: what draws where that is not contiguous, if it is something else.
+    """
+    kind = kind_of(name, out, dtype)
+    like = sized(out, shape)._array
+    check_apart(like)
+    if like.flags.c_contiguous:
+        values = drawn(name, draw, generator, shape, kind)
+    else:
+        values = drawn(name, _draw_like, scattered or draw, generator, like)
+    return put(name, out, wrap(values), requires_grad)
+
+
+def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
+    return streams.store(np.empty_like(like), draw(generator, like.shape, like.dtype))
+
+
+def _creator(name: str, draw: Any, scattered: Any, doc: str) -> Any:
     def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False):  # fmt: skip
         if device is not None:
@@ -51,10 +75,11 @@ def _creator(name: str, draw: Any, doc: str) -> Any:
         if not args and size is None:
             raise _no_match(name, (), ("(tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS,))
         shape = new_shape_from(args if size is None else (shape_keyword(size, name),), name)
-        default = dtypes.get_default_dtype() if out is None else out.dtype
+        if out is not None:
+            return _drawn_into(name, draw, generator, shape, out, dtype, requires_grad, scattered)
+        default = dtypes.get_default_dtype()
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
-        t = _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad)
-        return t if out is None else write_out(name, (), t, out)
+        return _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
@@ -82,8 +107,13 @@ def _complex(draw: Any, generator: Any, shape: tuple, kind: np.dtype) -> np.ndar
     return draw(generator, (*shape, 2), half).view(kind).reshape(shape)
 
 
-rand = _creator("rand", _uniform, "A tensor of uniform random numbers in [0, 1).")
-randn = _creator("randn", _normal, "A tensor of normal random numbers with mean 0 and variance 1.")
+rand = _creator("rand", _uniform, None, "A tensor of uniform random numbers in [0, 1).")
+randn = _creator(
+    "randn",
+    _normal,
+    partial(_normal, contiguous=False),
+    "A tensor of normal random numbers with mean 0 and variance 1.",
+)
 
 
 _OPTIONS = (
@@ -121,10 +151,12 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
     devices.check(device)
     check_options(layout, pin_memory)
     low, high, size = _limits(low, high, size)
-    shape, kind = new_shape_from((size,), "randint"), numpy_type(dtype, dtypes.int64)
-    limits = int(low), int(high)
-    t = _of_shape("randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad)
-    return t if out is None else write_out("randint", (), t, out)
+    shape, limits = new_shape_from((size,), "randint"), (int(low), int(high))
+    if out is not None:
+        draw = partial(streams.randint, low=limits[0], high=limits[1])
+        return _drawn_into("randint", draw, generator, shape, out, dtype, requires_grad)
+    kind = numpy_type(dtype, dtypes.int64)
+    return _of_shape("randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad)
 
 
 @composite()
@@ -135,8 +167,11 @@ def randperm(
     devices.check(device)
     check_options(layout, pin_memory)
     n = index(n)
-    t = fresh(drawn("randperm", streams.randperm, generator, n, numpy_type(dtype, dtypes.int64)), requires_grad)
-    return t if out is None else write_out("randperm", (), t, out)
+    kind = numpy_type(dtype, dtypes.int64) if out is None else kind_of("randperm", out, dtype)
+    values = drawn("randperm", streams.randperm, generator, n, kind)
+    return (
+        fresh(values, requires_grad) if out is None else put("randperm", sized(out, (n,)), wrap(values), requires_grad)
+    )
 
 
 def _like(name: str, draw: Any, scattered: Any) -> None:
@@ -168,10 +203,6 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
     composite()(f)
-
-
-def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
-    return streams.store(np.empty_like(like), draw(generator, like.shape, like.dtype))
 
 
 _like("rand_like", _uniform, _uniform)
@@ -214,9 +245,12 @@ _bernoulli_p = _drawn(
 _poisson = _drawn("poisson", lambda input, /, generator: streams.poisson(generator, input))
 
 
-@composite(method=True, out=True)
-def bernoulli(input, p=None, *, generator=None):
+@composite(method=True)
+def bernoulli(input, p=None, *, generator=None, out=None):
     """Ones with the probabilities in `input` (or probability `p` in its shape), zeros elsewhere."""
+    if out is not None:
+        kind_of("bernoulli", out)
+        return sized(out, input._array.shape).bernoulli_(input if p is None else p, generator=generator)
     return _bernoulli(input, generator) if p is None else _bernoulli_p(input, p, generator)
 
 
@@ -248,7 +282,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {type_word(out.dtype)}")
     result = _multinomial(input, num_samples, replacement, generator)
-    return result if out is None else write_out("multinomial", (input,), result, out)
+    return result if out is None else put("multinomial", sized(out, result._array.shape), result)
 
 
 @composite(name="normal")
@@ -258,10 +292,16 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     devices.check(device)
     check_options(layout, pin_memory)
     if size is not None:
-        kind = numpy_type(dtype, dtypes.get_default_dtype())
         shape = new_shape_from((shape_keyword(size, "normal"),), "normal")
         moments = float(mean), float(std)
+        if out is not None:
+            draw = partial(streams.normal, mean=moments[0], std=moments[1])
+            scattered = partial(draw, contiguous=False)
+            return _drawn_into("normal", draw, generator, shape, out, dtype, requires_grad, scattered)
+        kind = numpy_type(dtype, dtypes.get_default_dtype())
         t = _of_shape("normal", streams.normal, generator, shape, kind, *moments, requires_grad=requires_grad)
+    elif out is not None:
+        return _normal_into(out, mean, std, generator)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):
         t = _normal_both(mean, std, generator)
     elif isinstance(mean, Tensor):
@@ -270,7 +310,21 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         t = _normal_std(std, mean, generator)
     else:
         raise TypeError("normal() received numbers for mean and std and no size: give size=, or a tensor")
-    return t if out is None else write_out("normal", (), t, out)
+    return t
+
+
+def _normal_into(out: Any, mean: Any, std: Any, generator: Any) -> Tensor:
+    """`normal` of tensors into `out`: drawn in its memory, then scaled and moved."""
+    kind_of("normal", out)
+    shape = np.broadcast_shapes(*(t._array.shape for t in (mean, std) if isinstance(t, Tensor)))
+    if isinstance(std, Tensor) and not bool((std._array >= 0).all()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if out._array.shape != shape:
+        resize_out(out, np.empty(shape, out._array.dtype))
+    out.normal_(0.0, 1.0 if isinstance(std, Tensor) else std, generator=generator)
+    if isinstance(std, Tensor):
+        out.mul_(std)
+    return out.add_(mean)
 
 
 _normal_mean = _drawn(
@@ -301,6 +355,7 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
 
     def f(self, *args, generator=None, **kwargs):
         a = self._array
+        check_writable(self, thread.state)  # before the generator goes on
         values = drawn(name, _fill, draw, generator, a, args, kwargs)
         return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
 
@@ -315,8 +370,9 @@ def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -
 
 
 def _draw_normal(generator, a, mean=0.0, std=1.0):
-    if a.dtype.kind == "c":
-        return _normal(generator, a.shape, a.dtype) * std + mean
+    if a.dtype.kind == "c":  # torch moves both parts
+        draws = _normal(generator, a.shape, a.dtype, a.flags.c_contiguous)
+        return draws if (mean, std) == (0.0, 1.0) else draws * std + complex(mean, mean)
     return streams.normal(generator, a.shape, a.dtype, float(mean), float(std), contiguous=a.flags.c_contiguous)
 
 

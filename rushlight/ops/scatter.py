@@ -58,7 +58,7 @@ def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
     if n > len(input) or not index.size or index.item(index.argmin()) < 0:
         return None
     try:
-        return input[np.arange(n)[:, None], index]
+        return np.ascontiguousarray(input[np.arange(n)[:, None], index])
     except IndexError:
         return None
 
@@ -72,7 +72,11 @@ def _gather(input, index, /, dim):
     d = _check_gather("gather", input, index, dim)
     if not input.ndim or not index.ndim:
         return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)
-    return input[_grid("gather", index, input.shape, d)] if index.size else np.empty(index.shape, input.dtype)
+    return (
+        np.ascontiguousarray(input[_grid("gather", index, input.shape, d)])
+        if index.size
+        else np.empty(index.shape, input.dtype)
+    )
 
 
 @_gather.vjp("input")

@@ -34,7 +34,7 @@ def vander(x, N=None, increasing=False):
     return result if increasing else result.flip(1)
 
 
-@composite()
+@composite(out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
     """Whether each of `elements` is among `test_elements` (or, with `invert`, is not). One of the two may be a number."""
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):

@@ -184,7 +184,7 @@ def _gradients(outputs: Any, leaves: list[Tensor]) -> tuple:
     live = [o for o in outputs if o.requires_grad]
     if not live:
         return ()
-    weights = [OPS["arange"](1, o.numel() + 1, dtype=o.dtype).reshape(o.shape).sin() for o in live]
+    weights = [OPS["arange"](1, o.numel() + 1).to(o.dtype).reshape(o.shape).sin() for o in live]
     return autograd.grad(live, leaves, weights, materialize_grads=True)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from weakref import ref
 
 from ..core.node import Leaf
-from ..core.sharing import _views_of
+from ..core.resizing import views_of
 from ..core.storage import storage_of
 from ..core.tensor import Tensor
 
@@ -28,7 +28,7 @@ def swap_tensors(t1: Tensor, t2: Tensor) -> None:
     RuntimeError for a tensor that has views, is one, or has other slots than the other tensor.
     """
     for name, t in (("t1", t1), ("t2", t2)):
-        others = [view for view in _views_of(storage_of(t)) if view is not t]
+        others = [view for view in views_of(storage_of(t)) if view is not t]
         if t._view is not None or others:
             raise RuntimeError(
                 f"Expected use_count of {name} to be 1 or 2 with an AccumulateGrad node but it has views or is one; make "

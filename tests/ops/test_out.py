@@ -1,0 +1,152 @@
+"""`out=` of another shape or layout, and `resize_`: on the memory that a view shares. The values are torch 2.13's."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import rushlight as torch
+
+f32, i64 = torch.float32, torch.int64
+
+
+def _base():
+    return torch.arange(100.0, 112).reshape(3, 4)
+
+
+VIEWS = [  # view of the base, operator, the base afterwards, shape, strides and offset of the view
+    ("narrow", lambda b: b[1:], lambda o: torch.add(torch.ones(2, 2), 1, out=o), [4, 5, 6, 7], 4, (2, 2), (2, 1)),
+    ("columns", lambda b: b[:, 1:3], lambda o: torch.add(torch.ones(5), 1, out=o), [1, 2, 3, 4, 5], 1, (5,), (1,)),
+    ("step", lambda b: b[:, ::2], lambda o: torch.sum(torch.ones(2, 3), 0, out=o), [0, 1, 2], 0, (3,), (1,)),
+    ("select", lambda b: b.select(1, 2), lambda o: torch.mm(torch.ones(2, 2), torch.eye(2), out=o), [2, 3, 4, 5], 2, (2, 2), (2, 1)),
+    ("transposed result", lambda b: b[0], lambda o: torch.neg(-2 * torch.ones(3, 2).t(), out=o), [0, 1, 2, 3, 4, 5], 0, (2, 3), (1, 2)),
+    ("cat", lambda b: b.view(-1)[3:5], lambda o: torch.cat([torch.ones(2) + 1] * 3, out=o), [3, 4, 5, 6, 7, 8], 3, (6,), (1,)),
+    ("expanded", lambda b: b[:1].expand(3, 4), lambda o: torch.mm(torch.ones(2, 2), torch.eye(2) * 2, out=o), [0, 1, 2, 3], 0, (2, 2), (2, 1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("view", "call", "places", "offset", "shape", "stride"), [v[1:] for v in VIEWS], ids=[v[0] for v in VIEWS]
+)
+@pytest.mark.filterwarnings("ignore:An output with one or more elements was resized")
+def test_a_view_is_resized_on_the_memory_of_its_base(view, call, places, offset, shape, stride):
+    base = _base()
+    v = view(base)
+    assert call(v) is v
+    expected = np.arange(100.0, 112)
+    expected[places] = (v.t() if stride == (1, 2) else v).reshape(-1).numpy()
+    assert base.view(-1).tolist() == expected.tolist()
+    assert (v.shape, v.stride(), v.storage_offset()) == (shape, stride, offset)
+    v.fill_(7)
+    assert base.view(-1)[torch.tensor(places)].tolist() == [7] * len(places)
+
+
+def test_base_and_views_move_together_where_the_memory_is_too_short():
+    base = _base()
+    row, tail = base[1], base.view(-1)[-2:]
+    version = base._version
+    tail.resize_(5)
+    assert base._version == version + 1 and base.view(-1).tolist() == list(range(100, 112))
+    assert tail[:2].tolist() == [110, 111] and tail.storage_offset() == 10
+    assert base.untyped_storage().nbytes() == 15 * 4
+    row.zero_()
+    tail.fill_(3)
+    assert base.tolist() == [[100, 101, 102, 103], [0] * 4, [108, 109, 3, 3]]
+
+
+def test_a_topk_pair_goes_into_two_views():
+    values, indices = torch.zeros(6), torch.zeros(6, dtype=i64)
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.topk(torch.tensor([3.0, 1, 2]), 2, out=(values[1:2], indices[3:4]))
+    assert values.tolist() == [0, 3, 2, 0, 0, 0] and indices.tolist() == [0, 0, 0, 0, 2, 0]
+
+
+def test_resize_forms():
+    x = torch.arange(6.0)
+    assert x.resize_(2).resize_(2, 3).tolist() == [[0, 1, 2], [3, 4, 5]]  # the memory keeps what is not shown
+    t = x.t()
+    version = t._version
+    assert t.resize_(3, 2).stride() == (1, 3) and t._version == version  # the same shape changes nothing
+    assert torch.ones(2).resize_((2, 3, 2, 2), memory_format=torch.channels_last).stride() == (12, 1, 6, 3)
+    like = torch.ones(2, 3, 2, 2).to(memory_format=torch.channels_last)
+    assert torch.ones(2).resize_as_(like).stride() == (12, 4, 2, 1)
+    assert torch.ones(2).resize_as_(like, memory_format=torch.preserve_format).stride() == (12, 1, 6, 3)
+
+
+REFUSED = [
+    (lambda: torch.from_numpy(np.zeros(2)).resize_(3), "Trying to resize storage that is not resizable"),
+    (lambda: torch.add(torch.ones(3, dtype=torch.float64), 1, out=torch.from_numpy(np.zeros(0))), "not resizable"),
+    (lambda: torch.ones(2, requires_grad=True).resize_(2), "cannot resize variables that require grad"),
+    (lambda: torch.ones(2).resize_(2, memory_format=torch.channels_last), "required rank 4 tensor"),
+    (lambda: torch.add(torch.ones(3), 1, out=torch.ones(1).expand(3)), "more than one element of the written-to tensor"),
+    (lambda: torch.ones(2, dtype=f32, out=torch.ones(2, dtype=i64)), r"dtype Float does not match dtype of out parameter \(Long\)"),
+    (lambda: torch.arange(2, dtype=i64, out=torch.ones(2)), r"dtype Long does not match dtype of out parameter \(Float\)"),
+    (lambda: torch.full((2,), 1 + 2j, out=torch.ones(2)), "value cannot be converted to type float without overflow"),
+    (lambda: torch.linspace(0, 1j, 3, out=torch.ones(3)), "value cannot be converted to type float without overflow"),
+    (lambda: torch.randn(2, out=torch.ones(2, dtype=i64)), "normal_kernel_cpu"),
+    (lambda: torch.linspace(0, 1, 3, out=torch.ones(3, dtype=torch.bool)), "\"linspace_cpu\" not implemented for 'Bool'"),
+    (lambda: torch.arange(0, 1, 0.5, out=torch.ones(2, dtype=i64)), "step must be nonzero"),
+    (lambda: torch.zeros(2, out=torch.ones(2, requires_grad=True)), "zeros.*don't support automatic differentiation"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "words"), REFUSED, ids=[words[:30] for _, words in REFUSED])
+def test_refused(call, words):
+    with pytest.raises((RuntimeError, ValueError), match=words):
+        call()
+
+
+MADE = [  # into integers, and the values
+    (lambda **o: torch.eye(2, **o), [1, 0, 0, 1]), (lambda **o: torch.full((2, 2), 1.5, **o), [1, 1, 1, 1]),
+    (lambda **o: torch.ones(2, 2, **o), [1, 1, 1, 1]), (lambda **o: torch.zeros(2, 2, **o), [0, 0, 0, 0]),
+    (lambda **o: torch.linspace(0, 3.7, 4, **o), [0, 1, 2, 3]), (lambda **o: torch.linspace(-3, 7, 4, **o), [-3, 0, 3, 7]),
+    (lambda **o: torch.logspace(0, 2, 4, **o), [1, 4, 21, 100]), (lambda **o: torch.arange(0, 4, **o), [0, 1, 2, 3]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "values"), MADE)
+def test_numbers_are_made_in_the_type_of_out(make, values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # unlike operators on tensors, these resize in silence
+        assert make(out=torch.empty(2, 2, dtype=i64)).view(-1).tolist() == values
+        assert make(out=torch.empty(0, dtype=torch.int32)).view(-1).tolist() == values
+        view = torch.zeros(2, 4, dtype=i64)[:, ::2]
+        assert make(out=view).reshape(-1).tolist() == values and view.stride() == (4, 2)
+
+
+def test_arange_warns_of_another_number_of_elements():
+    with pytest.warns(UserWarning, match="does not match the computed number of elements 4"):
+        assert torch.arange(4, out=torch.empty(3)).tolist() == [0, 1, 2, 3]
+
+
+def test_isin():
+    out = torch.zeros(6, dtype=torch.bool)
+    with pytest.warns(UserWarning, match="was resized"):
+        torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 3]), out=out[1:3])
+    assert out.tolist() == [False, False, True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("call", "values"),
+    [
+        (lambda o: torch.randn(2, 16, out=o), [0.8033, 0.089, 0.0462]),
+        (lambda o: o.normal_(), [0.8033, 0.089, 0.0462]),
+        (lambda o: torch.normal(torch.zeros(2, 16), 1.0, out=o), [0.8033, 0.089, 0.0462]),
+        (lambda o: torch.rand(2, 16, out=o), [0.0043, 0.2858, 0.4716]),
+        (lambda o: torch.randint(0, 100, (2, 16), out=o), [86, 37, 60]),
+    ],
+)
+def test_draws_fill_memory_that_is_not_contiguous_in_its_own_order(call, values):
+    torch.manual_seed(3)
+    out = torch.empty(16, 2).t()
+    call(out)
+    np.testing.assert_allclose(out[0, :3].tolist(), values, atol=5e-5)
+
+
+def test_a_refused_draw_takes_no_numbers():
+    torch.manual_seed(0)
+    first = torch.rand(1).item()
+    torch.manual_seed(0)
+    with pytest.raises(RuntimeError, match="more than one element"):
+        torch.ones(1).expand(3).normal_()
+    assert torch.rand(1).item() == first
