@@ -19,7 +19,8 @@ from .mode import State, tell, thread
 from .node import Leaf, Node, Output
 from .overlap import check_apart, is_read_again, write_in_order
 from .placeholder import NoArray, write_without_array
-from .slow import are_operands, call, common_type, execute, finish, number_as, number_in, observe, prepare
+from .scalars import number_as
+from .slow import are_operands, call, common_type, execute, finish, number_in, observe, prepare
 from .storage import LATEST, describe, storage_of, tick, user_line
 from .tensor import Tensor, alias, type_word, wrap
 
@@ -337,6 +338,11 @@ def _store(self: Tensor, r: np.ndarray) -> None:
         raise RuntimeError(
             f"output with shape {list(self._array.shape)} doesn't match the broadcast shape {list(r.shape)}"
         )
+    if r.dtype is not self._array.dtype:
+        result = dtypes.from_numpy(r.dtype)
+        if not dtypes.can_cast(result, self.dtype) and result is not dtypes.int8:  # NumPy's power of booleans
+            words = f"result type {type_word(result)} can't be cast to the desired output type {type_word(self.dtype)}"
+            raise RuntimeError(words)
     np.copyto(self._array, r, casting="unsafe")
 
 

@@ -21,6 +21,7 @@ from .node import Leaf, Output
 from .overlap import check_apart, is_read_again
 from .placeholder import call_without_array
 from .resizing import resize
+from .scalars import number_as
 from .storage import Storage, storage_of, tick
 from .tensor import Tensor, type_word, wrap
 
@@ -235,35 +236,6 @@ def _as_type(t: Any, d: Any) -> Any:
     if isinstance(t, Tensor):
         return t._array if t._array.dtype == d.numpy else t._array.astype(d.numpy)
     return number_as(t, d)
-
-
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "int64_t",
-    "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t",
-}  # fmt: skip
-
-
-_COMPLEX: Any = (complex, np.complexfloating)
-
-
-def _real_part(value: Any, d: dtypes.dtype) -> Any:
-    """A complex number for a real type. Raises torch's error where something would be lost."""
-    if value.imag:
-        raise RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow")
-    return value.real
-
-
-def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
-    """A Python number as a 0-d array of type `d`; integers wrap around as in torch."""
-    if isinstance(value, _COMPLEX) and 0 < d.category < 3:
-        value = _real_part(value, d)
-    if d.category == 1:
-        value = int(value)
-        bits = 8 * d.itemsize
-        value &= (1 << bits) - 1
-        if d.is_signed and value >> (bits - 1):
-            value -= 1 << bits
-    return np.array(value, d.numpy)
 
 
 # ---------------------------------------------------------------------------------------------- results

@@ -6,7 +6,8 @@ import numpy as np
 
 from ..core.record import OPS, binary, primitive, publish, unary
 from ..core.return_types import named
-from ..core.slow import number_as, write_out
+from ..core.scalars import number_as
+from ..core.slow import write_out
 from ..core.tensor import Tensor, constant
 from .elements import F32, for_types, not_implemented, of_arrays, tensors_only, zeros_of
 

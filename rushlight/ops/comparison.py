@@ -9,7 +9,8 @@ from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
 from ..core.mode import may_look, tell
 from ..core.record import binary, composite, primitive, publish, unary
-from ..core.slow import number_as, number_in, write_out
+from ..core.scalars import number_as
+from ..core.slow import number_in, write_out
 from ..core.tensor import Tensor, constant, type_word
 from .elements import F32, F64, MANY, bits_of, guard, in_order_of, of_arrays, tensors_only, zero_where
 

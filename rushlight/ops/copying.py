@@ -16,10 +16,10 @@ from ..core.node import Node
 from ..core.overlap import is_read_again, write_in_order
 from ..core.record import composite, primitive
 from ..core.resizing import resize
+from ..core.scalars import NUMBERS, exact, type_name
 from ..core.size import new_shape_from
-from ..core.slow import number_as
 from ..core.storage import expose, storage_of, tick, user_line
-from ..core.tensor import Tensor, alias, wrap
+from ..core.tensor import Tensor, alias, constant, wrap
 from .create import check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
@@ -214,10 +214,10 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
 @composite(method=True, function=False)
 def copy_(self, src, non_blocking=False):
     """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
-    if isinstance(src, (bool, int, float, complex)):
-        return self.fill_(src)
+    if isinstance(src, NUMBERS):
+        src = constant(np.asarray(src))
     if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(src).__name__}")
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
     a = src._array
     if a.shape != self._array.shape:
         try:
@@ -281,10 +281,12 @@ def fill_(self, value):
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
         source, value = (value,), value._array
-    elif not isinstance(value, (bool, int, float, complex, np.generic)):
-        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type(value).__name__}")
-    elif isinstance(value, (complex, np.complexfloating)):
-        value = number_as(value, self.dtype)
+        if value.dtype.kind == "c" and self._array.dtype.kind not in "cb":
+            value = value.real
+    elif isinstance(value, NUMBERS):
+        value = exact(value, self._array.dtype)
+    else:
+        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type_name(value)}")
     edge = source[0]._edge if source else None
     return write_values(self, value, source, lambda: history_node(filled, (self._edge, edge)))
 

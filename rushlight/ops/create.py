@@ -20,8 +20,9 @@ from ..core.mode import tell, thread
 from ..core.once import warn_once
 from ..core.placeholder import NoArray
 from ..core.record import composite
+from ..core.scalars import exact, scalar_of
 from ..core.size import shape_from, shape_keyword
-from ..core.slow import number_as, write_out
+from ..core.slow import write_out
 from ..core.storage import expose, storage_of
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .into import kind_of, put, sized
@@ -170,6 +171,13 @@ def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
     target = numpy_type(dtype, _inferred(kinds) if dtype is None else dtype)
     if target.kind in "iu" and a.size and a.dtype.kind in "iuf":
         _check_fits(a, target)
+    if a.dtype.kind == "c" and target.kind not in "cb":
+        word = (
+            "'complex' object cannot be interpreted as an integer"
+            if target.kind in "iu"
+            else "must be real number, not complex"
+        )
+        raise TypeError(word)
     with np.errstate(all="ignore"):
         return a.astype(target) if a.dtype != target else a
 
@@ -324,7 +332,8 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor of the default floating type (or `dtype`)."""
     devices.check(device)
-    return fresh(np.array(s, numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    kind = numpy_type(dtype, dtypes.get_default_dtype())
+    return fresh(np.array(exact(scalar_of(s, "scalar_tensor", "s", 1), kind), kind), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- filled
@@ -404,13 +413,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     """A tensor of shape `size` filled with a number."""
     devices.check(device)
     check_options(layout, pin_memory)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    value = scalar_of(fill_value, "full", "fill_value", 2)
     if not isinstance(size, (tuple, list)):
         raise TypeError(f"full(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}")
     shape = _shape("full", (size,), None)
     kind = numpy_type(dtype, dtypes.of_number(value)) if out is None else kind_of("full", out, dtype)
-    if isinstance(value, complex) and kind.kind != "c":
-        value = number_as(value, dtypes.from_numpy(kind))
+    value = exact(value, kind)
     if out is not None:
         return put("full", sized(out, shape), fresh(np.full(shape, value, kind)), requires_grad)
     return fresh(np.full(shape, value, kind), requires_grad)
@@ -468,9 +476,8 @@ def full_like(
     """`full` in the shape and type of `input`."""
     devices.check(device)
     check_options(layout, pin_memory)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     a = dense_like(input._array, numpy_type(dtype, input.dtype))
-    np.copyto(a, value, "unsafe")
+    np.copyto(a, exact(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype), "unsafe")
     return fresh(arranged(a, memory_format), requires_grad)
 
 
@@ -494,6 +501,7 @@ _new_creator("new_empty", determinism.empty)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """`full` of the type of this tensor."""
     check_options(layout, pin_memory)
+    fill_value = scalar_of(fill_value, "new_full", "fill_value", 2)
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 

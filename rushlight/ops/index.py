@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.inplace import write
 from ..core.record import composite, primitive
-from ..core.slow import number_as
+from ..core.scalars import exact, number_as, type_name
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .parts import embed, part
 from .repeats import add_at
@@ -294,19 +294,24 @@ def _setitem(self, index, value):
     basic, advanced, kind = _parse(self, index)
     target = self if basic is None else kind(self, basic) if _is_part(basic) else self
     if advanced:
+        if index is True and isinstance(value, Tensor) and value.dtype is not self.dtype:
+            value = value.to(self.dtype)
         _put(target, advanced, value, isinstance(index, Tensor) and index._array.dtype.kind == "b")
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
-    elif isinstance(value, (bool, int, float, complex, np.generic)):
+    elif isinstance(value, _ASSIGNABLE):
+        if target._array.dtype == np.float16:  # what is too large becomes infinite here, unlike in fill_
+            value = constant(number_as(value, target.dtype))
         target.fill_(value)
     else:
         raise _not_assignable(value, self)
 
 
+_ASSIGNABLE = (bool, int, float, complex, np.integer)  # NumPy's float64 and complex128 are Python's numbers, too
+
+
 def _not_assignable(value: Any, to: Tensor) -> TypeError:
-    kind = type(value)
-    word = f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
-    return TypeError(f"can't assign a {word} to a torch.{type_word(to.dtype)}Tensor")
+    return TypeError(f"can't assign a {type_name(value)} to a torch.{type_word(to.dtype)}Tensor")
 
 
 def _is_part(basic: tuple) -> bool:
@@ -332,18 +337,12 @@ def _expands(shape: tuple, to: tuple) -> bool:
 
 def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
     if not isinstance(value, Tensor):
-        if not isinstance(value, (bool, int, float, complex, np.generic)):
+        if not isinstance(value, _ASSIGNABLE):
             raise _not_assignable(value, target)
-        value = constant(number_as(value, target.dtype))
-    elif value.dtype is not target.dtype:
-        if not masked or value._array.size != 1:
-            raise RuntimeError(
-                f"Index put requires the source and destination dtypes match, got {type_word(target.dtype)} for the "
-                f"destination and {type_word(value.dtype)} for the source."
-            )
-        if value.is_complex():
-            number_as(value.item(), target.dtype)  # raises unless the number is real
-        value = value.to(target.dtype)
+        kind = target._array.dtype
+        value = constant(number_as(value, target.dtype) if kind == np.float16 else np.asarray(exact(value, kind), kind))
+    else:
+        value = _source(target, value, masked)
     write(_index_put.record, target, (value, *advanced), (False,))
 
 
@@ -371,6 +370,20 @@ def _index_put(*tensors, accumulate):
     return out
 
 
+def _source(target: Tensor, value: Tensor, masked: bool) -> Tensor:
+    """What goes into places of `target`: of its type, but for one element under a boolean mask, which is converted."""
+    if value.dtype is target.dtype:
+        return value
+    if not masked or value._array.size != 1:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {type_word(target.dtype)} for the "
+            f"destination and {type_word(value.dtype)} for the source."
+        )
+    if value.is_complex():
+        exact(value.item(), target._array.dtype)  # raises unless the number is real
+    return value.to(target.dtype)
+
+
 @_index_put.vjp
 def _(g, tensors_rest, accumulate, needs):
     indices = tensors_rest
@@ -384,14 +397,22 @@ def _(g, tensors_rest, accumulate, needs):
 @composite(method=True)
 def index_put(input, indices, values, accumulate=False):
     """The input with `values` at the places of the index tensors; repeated places are added up with accumulate."""
-    advanced = _put_indices(input, indices)
-    return _index_put(input, values, *advanced, accumulate=accumulate)
+    values = _values("index_put", input, indices, values, accumulate)
+    return _index_put(input, values, *_put_indices(input, indices), accumulate=accumulate)
 
 
 @composite(method=True, function=True)
 def index_put_(input, indices, values, accumulate=False):
     """In-place `index_put`."""
+    values = _values("index_put_", input, indices, values, accumulate)
     return write(_index_put.record, input, (values, *_put_indices(input, indices)), (accumulate,))
+
+
+def _values(name: str, input: Tensor, indices: Any, values: Any, accumulate: bool) -> Tensor:
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
+    masked = not accumulate and len(indices) == 1 and indices[0] is not None and indices[0]._array.dtype.kind == "b"
+    return _source(input, values, masked)
 
 
 def _put_indices(input: Tensor, indices: Any) -> list:

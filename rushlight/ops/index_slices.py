@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ..core.record import composite, primitive
+from ..core.scalars import NUMBERS, exact, type_name
 from ..core.size import wrap_dim
-from ..core.slow import number_as
 from ..core.tensor import Tensor, constant
 from .elements import lies_within, word
 from .repeats import add_at
@@ -150,8 +150,15 @@ def _(g, index, dim):
 
 
 def _filler(x: Tensor, value: Any) -> Tensor:
+    if x.dtype.category < 3 and (isinstance(value, complex) or (isinstance(value, Tensor) and value.is_complex())):
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     if not isinstance(value, Tensor):
-        return constant(number_as(value, x.dtype))
+        if not isinstance(value, NUMBERS):
+            raise TypeError(
+                f"index_fill() received an invalid combination of arguments - got (int, Tensor, {type_name(value)}), but "
+                "expected one of:\n * (int dim, Tensor index, Tensor value)\n * (int dim, Tensor index, Number value)\n"
+            )
+        return constant(np.asarray(exact(value, x.dtype.numpy), x.dtype.numpy))
     if value._array.ndim:
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."

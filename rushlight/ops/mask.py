@@ -10,7 +10,8 @@ from ..core import dtype as dtypes
 from ..core.dtype import c_word
 from ..core.inplace import write
 from ..core.record import composite, primitive
-from ..core.slow import number_as, write_out
+from ..core.scalars import NUMBERS, exact, type_name
+from ..core.slow import write_out
 from ..core.tensor import Tensor, constant, type_word, wrap
 from .elements import word
 from .scatter import padded
@@ -59,21 +60,21 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
         raise TypeError(f"masked_fill(): argument 'mask' (position 1) must be Tensor, not {type(mask).__name__}")
     d = x.dtype
     if not isinstance(value, Tensor):
-        if d.category == 1 and not isinstance(value, complex):
-            limits = np.iinfo(d.numpy)
-            if not limits.min - (d is dtypes.uint8) * 255 <= value <= limits.max:
-                raise RuntimeError(f"value cannot be converted to type {_C_NAMES[d.name]} without overflow")
-        value = constant(number_as(value, d))
+        if not isinstance(value, NUMBERS):
+            raise TypeError(
+                f"masked_fill() received an invalid combination of arguments - got (Tensor, {type_name(value)}), but "
+                "expected one of:\n * (Tensor mask, Tensor value)\n * (Tensor mask, Number value)\n"
+            )
+        value = constant(np.asarray(exact(value, d.numpy), d.numpy))
     elif value._array.ndim:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
         )
     elif value.dtype is not d:
+        if value.dtype.category == 3:
+            exact(value.item(), d.numpy)  # raises where something would be lost
         value = value.to(d)
     return (mask, value), ()
-
-
-_C_NAMES = {"uint8": "uint8_t", "int8": "int8_t", "int16": "short", "int32": "int", "int64": "int64_t"}
 
 
 @composite(method=True)

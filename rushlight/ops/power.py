@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.errors import argument_type
 from ..core.inplace import accept_inplace, write
 from ..core.mode import may_look
 from ..core.record import binary, primitive, publish
-from ..core.slow import are_operands, number_as, write_out
+from ..core.scalars import exact, number_as, type_name
+from ..core.slow import are_operands, write_out
 from ..core.tensor import Tensor, constant, type_word
 from .elements import CHUNK, F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
 from .multiply_add import multiply_add
@@ -320,9 +322,14 @@ def _lerp_to(a, b, part):
     multiply_add(np.subtract(b, a), part, b, a)
 
 
-def _check_value(d, value) -> None:
-    if d.kind in "iu" and isinstance(value, float):
-        raise RuntimeError("value cannot be converted to type int64_t without overflow")
+def _check_value(name, d, value) -> None:
+    if type(value) is float or type(value) is int:
+        if d.kind in "iu" and type(value) is float:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    elif isinstance(value, (Tensor, np.ndarray, list, tuple)):
+        raise TypeError(f"{name}(): argument 'value' must be Number, not {type_name(value)}")
+    elif isinstance(value, complex):
+        exact(value, d)  # raises where something would be lost
 
 
 @primitive(method=True, out=True, promote="same")
@@ -332,7 +339,7 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
     >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
     tensor([61.])
     """
-    _check_value(input.dtype, value)
+    _check_value("addcmul", input.dtype, value)
     return in_order_of(_add_product(input, tensor1, tensor2, value), input, tensor1, tensor2)
 
 
@@ -435,6 +442,9 @@ def _three(op, step):
             if state is not None:
                 _run(state, record.name, step, (self._array, tensor1._array, tensor2._array), value)
                 return self
+        for i, t in enumerate((tensor1, tensor2)):
+            if not isinstance(t, Tensor):
+                raise argument_type(f"{record.name}_", f"tensor{i + 1}", i + 1, t)
         return write(record, self, (tensor1, tensor2), (value,))
 
     method.__name__, method.__doc__ = (

@@ -11,7 +11,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.record import composite
-from ..core.slow import number_as
+from ..core.scalars import number_as
 from ..core.tensor import Tensor, type_word
 from .create import check_options, fresh, numpy_type
 from .into import kind_of, put, sized

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
+from ..core.scalars import type_name
 from ..core.tensor import Tensor
 from .conv import pad_spatial, scatter_windows, windows
 from .elements import zeros_of
@@ -159,6 +161,13 @@ def _check_pad(shape, pad, mode):
             )
 
 
+def _number_around(value: Any) -> Any:
+    """The real number in a tensor without dimensions. Raises torch's TypeError for anything else."""
+    if isinstance(value, Tensor) and not value._array.ndim and not value.is_complex():
+        return value.item()
+    raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type_name(value)}")
+
+
 @composite(functional=True)
 def pad(input, pad, mode="constant", value=None):
     """The input with something around it: `pad` has (before, after) for the last dimension, then the one before it, ...
@@ -180,6 +189,8 @@ def pad(input, pad, mode="constant", value=None):
             f"{len(pad)} and input of dimension {len(shape)}"
         )
     if mode == "constant":
+        if isinstance(value, (Tensor, np.ndarray, list, tuple, complex, str)):
+            value = _number_around(value)
         return _constant_pad(input, pad, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

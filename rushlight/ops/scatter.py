@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.inplace import write
 from ..core.record import composite, primitive
+from ..core.scalars import NUMBERS, exact, type_name
 from ..core.size import wrap_dim
 from ..core.slow import write_out
 from ..core.tensor import Tensor, constant, wrap
@@ -99,7 +100,7 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 
 def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
     d = _check_gather(name, input, index, dim)
-    if src.dtype != input.dtype and src.ndim:
+    if src.dtype != input.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     out = input.copy()
     flat = out if out.ndim else out.reshape(1)
@@ -114,10 +115,20 @@ def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndar
     return out, flat, _grid(name, index, flat.shape, d), src
 
 
+def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> None:
+    """A tensor without dimensions is no number here. Raises torch's error."""
+    if index.ndim and not src.ndim and src.dtype == input.dtype:
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} "
+            "and to be no larger size than src []"
+        )
+
+
 @primitive(name="scatter", public=False)
 def _scatter(input, index, src, /, dim):
     if not index.size:
         return input.copy()
+    _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
     flat[where] = src
     return out
@@ -138,7 +149,9 @@ def _(g, index, src_shape, dim):
 def _scatter_value(input, index, /, dim, value):
     if not index.size:
         return input.copy()
-    out, flat, where, src = _scatter_parts("scatter", input, index, np.array(value).astype(input.dtype), dim)
+    out, flat, where, src = _scatter_parts(
+        "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim
+    )
     flat[where] = src
     return out
 
@@ -152,6 +165,7 @@ def _(g, index, dim):
 def _scatter_add(input, index, src, /, dim):
     if not index.size:
         return input.copy()
+    _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
     add_at(flat, where, src)
     return out
@@ -181,6 +195,11 @@ def _scatter_order(dim, index, src, value):
     src = value if src is None else src
     if isinstance(src, Tensor):
         return _scatter, (index, src), (dim,)
+    if not isinstance(src, NUMBERS):
+        raise TypeError(
+            f"scatter() received an invalid combination of arguments - got (int, Tensor, {type_name(src)}), but expected "
+            "one of:\n * (int dim, Tensor index, Tensor src)\n * (int dim, Tensor index, Number value)\n"
+        )
     return _scatter_value, (index,), (dim, src)
 
 

@@ -186,6 +186,9 @@ def test_nonzero_forms():
         (None, TypeError, "can't assign a NoneType to a torch.FloatTensor"),
         (np.array(3.0), TypeError, "can't assign a numpy.ndarray to a torch.FloatTensor"),
         ([3.0], TypeError, "can't assign a list to a torch.FloatTensor"),
+        ("a", TypeError, "can't assign a str to a torch.FloatTensor"),
+        (np.float32(3), TypeError, "can't assign a numpy.float32 to a torch.FloatTensor"),
+        (1e300, RuntimeError, "value cannot be converted to type float without overflow"),
         (1j, RuntimeError, "value cannot be converted to type float without overflow"),
     ],
 )
@@ -203,3 +206,71 @@ def test_index_put_of_a_0d_tensor_of_another_type():
     x[torch.tensor([True, False, True])] = three  # a mask is filled, and converts
     x[1] = three + 1
     assert x.tolist() == [3, 4, 3]
+
+
+OTHER_TYPES = [torch.bool, torch.uint8, torch.int64, torch.float16, torch.float64, torch.complex64]
+
+
+@pytest.mark.parametrize("dtype", OTHER_TYPES)
+@pytest.mark.parametrize("shape", [(), (1,), (2,)])
+def test_index_put_of_another_type_is_refused(dtype, shape):
+    x, value = torch.zeros(3), torch.ones(shape, dtype=dtype)
+    where = (torch.tensor([0, 2]),)
+    for put in (x.index_put, x.index_put_, lambda *args: x.__setitem__(where, args[1])):
+        with pytest.raises(RuntimeError, match="Index put requires the source and destination dtypes match, got Float"):
+            put(where, value)
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_one_element_under_a_mask_is_converted():
+    x, mask = torch.zeros(3), torch.tensor([True, False, True])
+    x.index_put_((mask,), torch.tensor([2.5], dtype=torch.float64))
+    assert x.tolist() == [2.5, 0, 2.5]
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.index_put_((mask,), torch.tensor(1j))
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        x.index_put_((mask,), torch.tensor([2.5, 1], dtype=torch.float64))
+    x[True] = torch.tensor([1], dtype=torch.int64)
+    assert x.tolist() == [1, 1, 1]
+
+
+def test_half_assignment_overflows_to_infinity_and_fill_refuses():
+    x = torch.zeros(2, dtype=torch.float16)
+    x[0] = -1e9
+    assert x.tolist() == [-float("inf"), 0]
+    with pytest.raises(RuntimeError, match="c10::Half without overflow"):
+        x.fill_(-1e9)
+
+
+I64 = torch.tensor([0, 1])
+LOST = [  # a call on zeros of float32, and what torch says
+    (lambda x: x.fill_(1j), "type float without overflow"), (lambda x: torch.fill(x, 1j), "type float without overflow"),
+    (lambda x: x.scatter_(0, I64, 1j), "type float without overflow"), (lambda x: x.masked_fill(x > 1, 1j), "type float without"),
+    (lambda x: x.masked_fill_(x > 1, torch.tensor(1j)), "type float without overflow"),
+    (lambda x: x.index_fill(0, I64, 1j), "Converting complex Scalar to non-complex type is not supported"),
+    (lambda x: torch.full_like(x, 1j), "type float without overflow"), (lambda x: x.new_full((2,), 1j), "type float without overflow"),
+    (lambda x: x.addcmul_(x, x, value=1j), "type float without overflow"), (lambda x: x.clamp_(torch.tensor([1j])), "ComplexFloat can't be cast"),
+    (lambda x: x.new_tensor(1j), "must be real number, not complex"), (lambda x: torch.tensor([1j], dtype=torch.float32), "must be real number"),
+    (lambda x: torch.tensor(1j, dtype=torch.int64), "'complex' object cannot be interpreted as an integer"),
+    (lambda x: torch.nn.functional.pad(x, (1, 1), value=1j), r"argument 'value' \(position 4\) must be float, not complex"),
+    (lambda x: torch.full((2,), None), r"full\(\): argument 'fill_value' \(position 2\) must be Number, not NoneType"),
+    (lambda x: torch.full_like(x, torch.ones(1)), "must be Number, not Tensor"), (lambda x: torch.scalar_tensor([1.0]), "must be Number, not list"),
+    (lambda x: torch.full((2,), 300, dtype=torch.uint8), "type uint8_t without overflow"), (lambda x: x.int().fill_(1e10), "type int without overflow"),
+    (lambda x: x.scatter_(0, I64, torch.ones(())), "to be no larger size than src"), (lambda x: x.scatter_(0, I64, None), "invalid combination"),
+    (lambda x: x.scatter_add_(0, I64, torch.ones((), dtype=torch.float64)), "Expected self.dtype to be equal to src.dtype"),
+    (lambda x: x.int().clamp_(torch.tensor(1.5)), "can't be cast to the desired output type Int"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("call", "words"), LOST)
+def test_what_would_be_lost_is_refused(call, words):
+    x = torch.zeros(3)
+    with pytest.raises((RuntimeError, TypeError), match=words):
+        call(x)
+    assert x.tolist() == [0, 0, 0]
+
+
+def test_negative_numbers_wrap_in_unsigned_types():
+    x = torch.zeros(2, dtype=torch.uint8)
+    x[0] = -3
+    assert x.tolist() == [253, 0] and torch.full((1,), -255, dtype=torch.uint8).tolist() == [1]

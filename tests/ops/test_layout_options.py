@@ -81,7 +81,6 @@ def test_copies_in_another_order_hold_the_same_values(name, order):
         (TypeError, "memory_format", lambda: torch.zeros(2, memory_format=torch.contiguous_format)),
         (TypeError, "memory_format", lambda: torch.zeros_like(X, memory_format=3)),
         (TypeError, "layout", lambda: torch.zeros(2, layout="strided")),
-        (NotImplementedError, "memory_format", lambda: torch.ones(96).resize_(X.shape, memory_format=torch.channels_last)),
         (NotImplementedError, "sparse_grad", lambda: torch.gather(X, 0, X[:1].long() * 0, sparse_grad=True)),
         (RuntimeError, "output_size", lambda: torch.repeat_interleave(torch.ones(2), 2, output_size=7)),
         (ValueError, "can't alias", lambda: torch.asarray([1.0], copy=False)),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...core.overlap import is_read_again, write_in_order
-from ...core.slow import number_as
+from ...core.scalars import number_as
 from ...core.storage import storage_of
 from ...core.tensor import Tensor
 from .graph import Ref

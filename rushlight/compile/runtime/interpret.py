@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...core.mode import thread
-from ...core.slow import number_as
+from ...core.scalars import number_as
 from ...core.storage import describe
 from ..capture.sources import CaptureError, Fresh, Into
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write

@@ -23,7 +23,7 @@ from ...core import poison
 from ...core.locks import lock
 from ...core.mode import thread
 from ...core.random import discrete, mersenne
-from ...core.slow import number_as
+from ...core.scalars import number_as
 from ...core.storage import describe
 from ..capture.sources import External, Fresh, Into
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value

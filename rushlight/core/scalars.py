@@ -1,0 +1,95 @@
+"""Python's numbers as elements of a type: wrapped around among tensors, refused where one is written out of range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import dtype as dtypes
+
+__all__ = ["NUMBERS", "exact", "number_as", "scalar_of", "type_name"]
+
+NUMBERS = (bool, int, float, complex, np.generic)
+_COMPLEX: Any = (complex, np.complexfloating)
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_MAX_F32 = float(np.finfo(np.float32).max)
+_LARGEST = {np.dtype(np.float16): 65504.0, _F32: _MAX_F32, np.dtype(np.complex64): _MAX_F32}
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "int64_t",
+    "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t",
+    "uint64": "uint64_t", "complex64": "c10::complex<float>",
+}  # fmt: skip
+
+
+def _lost(d: dtypes.dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {_C_NAMES.get(d.name, d.name)} without overflow")
+
+
+def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
+    """A Python number as a 0-d array of type `d`; integers wrap around as in torch."""
+    if isinstance(value, _COMPLEX) and 0 < d.category < 3:
+        if value.imag:
+            raise _lost(d)
+        value = value.real
+    if d.category == 1:
+        value = int(value)
+        bits = 8 * d.itemsize
+        value &= (1 << bits) - 1
+        if d.is_signed and value >> (bits - 1):
+            value -= 1 << bits
+    with np.errstate(over="ignore"):
+        return np.array(value, d.numpy)
+
+
+def exact(value: Any, kind: np.dtype) -> Any:
+    """The number as an element of NumPy's type `kind`. Raises torch's error where the type cannot hold it.
+
+    Negative integers wrap around in unsigned types.
+    """
+    if type(value) is float and (kind is _F64 or (kind is _F32 and -_MAX_F32 <= value <= _MAX_F32)):
+        return value
+    d = dtypes.from_numpy(kind)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        raise OverflowError("int too big to convert")
+    if isinstance(value, complex) and d.category < 3:
+        if value.imag and d.category:
+            raise _lost(d)
+        value = value.real if d.category else bool(value)
+    if d.category == 1 and not _fits(value, np.iinfo(kind)):
+        raise _lost(d)
+    largest = _LARGEST.get(kind)
+    if largest is not None and not all(
+        abs(part) in (np.inf, np.nan) or not abs(part) > largest for part in _parts(value)
+    ):
+        raise _lost(d)
+    return number_as(value, d)
+
+
+def _fits(value: Any, limits: Any) -> bool:
+    if isinstance(value, int):
+        return -value <= limits.max if value < 0 and not limits.min else limits.min <= value <= limits.max
+    return limits.min <= value <= limits.max  # nan compares false
+
+
+def _parts(value: Any) -> tuple:
+    return (value.real, value.imag) if isinstance(value, complex) else (value,)
+
+
+def type_name(value: Any) -> str:
+    """What torch's messages call the type of a value."""
+    kind = type(value)
+    if any(base.__module__.startswith("rushlight.") and base.__name__ == "Tensor" for base in kind.__mro__):
+        return "Tensor" if kind.__name__ == "Tensor" else kind.__name__
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
+
+
+def scalar_of(value: Any, name: str, argument: str, position: int) -> Any:
+    """A number that was given as one or in a tensor without dimensions. Raises torch's TypeError for anything else."""
+    if isinstance(value, NUMBERS):
+        return value
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 and not isinstance(value, np.ndarray):
+        return value.item()
+    raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be Number, not {type_name(value)}")
