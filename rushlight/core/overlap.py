@@ -18,7 +18,11 @@ _BLOCK_BYTES = 64  # what torch's copy reads before it writes, in a row without 
 
 def check_apart(out: np.ndarray) -> None:
     """Raise RuntimeError where two elements of `out` lie in one place, as in an expanded tensor."""
-    if out.size and any(stride == 0 and n > 1 for stride, n in zip(out.strides, out.shape, strict=True)):
+    if (
+        0 in out.strides
+        and out.size
+        and any(stride == 0 and n > 1 for stride, n in zip(out.strides, out.shape, strict=True))
+    ):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
             "Please clone() the tensor before performing the operation."

@@ -12,6 +12,7 @@ __all__ = ["NUMBERS", "exact", "number_as", "scalar_of", "type_name"]
 
 NUMBERS = (bool, int, float, complex, np.generic)
 _COMPLEX: Any = (complex, np.complexfloating)
+_LONG = 1 << 63
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _MAX_F32 = float(np.finfo(np.float32).max)
 _LARGEST = {np.dtype(np.float16): 65504.0, _F32: _MAX_F32, np.dtype(np.complex64): _MAX_F32}
@@ -47,12 +48,14 @@ def exact(value: Any, kind: np.dtype) -> Any:
 
     Negative integers wrap around in unsigned types.
     """
-    if type(value) is float and (kind is _F64 or (kind is _F32 and -_MAX_F32 <= value <= _MAX_F32)):
-        return value
+    given = type(value)
+    if (given is float and -_MAX_F32 <= value <= _MAX_F32) or (given is int and -_LONG <= value < _LONG):
+        if kind is _F32 or kind is _F64:
+            return value
     d = dtypes.from_numpy(kind)
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+    if isinstance(value, int) and not -_LONG <= value < _LONG:
         raise OverflowError("int too big to convert")
     if isinstance(value, complex) and d.category < 3:
         if value.imag and d.category:

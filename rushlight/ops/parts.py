@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import as_strided as _stride
 
 from ..core.layout import contiguous_format
 from ..core.record import OPS, composite, primitive
+from ..core.resizing import whole
 from ..core.size import wrap_dim
 from ..core.storage import address_of
 from ..core.tensor import Tensor, constant
@@ -171,18 +172,19 @@ def _(g, dimension, size, step):
 
 def _owner(a: np.ndarray) -> np.ndarray:
     """The array that owns the memory of `a`."""
-    while isinstance(a.base, np.ndarray):
-        a = a.base
-    return a
+    while True:
+        base = a.base
+        if type(base).__name__ == "DummyArray":  # what NumPy's as_strided puts between an array and its memory
+            base = base.base  # type: ignore[union-attr]
+        if not isinstance(base, np.ndarray):
+            return a
+        a = base
 
 
 def _flat(root: np.ndarray, kind: np.dtype) -> np.ndarray:
     """The memory of `root` as one row of elements of type `kind`."""
-    if root.flags.c_contiguous:
-        return root.reshape(-1).view(kind)
-    if root.flags.f_contiguous:
-        return root.T.reshape(-1).view(kind)
-    raise RuntimeError("as_strided(): the memory of this tensor came from NumPy with gaps; clone() it first")
+    memory = whole(root)
+    return memory[: memory.size - memory.size % kind.itemsize].view(kind)
 
 
 @primitive(name="as_strided", method=True, view=True, extras=("geometry",))

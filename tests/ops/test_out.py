@@ -150,3 +150,24 @@ def test_a_refused_draw_takes_no_numbers():
     with pytest.raises(RuntimeError, match="more than one element"):
         torch.ones(1).expand(3).normal_()
     assert torch.rand(1).item() == first
+
+
+FILLED = [  # a view of a 8 x 6 matrix, and the places in memory that fill_diagonal_(wrap=True) writes
+    ("offset", lambda b: b[1:, 1:3], [7, 14, 25, 32, 39]),
+    ("transposed", lambda b: b[:2].t(), [0, 3, 7, 10]),
+    ("steps", lambda b: b[::2, 1:4:2], [1, 15, 37]),
+    ("expanded", lambda b: b[1, 1:4].expand(3, 3), [7, 8, 9]),
+    ("expanded steps", lambda b: b[0, ::2].expand(2, 3), [0, 2]),
+]
+
+
+@pytest.mark.parametrize(("view", "places"), [f[1:] for f in FILLED], ids=[f[0] for f in FILLED])
+def test_fill_diagonal_of_views(view, places):
+    base = torch.zeros(8, 6)
+    view(base).fill_diagonal_(5, wrap=True)
+    assert base.view(-1).nonzero().view(-1).tolist() == places
+
+
+def test_as_strided_of_memory_with_gaps():
+    x = np.arange(12.0)[::3]
+    assert torch.from_numpy(x).as_strided((4,), (2,)).tolist() == [0, 2, 4, 6]
