@@ -44,14 +44,15 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
 
 
 def exact(value: Any, kind: np.dtype) -> Any:
-    """The number as an element of NumPy's type `kind`. Raises torch's error where the type cannot hold it.
+    """The number as Python's, fit for elements of NumPy's type `kind`. Raises torch's error where the type cannot hold it.
 
     Negative integers wrap around in unsigned types.
     """
     given = type(value)
-    if (given is float and -_MAX_F32 <= value <= _MAX_F32) or (given is int and -_LONG <= value < _LONG):
-        if kind is _F32 or kind is _F64:
-            return value
+    if (kind is _F32 or kind is _F64) and (
+        (given is float and -_MAX_F32 <= value <= _MAX_F32) or (given is int and -_LONG <= value < _LONG)
+    ):
+        return value
     d = dtypes.from_numpy(kind)
     if isinstance(value, np.generic):
         value = value.item()
@@ -64,11 +65,9 @@ def exact(value: Any, kind: np.dtype) -> Any:
     if d.category == 1 and not _fits(value, np.iinfo(kind)):
         raise _lost(d)
     largest = _LARGEST.get(kind)
-    if largest is not None and not all(
-        abs(part) in (np.inf, np.nan) or not abs(part) > largest for part in _parts(value)
-    ):
+    if largest is not None and any(largest < abs(part) < np.inf for part in _parts(value)):
         raise _lost(d)
-    return number_as(value, d)
+    return number_as(value, d).item() if d.category == 1 else bool(value) if not d.category else value
 
 
 def _fits(value: Any, limits: Any) -> bool:
