@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     floats = any(isinstance(v, float) for v in (start, end, step))
     default = dtypes.get_default_dtype() if floats else dtypes.int64
-    return _made("arange", lambda kind: _counted(start, end, step, kind), out, dtype, default, requires_grad)
+    return _made("arange", partial(_counted, start, end, step), out, dtype, default, requires_grad)
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
