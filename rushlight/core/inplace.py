@@ -15,6 +15,7 @@ import numpy as np
 
 from . import dtype as dtypes
 from . import own_code
+from .casting import copy_into
 from .mode import State, tell, thread
 from .node import Leaf, Node, Output
 from .overlap import check_apart, is_read_again, write_in_order
@@ -343,7 +344,7 @@ def _store(self: Tensor, r: np.ndarray) -> None:
         if not dtypes.can_cast(result, self.dtype) and result is not dtypes.int8:  # NumPy's power of booleans
             words = f"result type {type_word(result)} can't be cast to the desired output type {type_word(self.dtype)}"
             raise RuntimeError(words)
-    np.copyto(self._array, r, casting="unsafe")
+    copy_into(self._array, r)
 
 
 # ---------------------------------------------------------------------------------------------- history

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,7 @@ def exact(value: Any, kind: np.dtype) -> Any:
         if value.imag and d.category:
             raise _lost(d)
         value = value.real if d.category else bool(value)
-    if d.category == 1 and not _fits(value, np.iinfo(kind)):
+    if d.category == 1 and not _fits(value, *_limits(kind)):
         raise _lost(d)
     largest = _LARGEST.get(kind)
     if largest is not None and any(largest < abs(part) < np.inf for part in _parts(value)):
@@ -70,10 +71,15 @@ def exact(value: Any, kind: np.dtype) -> Any:
     return number_as(value, d).item() if d.category == 1 else bool(value) if not d.category else value
 
 
-def _fits(value: Any, limits: Any) -> bool:
+@functools.cache
+def _limits(kind: np.dtype) -> tuple[int, int]:
+    return int(np.iinfo(kind).min), int(np.iinfo(kind).max)
+
+
+def _fits(value: Any, low: int, high: int) -> bool:
     if isinstance(value, int):
-        return -value <= limits.max if value < 0 and not limits.min else limits.min <= value <= limits.max
-    return limits.min <= value <= limits.max  # nan compares false
+        return -value <= high if value < 0 and not low else low <= value <= high
+    return low <= value <= float(high)  # nan compares false; 2.0**63 fits int64, and wraps around
 
 
 def _parts(value: Any) -> tuple:

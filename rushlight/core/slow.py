@@ -14,7 +14,7 @@ import numpy as np
 
 from . import dtype as dtypes
 from .autocast import Off
-from .dense import dense_like
+from .casting import cast, copy_into, dense_like
 from .errors import argument_type, explain
 from .mode import tell, thread
 from .node import Leaf, Output
@@ -234,7 +234,7 @@ def _narrowed(r: Any, arrays: list) -> Any:
 
 def _as_type(t: Any, d: Any) -> Any:
     if isinstance(t, Tensor):
-        return t._array if t._array.dtype == d.numpy else t._array.astype(d.numpy)
+        return cast(t._array, d.numpy)
     return number_as(t, d)
 
 
@@ -359,7 +359,7 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     for t in inputs:
         if isinstance(t, Tensor) and t is not out and t._storage is storage:
             is_read_again(out._array, t._array)  # raises where torch would
-    np.copyto(out._array, result._array, casting="unsafe")
+    copy_into(out._array, result._array)
     storage.wrote(f"{name}(out=...)")
     if thread.state.level > 1:
         tell("wrote", out, result._array, (result,))

@@ -9,7 +9,7 @@ from ..core import dtype as dtypes
 from ..core.inplace import accept_inplace, write
 from ..core.mode import may_look, tell
 from ..core.record import binary, composite, primitive, publish, unary
-from ..core.scalars import number_as
+from ..core.scalars import exact, number_as
 from ..core.slow import number_in, write_out
 from ..core.tensor import Tensor, constant, type_word
 from .elements import F32, F64, MANY, bits_of, guard, in_order_of, of_arrays, tensors_only, zero_where
@@ -362,8 +362,8 @@ def _clamp_scalar(input, /, min, max):
     d = input.dtype
     if d is not F32 and d is not F64:
         input, common = _cast_for(input, min, max)
-        min = None if min is None else number_as(min, common)
-        max = None if max is None else number_as(max, common)
+        min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
+        max = None if max is None else np.asarray(exact(max, common.numpy), common.numpy)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     return _limited(input, min, max)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..core import device as devices
 from ..core import dtype as dtypes
+from ..core.casting import cast_like, castable, copy_into
 from ..core.channels import CHANNELS_LAST
-from ..core.dense import cast_like
 from ..core.inplace import accept_inplace, check_writable, set_history
 from ..core.mode import tell, thread
 from ..core.node import Node
@@ -63,11 +63,7 @@ def contiguous(self, memory_format=None):
 @primitive(name="_to_copy", public=False, node="ToCopyBackward0")
 def _to_copy(input, /, dtype):
     new = dtype.numpy
-    if input.dtype.kind == "f" and new.kind in "iu":
-        return _float_to_int(input, new)
-    if input.dtype.kind == "c" and new.kind not in "cb":
-        input = input.real
-    return _to_float8(input, dtype) if new.itemsize == 1 and dtype in dtypes.FLOAT8 else cast_like(input, new)
+    return _to_float8(castable(input, new), dtype) if dtype in dtypes.FLOAT8 else cast_like(input, new)
 
 
 def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
@@ -82,11 +78,6 @@ def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
     elif d is dtypes.float8_e5m2:
         out.view(np.uint8)[np.isnan(a)] = 0x7F
     return out
-
-
-def _float_to_int(a: np.ndarray, new: np.dtype) -> np.ndarray:
-    """Truncation; narrow integers wrap around as torch's conversion through int64 does."""
-    return cast_like(a, np.dtype(np.int64)).astype(new) if new.itemsize < 8 else cast_like(a, new)
 
 
 @_to_copy.vjp
@@ -179,7 +170,7 @@ def copied_over(input, src, /):
     return (
         src
         if src.shape == input.shape and src.dtype is input.dtype
-        else np.broadcast_to(src, input.shape).astype(input.dtype)
+        else castable(np.broadcast_to(src, input.shape), input.dtype).astype(input.dtype)
     )
 
 
@@ -200,9 +191,11 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     check_writable(self, state)
     storage = storage_of(self)
     if sources and sources[0]._storage is storage and is_read_again(self._array, a):
-        write_in_order(np.asarray, self._array, a)
+        write_in_order(np.asarray, self._array, castable(a, self._array.dtype))
+    elif isinstance(a, np.ndarray):
+        copy_into(self._array, a)
     else:
-        np.copyto(self._array, a, casting="unsafe")
+        state.run(np.copyto, self._array, a, "unsafe")
     storage.wrote(state.writer or user_line(3))
     if state.level > 1:
         tell("wrote", self, a, sources)
@@ -224,10 +217,6 @@ def copy_(self, src, non_blocking=False):
             np.broadcast_to(a, self._array.shape)
         except ValueError:
             raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
-    if a.dtype.kind == "f" and self._array.dtype.kind in "iu":
-        a = _float_to_int(a, self._array.dtype)
-    if a.dtype.kind == "c" and self._array.dtype.kind in "fiu":
-        a = a.real
     return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)))
 
 
@@ -281,8 +270,6 @@ def fill_(self, value):
                 f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
             )
         source, value = (value,), value._array
-        if value.dtype.kind == "c" and self._array.dtype.kind not in "cb":
-            value = value.real
     elif isinstance(value, NUMBERS):
         value = exact(value, self._array.dtype)
     else:

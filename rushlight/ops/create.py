@@ -10,8 +10,8 @@ import numpy as np
 from ..core import determinism
 from ..core import device as devices
 from ..core import dtype as dtypes
+from ..core.casting import dense_like
 from ..core.channels import CHANNELS_LAST
-from ..core.dense import dense_like
 from ..core.errors import argument_type
 from ..core.layout import memory_format as MemoryFormat
 from ..core.layout import strided

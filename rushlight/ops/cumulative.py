@@ -7,6 +7,7 @@ from itertools import accumulate
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.casting import cast
 from ..core.inplace import write
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim
@@ -24,7 +25,7 @@ _ACCUMULATED_IN = {F32: F64, np.dtype(np.complex64): np.dtype(np.complex128)}  #
 def _accumulate(ufunc, a, dim, dtype):
     d, a = wrap_dim(dim, a.ndim), np.asarray(a, order="C")
     if dtype is not None:
-        a = a.astype(dtype.numpy, copy=False)
+        a = cast(a, dtype.numpy)
     elif a.dtype.kind in "biu":
         a = a.astype(np.int64, copy=False)
     if not a.ndim:

@@ -9,6 +9,7 @@ import numpy as np
 from ..core import dtype as dtypes
 from ..core.dtype import c_word
 from ..core.inplace import write
+from ..core.mode import may_look
 from ..core.record import composite, primitive
 from ..core.scalars import NUMBERS, exact, type_name
 from ..core.slow import write_out
@@ -71,7 +72,7 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
         )
     elif value.dtype is not d:
-        if value.dtype.category == 3:
+        if may_look() or value.dtype.category == 3:
             exact(value.item(), d.numpy)  # raises where something would be lost
         value = value.to(d)
     return (mask, value), ()

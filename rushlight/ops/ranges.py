@@ -12,7 +12,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core.record import composite
-from ..core.scalars import number_as
+from ..core.scalars import exact
 from ..core.tensor import Tensor, type_word
 from .create import check_options, fresh, numpy_type
 from .into import kind_of, put, sized
@@ -44,10 +44,12 @@ def _made(name: str, make: Any, out: Any, dtype: Any, default: dtypes.dtype, req
 _REFUSED = {"arange": "bc", "range": "bc", "linspace": "b", "logspace": "b"}  # kinds that torch has no loop for
 
 
-def _limit(v: Any, kind: np.dtype) -> Any:
-    """A first or last number in the type that is made. Raises torch's error for a complex number among real ones."""
-    v = _number(v)
-    return number_as(v, dtypes.from_numpy(kind))[()] if isinstance(v, complex) or kind.kind in "iu" else v
+def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple:
+    """The first and last numbers, as the type that is made holds them. Raises torch's error where it cannot."""
+    start, end = _number(start), _number(end)
+    if steps == 1 and not isinstance(start, complex):
+        return start, start
+    return exact(start, kind), exact(end, kind)
 
 
 @composite()
@@ -84,13 +86,27 @@ def arange(
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
     n = math.ceil((end - start) / step)
     if kind.kind in "iu":  # torch counts in whole steps; only for int64 does it also truncate the end first
-        start, end, step = int(start), int(end), int(step)
+        start, step = _whole(start), _whole(step)
         if kind.itemsize == 8:
             if not step:
                 raise ValueError("step must be nonzero")
-            n = -((start - end) // step)
-        return start + np.arange(n, dtype=kind) * kind.type(step)
+            n = -((start - _whole(end)) // step)
+        return (np.arange(n, dtype=_LONG) * step + start).astype(kind, copy=False)
     return counted(start, step, n, kind)
+
+
+def _whole(v: Any) -> int:
+    """A number cut to a whole one. Raises where int64 does not hold it."""
+    return v if type(v) is int and abs(v) < 1 << 63 else exact(v, _LONG)
+
+
+_LONG = np.dtype(np.int64)
+
+
+def _ranged(start: Any, step: Any, n: int, kind: np.dtype) -> np.ndarray:
+    if kind.kind in "iu":
+        start, step = _whole(start), _whole(step)
+    return (start + np.arange(n) * step).astype(kind)
 
 
 @composite()
@@ -109,7 +125,7 @@ def range(
         start, end = 0, start
     n = math.floor((end - start) / step) + 1
     default = dtypes.get_default_dtype()
-    return _made("range", lambda kind: (start + np.arange(n) * step).astype(kind), out, dtype, default, requires_grad)
+    return _made("range", lambda kind: _ranged(start, step, n, kind), out, dtype, default, requires_grad)
 
 
 @composite()
@@ -124,7 +140,7 @@ def linspace(
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     return _made(
-        "linspace", lambda kind: spaced(_limit(start, kind), _limit(end, kind), int(steps), kind), out, dtype,
+        "linspace", lambda kind: spaced(*_limits(start, end, steps, kind), int(steps), kind), out, dtype,
         dtypes.get_default_dtype(), requires_grad,
     )  # fmt: skip
 
@@ -149,6 +165,6 @@ def logspace(
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     return _made(
-        "logspace", lambda kind: powers(base, _limit(start, kind), _limit(end, kind), int(steps), kind), out, dtype,
+        "logspace", lambda kind: powers(base, *_limits(start, end, steps, kind), int(steps), kind), out, dtype,
         dtypes.get_default_dtype(), requires_grad,
     )  # fmt: skip

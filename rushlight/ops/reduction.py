@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.casting import cast
 from ..core.mode import may_look
 from ..core.record import composite, primitive, publish
 from ..core.size import wrap_dim, wrap_dims
@@ -129,7 +130,7 @@ def total(a, axis, keepdims, dtype=None):
     """The sum of an array in torch's type: integers in int64, 16-bit floats accumulated in float32."""
     d = a.dtype
     if dtype is not None:
-        a = a.astype(dtype.numpy, copy=False)
+        a = cast(a, dtype.numpy)
         d = a.dtype
     if d is F32 or d is F64 or d is I64:
         return sum_of_rows(a, keepdims) if is_long(a, axis) else dense(np.add.reduce(a, axis, None, None, keepdims))
@@ -283,6 +284,7 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None):
 def _product(a, axis, keepdims, dtype):
     d = a.dtype if dtype is None else dtype.numpy
     if d.kind in "biu":
+        a = cast(a, d)
         d = d if dtype is not None else I64
         return dense(np.multiply.reduce(a, axis, d, None, keepdims))
     if d.itemsize == 2:
@@ -444,7 +446,7 @@ def _vector_norm(a, ord, axis, keepdims):
 def vector_norm(input, /, ord, dim, keepdim, dtype):
     """(sum |x|**ord)**(1/ord) over `dim`."""
     if dtype is not None:
-        input = input.astype(dtype.numpy, copy=False)
+        input = cast(input, dtype.numpy)
     if input.dtype.kind not in "fcV":
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "

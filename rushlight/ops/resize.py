@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.errors import argument_type
 from ..core.record import composite, primitive
-from ..core.scalars import type_name
+from ..core.scalars import exact, type_name
 from ..core.tensor import Tensor
 from .conv import pad_spatial, scatter_windows, windows
 from .elements import zeros_of
@@ -53,7 +53,7 @@ def constant_pad_nd(input, pad, value=0):
     """The input with `value` around it: `pad` has (before, after) for the last dimension, then the one before it,
     ...
     """
-    return _constant_pad(input, tuple(pad), value)
+    return _constant_pad(input, tuple(pad), exact(value, input._array.dtype) if value else 0)
 
 
 # ---------------------------------------------------------------------------------------------- the input itself around
@@ -191,7 +191,7 @@ def pad(input, pad, mode="constant", value=None):
     if mode == "constant":
         if isinstance(value, (Tensor, np.ndarray, list, tuple, complex, str)):
             value = _number_around(value)
-        return _constant_pad(input, pad, 0 if value is None else value)
+        return _constant_pad(input, pad, exact(value, input._array.dtype) if value else 0)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     _check_pad(shape, pad, mode)

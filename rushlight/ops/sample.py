@@ -11,7 +11,7 @@ import numpy as np
 from ..core import device as devices
 from ..core import dtype as dtypes
 from ..core import random as streams
-from ..core.dense import dense_like
+from ..core.casting import dense_like
 from ..core.errors import argument_type
 from ..core.inplace import check_writable
 from ..core.mode import tell, thread

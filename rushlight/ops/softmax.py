@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..core import dtype as dtypes
+from ..core.casting import cast
 from ..core.random import default_generator, exponential
 from ..core.record import OPS, primitive, publish
 from ..core.slow import write_out
@@ -34,7 +35,7 @@ def _softmax_of(x, dim):
 @primitive(public=False, name="softmax")
 def _softmax(input, /, dim, dtype):
     if dtype is not None:
-        input = input.astype(dtype.numpy, copy=False)
+        input = cast(input, dtype.numpy)
     input = np.asarray(input, order="C")  # the result is contiguous whatever the input
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
@@ -84,7 +85,7 @@ def _log_softmax_of(x, dim):
 @primitive(public=False, name="log_softmax", program_from=MANY)
 def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
-        input = input.astype(dtype.numpy, copy=False)
+        input = cast(input, dtype.numpy)
     input = np.asarray(input, order="C")  # the result is contiguous whatever the input
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:

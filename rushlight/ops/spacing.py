@@ -11,14 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from ..core.casting import cast
+from ..core.scalars import exact
+
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
 
 
 def spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     """The n numbers of linspace."""
+    if n == 1:
+        return np.full(1, exact(start, kind), kind)
     if kind.kind in "iu":  # whole ends, a step in double precision, every result cut to a whole number
-        return _spaced(int(start), int(end), n, _DOUBLE).astype(np.int64).astype(kind)
+        return _spaced(start, end, n, _DOUBLE).astype(np.int64).astype(kind)
     if kind.kind == "c":
         part = _SINGLE if kind.itemsize == 8 else _DOUBLE
         real, imag = (_spaced(getattr(start, p), getattr(end, p), n, part) for p in ("real", "imag"))
@@ -28,12 +33,12 @@ def spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     start, end = kind.type(start), kind.type(end)  # half types: each operation rounds by itself
     step = (end - start) / kind.type(max(n - 1, 1))
     i = np.arange(n)
-    return np.where(i < max(n // 2, n == 1), start + i.astype(kind) * step, end - (n - 1 - i).astype(kind) * step)
+    return np.where(i < n // 2, start + i.astype(kind) * step, end - (n - 1 - i).astype(kind) * step)
 
 
 def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
-    if n <= 1:
-        return np.full(n, start, kind)
+    if not n:
+        return np.empty(0, kind)
     start, end = kind.type(start), kind.type(end)
     i = np.arange(n)
     rising = i < n // 2
@@ -46,13 +51,15 @@ def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndar
     if kind.kind == "c":
         return np.power(kind.type(base), spaced(start, end, n, kind))
     if n == 1:
-        exponents = np.array([float(start)])
-    else:
-        start, end = (int(start), int(end)) if kind.kind in "iu" else (kind.type(start), kind.type(end))
-        step, i = float(end - start) / max(n - 1, 1), np.arange(n)
-        exponents = np.where(i < n // 2, float(start) + step * i, float(end) - step * (n - 1 - i))
+        return np.full(1, exact(_power(float(base), np.array([float(start)])).item(), kind), kind)
+    start, end = (start, end) if kind.kind in "iu" else (kind.type(start), kind.type(end))
+    step, i = float(end - start) / max(n - 1, 1), np.arange(n)
+    exponents = np.where(i < n // 2, float(start) + step * i, float(end) - step * (n - 1 - i))
     numbers = _power(float(base), exponents)
-    return (numbers.astype(_SINGLE) if kind.itemsize == 2 and kind.kind not in "iu" else numbers).astype(kind)
+    if kind.kind in "iu":
+        with np.errstate(all="ignore"):
+            return cast(numbers, kind)
+    return (numbers.astype(_SINGLE) if kind.itemsize == 2 else numbers).astype(kind)
 
 
 def _power(base: float, exponents: np.ndarray) -> np.ndarray:

@@ -250,7 +250,10 @@ class Lazy:
     # -------------------------------------------------------------------------------------------- elements
 
     def astype(self, dtype: Any, *_: Any, copy: bool = True, **__: Any) -> Lazy:
-        return Lazy(self.builder, self.shape, cast(self.expr, np.dtype(dtype)))
+        dtype = np.dtype(dtype)
+        if dtype.kind == "u" and dtype.itemsize > 1:
+            raise Untraceable(f"a number of {dtype.name}")
+        return Lazy(self.builder, self.shape, cast(self.expr, dtype))
 
     def copy(self, order: str = "C") -> Lazy:
         return Lazy(self.builder, self.shape, self.expr)

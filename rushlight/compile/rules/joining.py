@@ -19,8 +19,6 @@ def clone(b, input, order="K"):
 
 @rule("_to_copy")
 def to_copy(b, input, dtype):
-    if input.dtype.kind == "f" and dtype.numpy.kind in "iub" and dtype.numpy.kind != "b":
-        raise Untraceable("float to integer")
     return input.astype(dtype.numpy)
 
 

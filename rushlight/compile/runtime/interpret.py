@@ -12,6 +12,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ...core.casting import cast as converted
+from ...core.casting import copy_into
 from ...core.mode import thread
 from ...core.scalars import number_as
 from ...core.storage import describe
@@ -179,7 +181,7 @@ class Interpreter:
             if cast is None or o.dtype == cast.numpy:
                 return get
             kind = cast.numpy
-            return lambda env: get(env).astype(kind)
+            return lambda env: converted(get(env), kind)
         if o is None:
             return lambda env: None
         number = o if cast is None else number_as(o, cast)
@@ -228,11 +230,10 @@ class Interpreter:
         shape, strides, kind = target.value.shape, target.value.strides, target.dtype
         show = None if target.is_whole() else window(Ref(node.result, *target[1:]))
         buffer = _empty_like(shape, strides, kind) if target.covers() else self._buffer(target.value, i)
-        convert = _conversion(node.source.dtype, kind)
 
         def step(env: list) -> None:
             a = buffer(env)
-            np.copyto(a if show is None else show(a), convert(source(env)), casting="unsafe")
+            copy_into(a if show is None else show(a), source(env))
             env[result] = a
 
         return step
@@ -319,24 +320,13 @@ def _storer(ref: Ref) -> Callable:
             if not any(a is not None and np.may_share_memory(r, a) for a in arrays):
                 return r
         out = make()
-        np.copyto(out if show is None else show(out), r, casting="unsafe")
+        copy_into(out if show is None else show(out), r)
         return out
 
     return store
 
 
 _SHAPES = ": it depends on values. Use where() or a mask, or do this outside the compiled function"
-
-
-def _conversion(kind: np.dtype, to: np.dtype) -> Callable:
-    """What `copy_` does to values before they are cast."""
-    if kind.kind == "f" and to.kind in "iu":
-        from ...ops.copying import _float_to_int
-
-        return lambda a: _float_to_int(a, to)
-    if kind.kind == "c" and to.kind in "fiu":
-        return lambda a: a.real
-    return lambda a: a
 
 
 def window(ref: Ref) -> Callable:

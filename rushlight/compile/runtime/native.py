@@ -20,6 +20,7 @@ from ...backend.onednn import calls
 from ...backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ...backend.onednn.threads import settled_threads
 from ...core import poison
+from ...core.casting import cast
 from ...core.locks import lock
 from ...core.mode import thread
 from ...core.random import discrete, mersenne
@@ -259,7 +260,7 @@ class Native:
         view = self._view(operand)
         if to is None or to.numpy == operand.dtype:
             return view
-        return lambda: view().astype(to.numpy)
+        return lambda: cast(view(), to.numpy)
 
     def _update(self, node: Update) -> Callable[[], None]:
         """The optimizer's update, natively where its code can be made, else by its own function over arrays."""

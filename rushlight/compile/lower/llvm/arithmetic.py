@@ -91,7 +91,7 @@ def rounded(b: Builder, x: Val, dtype: np.dtype) -> Val:
 
 
 def cast(b: Builder, x: Val, source: np.dtype, target: np.dtype) -> Val:
-    """A number of another type, as NumPy converts it on x86."""
+    """A number of another type, as eager calls convert it (core/casting.py)."""
     elem = register(target)
     if target.name == "bool":
         return b.compare("fcmp une" if is_float(source) else "icmp ne", x, 0)
@@ -114,7 +114,7 @@ def _from_float(b: Builder, x: Val, target: np.dtype, elem: str) -> Val:
         if x.elem == "double":
             x = _to_odd(b, x) if target.name == "float16" else b.convert("fptrunc", x, "float")
         return rounded(b, x, target)
-    wide = "i64" if elem == "i64" else "i32"
+    wide = "i64" if elem == "i64" or target.name == "uint8" else "i32"
     limit = 2.0 ** (BITS[wide] - 1)
     inside = b.compare("fcmp olt", x, limit)
     fits = (wide, x.elem) == ("i32", "double")  # such a double can lie between the smallest integer and one less

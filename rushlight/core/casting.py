@@ -1,0 +1,103 @@
+"""Elements of one type as those of another, by torch's rules, and the memory that they lie in.
+
+Where a whole number cannot hold a float (too large, infinity, NaN), torch's cast on x86-64 is the processor's: to int32
+and to narrower types the lowest int32, cut to the type's bits; to int64 its lowest number; to uint64 what C compilers make
+of two such instructions. So is NumPy's cast on such a machine, measured for all types, sizes and strides:
+tests/core/test_casting.py holds the numbers. `castable` prepares the elements where it is not. Every cast of a tensor's
+elements comes by here; a cast of numbers that are known to fit may say `astype`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .mode import thread
+
+_I32, _U32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.uint32, np.int64, np.float16))
+
+
+def castable(a: np.ndarray, new: np.dtype) -> np.ndarray:
+    """The elements from which NumPy's cast to `new` makes torch's.
+
+    Of complex numbers the real parts. float64 becomes uint8 through int64: 2**32 + 5.0 gives 5.
+    """
+    if a.dtype.kind == "c":
+        return a if new.kind in "cb" else castable(a.real, new)
+    if new.kind == "u" and a.dtype.kind in "fV":
+        if new.itemsize == 4:
+            return _unsigned(a)
+        if new.itemsize == 1 and a.dtype.itemsize == 8:
+            return a.astype(_I64)
+    return a
+
+
+def _unsigned(a: np.ndarray) -> np.ndarray:
+    """Floats as uint32, by the rule that torch's vectors follow; single elements, such as the last ones, it cuts from int64.
+
+    As NumPy's loops do, too. Here all elements are converted alike.
+    """
+    if a.dtype == _F16:
+        return a.astype(_I64)
+    high = a >= a.dtype.type(2.0**31)
+    return np.where(high, a - a.dtype.type(2.0**31), a).astype(_I32).view(_U32) ^ (high.astype(_U32) << 31)
+
+
+def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:
+    """`a` itself if it has the type `new`, else its elements in that type. Outside kernels NumPy may warn."""
+    return a if a.dtype == new else castable(a, new).astype(new)
+
+
+def cast_like(a: np.ndarray, new: np.dtype) -> np.ndarray:
+    """A copy of `a` in the type `new`, in the memory of `dense_like`."""
+    if 0 not in a.strides:
+        return castable(a, new).astype(new)
+    out = dense_like(a, new)
+    np.copyto(out, castable(a, new), "unsafe")
+    return out
+
+
+def copy_into(out: np.ndarray, a: Any) -> None:
+    """Overwrite `out` with the elements of `a`, an array that can be broadcast to it; without NumPy's warnings."""
+    if a.dtype is out.dtype:
+        np.copyto(out, a)
+    else:
+        thread.state.run(_copy_cast, out, a)
+
+
+def _copy_cast(out: np.ndarray, a: np.ndarray) -> None:
+    np.copyto(out, castable(a, out.dtype), "unsafe")
+
+
+# ---------------------------------------------------------------------------------------------- the memory of a result
+
+
+def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """Uninitialised elements in the shape of `a`, its dimensions in the same order in memory, without gaps.
+
+    Where `a` repeats elements (a stride of 0), the order is torch's: such a dimension stays between its neighbours.
+    NumPy would make it the innermost one.
+    """
+    if 0 not in a.strides:
+        return np.empty_like(a, dtype=dtype, subok=False)
+    order = _innermost_first(a)[::-1]
+    out = np.empty([a.shape[dim] for dim in order], a.dtype if dtype is None else dtype)
+    return out.transpose(sorted(range(a.ndim), key=order.__getitem__))
+
+
+def _innermost_first(a: np.ndarray) -> list[int]:
+    """The dimensions by stride, as torch sorts them: by insertion, from the last one on; a stride of 0 moves nothing."""
+    order = list(range(a.ndim))[::-1]
+    for end in range(1, a.ndim):
+        here = end
+        for before in range(end - 1, -1, -1):
+            x, y = order[before], order[here]
+            if not a.strides[x] or not a.strides[y]:
+                continue
+            if a.strides[x] < a.strides[y]:
+                break
+            if a.strides[x] > a.strides[y] or a.shape[x] > a.shape[y]:
+                order[before], order[here] = y, x
+                here = before
+    return order
