@@ -17,7 +17,7 @@ from ..core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish
 from ..core.slow import write_out
 from ..core.tensor import constant, type_word, wrap
 from .comparison import select, where
-from .elements import F32, MANY, bits_of, not_implemented, pieced, widened, zero_where, zeros_of
+from .elements import F32, MANY, bits_of, in_single, not_implemented, pieced, widened, zero_where, zeros_of
 from .special import sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
@@ -126,12 +126,13 @@ FUNCTIONAL.add("relu_")
 
 @primitive(public=False, name="threshold")
 def _threshold(input, /, threshold, value):
-    return np.where(input <= threshold, input.dtype.type(value), input)
+    bound = np.float32(threshold) if input.dtype.itemsize == 2 and input.dtype.kind != "i" else threshold
+    return np.where(input <= bound, input.dtype.type(value), input)
 
 
 @_threshold.vjp
 def _(g, input, threshold):
-    return _cut(g, input, input <= threshold)
+    return _cut(g, input, in_single(input) <= threshold)
 
 
 def threshold(input, threshold, value, inplace=False):
@@ -156,7 +157,8 @@ def _hardtanh(input, /, min_val, max_val):
 
 @_hardtanh.vjp
 def _(g, input, min_val, max_val):
-    return _cut(g, input, (input <= min_val) | (input >= max_val))
+    x = in_single(input)
+    return _cut(g, input, (x <= min_val) | (x >= max_val))
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
@@ -421,7 +423,8 @@ hardswish_ = inplace_of(_hardswish)
 def hardshrink(input, /, lambd=0.5):
     """The input where |input| > lambd, 0 elsewhere."""
     floats_only(input, "hardshrink_cpu")
-    return np.where((input >= -lambd) & (input <= lambd), input.dtype.type(0), input)
+    bound = input.dtype.type(lambd)
+    return np.where((input >= -bound) & (input <= bound), input.dtype.type(0), input)
 
 
 @hardshrink.vjp

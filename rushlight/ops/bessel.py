@@ -15,6 +15,7 @@ from . import bessel_tables as tables
 from .special import chebyshev, i0_of, i1_of, in_double
 
 _TWO_OVER_PI = 2 / math.pi
+_TINY = 1e-323  # half of it is not 0
 
 
 def _near(x, table):
@@ -28,9 +29,11 @@ def _wave(x, order):
     t = 128 / (x * x) - 1
     p, q = (tables.P0_FAR, tables.Q0_FAR) if order == 0 else (tables.P1_FAR, tables.Q1_FAR)
     p, q = chebyshev(t, p), chebyshev(t, q) / x
-    phase = x - (2 * order + 1) * math.pi / 4
-    c, s = np.cos(phase), np.sin(phase)
-    size = np.sqrt(_TWO_OVER_PI / x)
+    c, s = np.cos(x), np.sin(x)
+    c, s = c + s, s - c  # of x - pi/4, times the root of 2: x itself is exact, the difference would be rounded
+    if order:
+        c, s = s, -c
+    size = np.sqrt(1 / (math.pi * x))
     return size * (p * c - q * s), size * (p * s + q * c)
 
 
@@ -38,40 +41,40 @@ def _wave(x, order):
 def bessel_j0(x):
     """The Bessel function of the first kind of order 0."""
     a = np.abs(x)
-    return np.where(np.isinf(a), 0.0, np.where(a <= 8, _near(a, tables.J0_NEAR), _wave(a, 0)[0]))
+    return np.where(a <= 8, _near(a, tables.J0_NEAR), _wave(a, 0)[0])
 
 
 @in_double
 def bessel_j1(x):
     """The Bessel function of the first kind of order 1."""
     a = np.abs(x)
-    r = np.where(np.isinf(a), 0.0, np.where(a <= 8, a * _near(a, tables.J1_NEAR), _wave(a, 1)[0]))
-    return np.where(x < 0, -r, r)
+    far = _wave(a, 1)[0]
+    return np.where(a <= 8, x * _near(a, tables.J1_NEAR), np.where(x < 0, -far, far))
 
 
 def _second_kind(x, near, order):
-    r = np.where(x <= 8, near, np.where(np.isinf(x), 0.0, _wave(x, order)[1]))
+    r = np.where(x <= 8, near, _wave(x, order)[1])
     return np.where(x == 0, -np.inf, np.where(x < 0, np.nan, r))
 
 
 @in_double
 def bessel_y0(x):
     """The Bessel function of the second kind of order 0."""
-    low = np.clip(x, 1e-300, 8)
+    low = np.clip(x, _TINY, 8)
     return _second_kind(x, _near(low, tables.Y0_NEAR) + _TWO_OVER_PI * np.log(low) * bessel_j0(low), 0)
 
 
 @in_double
 def bessel_y1(x):
     """The Bessel function of the second kind of order 1."""
-    low = np.clip(x, 1e-300, 8)
+    low = np.clip(x, _TINY, 8)
     near = low * _near(low, tables.Y1_NEAR) + _TWO_OVER_PI * (np.log(low) * bessel_j1(low) - 1 / low)
     return _second_kind(x, near, 1)
 
 
 def _scaled_k(x, order):
     """exp(x) K(x) of the order."""
-    low, high = np.clip(x, 1e-300, 2), np.maximum(x, 2)
+    low, high = np.clip(x, _TINY, 2), np.maximum(x, 2)
     t = low * low / 2 - 1
     if order == 0:
         near = chebyshev(t, tables.K0_NEAR) - np.log(low / 2) * i0_of(low)

@@ -370,9 +370,10 @@ def _clamp_scalar(input, /, min, max):
 
 
 def _outside(x, low, high):
+    """Where x is not between the limits: nan is nowhere."""
     if low is None:
-        return x > high
-    return x < low if high is None else (x < low) | (x > high)
+        return ~(x <= high)
+    return ~(x >= low) if high is None else ~((x >= low) & (x <= high))
 
 
 @_clamp_scalar.vjp

@@ -19,7 +19,7 @@ from ..core.legacy_types import construct
 from ..core.mode import tell, thread
 from ..core.once import warn_once
 from ..core.placeholder import NoArray
-from ..core.record import composite
+from ..core.record import composite, primitive
 from ..core.scalars import exact, scalar_of
 from ..core.size import shape_from, shape_keyword
 from ..core.slow import write_out
@@ -584,6 +584,23 @@ tril_indices = _indices("tril_indices", np.tril_indices)
 triu_indices = _indices("triu_indices", np.triu_indices)
 
 
+@primitive(public=False, name="complex_of_parts", node="ComplexBackward0")
+def _complex(real, imag, /):
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
+    out.real, out.imag = real, imag  # a sum would make nan of an infinite part
+    return out
+
+
+@_complex.vjp("real")
+def _(g):
+    return g.real
+
+
+@_complex.vjp("imag")
+def _(g):
+    return g.imag
+
+
 @composite(name="complex")
 def complex_(real, imag, *, out=None):
     """A complex tensor of two real ones."""
@@ -602,5 +619,5 @@ def complex_(real, imag, *, out=None):
         raise RuntimeError(
             f"Expected object of scalar type {type_word(real.dtype)} but got scalar type {type_word(imag.dtype)} for second argument"
         )
-    t = real.to(real.dtype.to_complex()) + imag * 1j
+    t = _complex(real, imag)
     return t if out is None else write_out("complex", (real, imag), t, out)

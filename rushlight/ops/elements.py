@@ -49,6 +49,11 @@ def widened(kernel):
     return run
 
 
+def in_single(t):
+    """16-bit floats as float32: torch compares them with an option as float32 has it, where its own type would round it."""
+    return t.float() if t.dtype.itemsize == 2 and t.dtype.is_floating_point else t
+
+
 def bits_of(d: np.dtype):
     """The signed integer type as wide as `d`, or None."""
     return _INTEGERS.get(d.itemsize) if d.kind in "fiuV" else None  # V: bfloat16

@@ -187,7 +187,8 @@ def cond(A, p=None):
         )
     if p == "nuc":
         return _matrix_norm(A, p, (-2, -1), False, None) * _matrix_norm(_inverse_or_inf(A), p, (-2, -1), False, None)
-    return matrix_norm(A, p) * matrix_norm(_inverse_or_inf(A), p)
+    r = matrix_norm(A, p) * matrix_norm(_inverse_or_inf(A), p)
+    return where(r.isnan(), math.inf, r)  # 0 times infinity: the zero matrix
 
 
 def _inverse_or_inf(A):

@@ -10,7 +10,7 @@ from ..core.record import binary, primitive, publish
 from ..core.slow import write_out
 from .activation import floats_only, inplace_of
 from .comparison import where
-from .elements import F32, F64, MANY, ONE32, ONE64, dense, pieced, widened
+from .elements import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
 from .special import erf_of, sigmoid_of
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -194,7 +194,7 @@ def _softplus(input, /, beta, threshold):
 @_softplus.vjp
 def _(g, input, beta, threshold):
     t = input * beta
-    return where(t > threshold, g, g * t.sigmoid())
+    return where(in_single(input) * beta > threshold, g, g * t.sigmoid())
 
 
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):

@@ -451,15 +451,25 @@ digamma = unary(
 )
 
 
-@in_double
 def polygamma_of(x, n):
     if n == 0:
         return digamma_of(x)
-    if n == 1:
-        reflect = x < 0.5
-        z = np.where(reflect, 1 - x, x)
-        right = zeta_of(np.full(z.shape, 2.0), z)
-        return np.where(reflect, (math.pi / np.sin(math.pi * (x - np.trunc(x)))) ** 2 - right, right)
+    return _trigamma(x) if n == 1 else _from_zeta(x, n)
+
+
+def _trigamma(x):
+    """By reflection below 1/2. The sine of pi x is rounded as torch rounds it, so that the poles have its large numbers."""
+    work = x.dtype.type if x.dtype.itemsize > 2 else np.float32
+    sine = np.sin(work(math.pi) * x.astype(work)).astype(F64)
+    x, d = x.astype(F64), x.dtype
+    reflect = x < 0.5
+    z = np.where(reflect, 1 - x, x)
+    right = zeta_of(np.full(z.shape, 2.0), z)
+    return np.where(reflect, (math.pi / sine) ** 2 - right, right).astype(d)
+
+
+@in_double
+def _from_zeta(x, n):
     sign = 1 if n % 2 else -1
     return sign * math.gamma(n + 1.0) * zeta_of(np.full(x.shape, n + 1.0), x)
 

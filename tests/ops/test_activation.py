@@ -216,3 +216,32 @@ def test_numbers_beside_16_bit_tensors_do_not_widen_them(call, kind):
     x = rl.tensor([0.25, 0.5, 0.75])
     out = call(x.to(kind))
     assert out.dtype is kind and rl.allclose(out.float(), call(x), atol=0.02)
+
+
+@pytest.mark.parametrize(("dtype", "near"), [(rl.float16, 0.300048828125), (rl.bfloat16, 0.30078125)])
+def test_bounds_of_short_floats(dtype, near):
+    """`near` is 0.3 rounded. threshold and the slopes compare with 0.3 as float32 has it, hardshrink with `near`; so torch does."""
+
+    def slope(f):
+        x = rl.tensor([near, -near, 0.25], dtype=dtype, requires_grad=True)
+        y = f(x)
+        y.backward(rl.ones_like(y))
+        return y.tolist(), x.grad.tolist()
+
+    functional = rl.nn.functional
+    assert slope(lambda x: functional.threshold(x, 0.3, 2.0)) == ([near, 2.0, 2.0], [1.0, 0.0, 0.0])
+    assert slope(lambda x: functional.hardshrink(x, 0.3)) == ([0.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+    assert slope(lambda x: functional.hardtanh(x, -1.0, 0.3)) == ([near, -near, 0.25], [0.0, 1.0, 1.0])
+    assert slope(lambda x: functional.softplus(x, 1.0, 0.3))[1][0] == 1.0
+    x = rl.tensor([near, 0.25], dtype=dtype)
+    compiled = rl.compile(lambda x: functional.threshold(x * 1, 0.3, 2.0))
+    assert [compiled(x).tolist() for _ in range(3)] == [[near, 2.0]] * 3
+
+
+def test_clamp_of_nan_has_no_slope():
+    nan = float("nan")
+    for low, high, want in [(-1, 1, [0, 1, 0]), (-1, None, [0, 1, 1]), (None, 1, [0, 1, 0]), (nan, None, [0, 0, 0])]:
+        for limits in [(low, high), tuple(None if v is None else rl.tensor(float(v)) for v in (low, high))]:
+            x = rl.tensor([nan, 0.5, 2.0], requires_grad=True)
+            x.clamp(*limits).sum().backward()
+            assert x.grad.tolist() == want

@@ -173,3 +173,13 @@ def test_no_numpy_warning_escapes_and_numpys_settings_stay():
     assert (torch.ones(2) / torch.zeros(2)).tolist() == [float("inf")] * 2
     assert np.isnan(torch.log(torch.tensor(-1.0)).item())
     assert np.geterr() == before
+
+
+def test_complex_of_infinite_parts():
+    inf = float("inf")
+    z = torch.complex(torch.tensor([inf, 1.0, -0.0]), torch.tensor([1.0, inf, -0.0]))
+    assert z.real.tolist() == [inf, 1, 0] and z.imag.tolist() == [1, inf, 0]
+    assert torch.signbit(z.real)[2] and torch.signbit(z.imag)[2]
+    real, imag = (torch.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [[3.0], [4.0]]))
+    (torch.complex(real, imag).abs() ** 2).sum().backward()
+    assert real.grad.tolist() == [4, 8] and imag.grad.tolist() == [[12], [16]]

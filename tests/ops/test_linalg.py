@@ -509,3 +509,12 @@ def test_errors(f, args, error, words):
 
 def test_linalg_error_is_a_runtime_error():
     assert issubclass(L.LinAlgError, RuntimeError) and torch.linalg is L
+
+
+@pytest.mark.parametrize("p", ["fro", 1, -1, math.inf, -math.inf, 2, None])
+def test_condition_of_zeros(p):
+    batch = torch.stack([torch.zeros(2, 2), torch.eye(2)])
+    assert torch.linalg.cond(torch.zeros(2, 2), p).item() == math.inf or p in (2, None)
+    if p not in (2, None):
+        assert torch.linalg.cond(batch, p)[0].item() == math.inf
+    assert math.isfinite(torch.linalg.cond(batch, p)[1].item())

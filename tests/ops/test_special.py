@@ -135,3 +135,47 @@ def test_erfinv_up_to_the_last_number_below_one():
     ]  # fmt: skip
     y = rl.erfinv(rl.tensor(x, dtype=rl.float64)).tolist()
     assert y == pytest.approx(expected, rel=1e-13, nan_ok=True)
+
+
+def test_trigamma_at_its_poles():
+    """torch's numbers: the sine of -pi, -2 pi, -3 pi as it is rounded."""
+    x = rl.tensor([-1.0, -2.0, -3.0], dtype=rl.float64)
+    want = [6.580790147320947e32, 1.6451975368302367e32, 7.311989052578831e31]
+    np.testing.assert_allclose(rl.polygamma(1, x).numpy(), want, rtol=1e-15)
+    want = [1291369695936512.0, 322842423984128.0, 1.7351287771234304e16]
+    np.testing.assert_allclose(rl.polygamma(1, x.float()).numpy(), want, rtol=1e-6)
+
+
+def test_bessel_functions_at_the_ends():
+    x = rl.tensor([-0.0, math.inf, -math.inf, 1e-310], dtype=rl.float64)
+    j1 = rl.special.bessel_j1(x).tolist()
+    assert math.copysign(1, j1[0]) == -1
+    assert [math.isnan(v) for v in j1] == [False, True, True, False]
+    assert math.isnan(rl.special.bessel_j0(x)[1]) and math.isnan(rl.special.bessel_y0(x)[1])
+    np.testing.assert_allclose(rl.special.modified_bessel_k0(x)[3].item(), 713.9173103438125, rtol=1e-15)
+    np.testing.assert_allclose(rl.special.bessel_y0(x)[3].item(), -454.4938756003539, rtol=1e-15)
+    assert rl.special.modified_bessel_k1(x)[3].item() == math.inf
+    assert rl.special.bessel_y1(x)[3].item() == -math.inf
+
+
+# Values with 40 digits, rounded (mpmath).
+BESSEL = {
+    "bessel_j0": [0.999999999975, 0.8812008886074053, -0.26005195490193345, 0.19436184484127825, 0.14751745404437766, 0.09626678327595811, -0.03329855487630567],
+    "bessel_j1": [4.9999999999375e-06, 0.32899574154005895, 0.3390589585259365, 0.2191793999217512, 0.24760776698159287, -0.1253502495802899, -0.03188743137749995],
+    "bessel_y0": [-7.40316028370197, -0.19066492933739512, 0.3768500100127904, 0.20652094814437577, 0.23809132870223482, -0.12724943226800614, -0.0318318897300034],
+    "bessel_y1": [-63661.97727536548, -1.1032498719076334, 0.3246744247918, -0.18172107728057313, -0.13314879595249593, -0.09882996478323741, 0.03324554812131022],
+    "modified_bessel_i0": [1.000000000025, 1.1263030183068092, 4.8807925858650245, 389.406283282158, 469.5006067101215, 5774560606.4663105, 4.475847367935052e+128],
+    "modified_bessel_i1": [5.0000000000625004e-06, 0.37187967777700864, 3.9533702174026093, 363.8539440845084, 439.48430891035844, 5657865129.878701, 4.468381385036955e+128],
+    "modified_bessel_k0": [11.628856980944363, 0.6605198599151016, 0.03473950438627925, 0.0001628676676876532, 0.00013173427864935836, 3.4641615622131143e-12, 3.7236948548891435e-132],
+    "modified_bessel_k1": [99999.99993935571, 1.050283535312918, 0.040156431128194184, 0.00017288430649238984, 0.00013964122894503082, 3.5327780731999337e-12, 3.7298958583323724e-132],
+    "scaled_modified_bessel_k0": [11.628973270095617, 1.3301236562420558, 0.6977615980438517, 0.4393000819002152, 0.4339943754308567, 0.2494366045755967, 0.0723300317396073],
+    "scaled_modified_bessel_k1": [100000.99994435512, 2.1150113128480523, 0.8065634801287869, 0.4663177847368799, 0.4600435707528057, 0.25437732954208525, 0.07245048166725841],
+    "i0e": [0.9999900000749996, 0.5593055265070683, 0.2430003541618254, 0.14436986414104191, 0.14251180948829528, 0.0801967735474367, 0.02304255841508546],
+    "i1e": [4.999950000312499e-06, 0.18466998276274732, 0.19682671329730086, 0.13489649943989376, 0.13340068832583662, 0.07857611331929278, 0.02300412204026895],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESSEL)
+def test_bessel_functions_in_float64(name):
+    x = rl.tensor([1e-5, 0.7, 3.0, 7.9, 8.1, 25.0, 300.0], dtype=rl.float64)
+    np.testing.assert_allclose(getattr(rl.special, name)(x).numpy(), BESSEL[name], rtol=2e-15, atol=1e-15)
