@@ -40,7 +40,8 @@ from .core.random import Generator, default_generator, initial_seed, manual_seed
 from .core.size import Size
 from .core.tensor import Tensor
 from .ops import *
-from .ops.sample import get_rng_state, set_rng_state
+from .ops.pointwise import fused_loops
+from .ops.random.sample import get_rng_state, set_rng_state
 from .torch._settings import *
 
 float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
@@ -108,11 +109,11 @@ autograd.engine.consider = _consider
 def _one_pass(*call):
     from .compile.jit.loops import fill
 
-    ops.one_pass.compiled = fill
+    fused_loops.compiled = fill
     return fill(*call)
 
 
-ops.one_pass.compiled = _one_pass
+fused_loops.compiled = _one_pass
 
 
 def __getattr__(name):

@@ -13,7 +13,7 @@ from rushlight import ops
 from rushlight.core import dtype as dtypes
 from rushlight.core.layout import finfo
 from rushlight.core.tensor import Tensor
-from rushlight.ops.linalg import cholesky_ex, eigvalsh, norm
+from rushlight.ops.linalg.linalg import cholesky_ex, eigvalsh, norm
 
 __all__ = [
     "Constraint",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rushlight import ops
 from rushlight.core.layout import finfo
-from rushlight.ops.special_polynomials import igamma
+from rushlight.ops.special.special_polynomials import igamma
 
 from . import constraints
 from .exp_family import ExponentialFamily
@@ -16,7 +16,7 @@ __all__ = ["Gamma"]
 class Gamma(ExponentialFamily):
     """p(x) = rate**a x**(a - 1) exp(-rate x) / gamma(a) with a = `concentration`.
 
-    Samples have gradients by both parameters (see `rushlight/ops/gamma.py`).
+    Samples have gradients by both parameters (see `rushlight/ops/random/gamma.py`).
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}

@@ -14,7 +14,7 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.core.tensor import Tensor
-from rushlight.ops.linalg import solve_triangular
+from rushlight.ops.linalg.linalg import solve_triangular
 
 from .bernoulli import Bernoulli
 from .beta import Beta

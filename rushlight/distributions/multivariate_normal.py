@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rushlight import ops
-from rushlight.ops.linalg import cholesky, solve_triangular
+from rushlight.ops.linalg.linalg import cholesky, solve_triangular
 
 from . import constraints
 from .distribution import Distribution

@@ -10,7 +10,7 @@ from rushlight import ops
 from rushlight.core.layout import finfo
 from rushlight.core.size import Size
 from rushlight.core.tensor import Tensor
-from rushlight.ops.linalg import cholesky
+from rushlight.ops.linalg.linalg import cholesky
 
 from . import constraints
 from .transform import Alike, Transform, clipped_sigmoid, require_dims

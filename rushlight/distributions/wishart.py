@@ -8,7 +8,7 @@ import warnings
 from rushlight import ops
 from rushlight.core.layout import finfo
 from rushlight.core.size import Size
-from rushlight.ops.linalg import slogdet
+from rushlight.ops.linalg.linalg import slogdet
 
 from . import constraints
 from .chi2 import Chi2

@@ -1,13 +1,18 @@
-"""Every operator, by torch's name. Importing the files registers them; `OPS` maps each name to its function."""
+"""Every operator, by torch's name, in folders by family. Importing the files registers them; `OPS` maps names to functions."""
 
 from ..core.record import OPS
-from . import (
-    activation, adaptive_pool, addmm, attention, avg_pool, bessel, bessel_tables, bitwise, comparison, complex_parts, conv,
-    copying, counting, create, ctc, cumulative, elementary, elements, embedding, extremum, gamma, grid, index, index_slices, interpolate, join,
-    linalg, loss, low_rank, mask, matmul, normalize, ordering, parts, pointwise, pool, power, predicates, products, ranges, recurrent, reduction,
-    replaced_parts, resize, sample, scatter, scatter_reduce, sequences, smooth, softmax, special, special_polynomials, special_tables,
-    take, variance, view, inplace_names,
-)  # fmt: skip
+from .nn import activation, attention, ctc, embedding, loss, normalize, smooth, softmax
+from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
+from .product import addmm, matmul, products
+from .special import bessel, special, special_polynomials
+from .pointwise import arithmetic, bitwise, comparison, complex_parts, elementary, power
+from .shape import copying, create, join, ranges, replaced_parts, resize, sequences, slicing, view
+from .reduce import cumulative, extremum, histogram, ordering, reduction, variance
+from .random import gamma, sample
+from .index import index, index_slices, mask, scatter, scatter_reduce, take
+from .linalg import linalg, low_rank
+from .recurrent import recurrent
+from . import predicates, inplace_names
 
 globals().update(OPS)
 __all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files register the names

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import ops
 from ..core.tensor import Tensor
-from .linalg import vector_norm
+from .linalg.linalg import vector_norm
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor", "frac", "lgamma",

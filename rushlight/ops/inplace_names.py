@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.record import OPS, publish
 from ..core.tensor import Tensor
-from .embedding import renormalise
+from .nn.embedding import renormalise
 
 
 def _of_method(name: str) -> Any:

@@ -20,7 +20,7 @@ from rushlight.compile.jit import optimizer as native
 from rushlight.core.mode import State, tell, thread
 from rushlight.core.storage import describe, storage_of, tick, user_line
 from rushlight.core.tensor import Tensor
-from rushlight.ops.multiply_add import multiply_add
+from rushlight.ops.pointwise.multiply_add import multiply_add
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # elements: what an update touches of a piece stays in the cache. Adam over 4 million: 22 ms whole, 15 ms in pieces

@@ -14,7 +14,7 @@ from ..core.layout import sparse_coo, sparse_csr, strided
 from ..core.legacy_types import CPU_TYPES, tensortype
 from ..core.size import Size
 from ..core.tensor import Tensor, alias, wrap
-from ..ops.create import check_options, tensor
+from ..ops.shape.create import check_options, tensor
 from .coo import SparseTensor, assemble
 from .entries import as_values, gather, indices_of
 

@@ -150,7 +150,7 @@ def sparse_csr_tensor(
 
 
 def _integers(indices: Any) -> Any:
-    from ..ops.create import tensor
+    from ..ops.shape.create import tensor
 
     t: Any = indices if isinstance(indices, Tensor) else tensor(indices)
     if t.dtype not in (dtypes.int64, dtypes.int32):

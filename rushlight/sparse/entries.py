@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.record import primitive
-from ..ops.elements import conjugate
-from ..ops.repeats import add_at
+from ..ops.index.duplicate_index import add_at
+from ..ops.pointwise.helpers import conjugate
 
 _HALVES = 2  # bytes of the types whose sums are kept in float32
 

@@ -461,7 +461,7 @@ def records_without_samples() -> list[str]:
 
 def _loads_later(r: Record) -> bool:
     """Whether an operator comes with `torch.sparse` or `torch.fft`, whose tests have samples of their own."""
-    return r.kernel.__module__.startswith(("rushlight.sparse", "rushlight.ops.fft"))
+    return r.kernel.__module__.startswith(("rushlight.sparse", "rushlight.ops.signal.fft"))
 
 
 def _collect(tensors: Any, seen: set[Record]) -> None:

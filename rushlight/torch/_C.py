@@ -13,7 +13,7 @@ from ..core.overriding import disabled_impl as _disabled_torch_function_impl
 from ..core.random import Generator, default_generator
 from ..core.size import Size
 from ..core.tensor import Tensor
-from ..ops.matrices import LinAlgError as _LinAlgError
+from ..ops.linalg.matrices import LinAlgError as _LinAlgError
 
 __all__ = [
     "DisableTorchFunction",

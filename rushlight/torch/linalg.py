@@ -1,4 +1,4 @@
 """Linear algebra: the names of `torch.linalg`."""
 
-from ..ops.linalg import *
-from ..ops.linalg import __all__ as __all__
+from ..ops.linalg.linalg import *
+from ..ops.linalg.linalg import __all__ as __all__

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 from ..core.random import default_generator, initial_seed, manual_seed, seed
-from ..ops.sample import get_rng_state, set_rng_state
+from ..ops.random.sample import get_rng_state, set_rng_state
 
 __all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
 

@@ -441,7 +441,9 @@ def test_prefer_falls_back_to_the_reference_kernel():
 @pytest.fixture
 def installed():
     install()
-    return import_module("rushlight.ops.conv"), import_module("rushlight.ops.matmul")  # functions hide the latter
+    return import_module("rushlight.ops.spatial.conv"), import_module(
+        "rushlight.ops.product.matmul"
+    )  # functions hide the latter
 
 
 def kernels_agree(operator, *arguments):

@@ -7,8 +7,8 @@ import numpy as np
 from rushlight.compile.ir.expression import Expr
 from rushlight.compile.ir.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
 from rushlight.core.record import OPS
-from rushlight.ops import conv
-from rushlight.ops.multiply_add import multiply_add
+from rushlight.ops.pointwise.multiply_add import multiply_add
+from rushlight.ops.spatial import conv
 
 _UNARY = {
     "neg": np.negative, "abs": np.abs, "sign": np.sign, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),

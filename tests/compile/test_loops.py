@@ -9,7 +9,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.compile.jit import loops
-from rushlight.ops import one_pass
+from rushlight.ops.pointwise import fused_loops as one_pass
 
 SIZE = one_pass.LARGE + 37
 SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-40, 3e38, -3e38, 1e-20, 1.0]
@@ -77,7 +77,9 @@ def same_bits(a, b):
 def test_a_loop_gives_the_bits_of_its_kernel(name, kind, special, at_once, monkeypatch):
     pytest.importorskip("llvmlite")
     arguments = tensors(kind, special)
-    if kind == "float64" and special:  # where halves overflow, the kernel rounds twice: see ops/multiply_add.py
+    if (
+        kind == "float64" and special
+    ):  # where halves overflow, the kernel rounds twice: see ops/pointwise/multiply_add.py
         arguments = [torch.from_numpy(np.clip(t.numpy(), -1e290, 1e290)) for t in arguments]
     got = [CASES[name](*arguments) for _ in range(2)]
     expected = without_loops(monkeypatch, lambda: CASES[name](*arguments))

@@ -6,7 +6,7 @@ import pytest
 
 from rushlight.compile.lower.onednn import choose, kernels
 from rushlight.compile.lower.onednn.direct import Run
-from rushlight.ops import conv, pool
+from rushlight.ops.spatial import conv, pool
 
 pytestmark = pytest.mark.skipif(not kernels.available(), reason="needs oneDNN and llvmlite")
 

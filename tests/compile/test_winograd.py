@@ -9,7 +9,7 @@ from rushlight.backend.onednn import library
 from rushlight.compile.lower.onednn import Binder, kernels
 from rushlight.compile.lower.onednn.direct import Run
 from rushlight.compile.lower.winograd import bind
-from rushlight.ops import conv
+from rushlight.ops.spatial import conv
 
 pytestmark = pytest.mark.skipif(
     not kernels.available() or kernels.lanes() != 16, reason="needs oneDNN, llvmlite and vectors of 16 floats"

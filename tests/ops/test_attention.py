@@ -7,7 +7,7 @@ import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight.autograd import gradcheck, gradgradcheck
 from rushlight.nn.attention import SDPBackend, sdpa_kernel
-from rushlight.ops import attention_blocks
+from rushlight.ops.nn import attention_blocks
 
 rng = np.random.RandomState(1)
 Q, K, V = rng.randn(2, 3, 4), rng.randn(2, 5, 4), rng.randn(2, 5, 2)

@@ -5,7 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
-from rushlight.ops import recurrent_layers
+from rushlight.ops.recurrent import layers as recurrent_layers
 
 rng = np.random.RandomState(3)
 T, N, I, H = 4, 3, 2, 3

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.ops.repeats import add_at, combine_at
+from rushlight.ops.index.duplicate_index import add_at, combine_at
 
 RANDOM = np.random.default_rng(0)
 

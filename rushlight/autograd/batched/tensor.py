@@ -203,14 +203,14 @@ class Batched(Tensor):
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
-        from ...ops.copying import copied_over
+        from ...ops.shape.copying import copied_over
         from .calls import write
 
         return write(copied_over.record, self, (src,), ()) if isinstance(src, Tensor) else self.fill_(src)
 
     def fill_(self, value: Any) -> Any:
         """Overwrite every element with `value`, a number or a 0-d tensor."""
-        from ...ops.copying import filled
+        from ...ops.shape.copying import filled
         from .calls import write
 
         if isinstance(value, Tensor):

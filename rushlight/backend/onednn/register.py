@@ -83,8 +83,8 @@ def install() -> None:
 
 
 def _install_products() -> None:
-    from ...ops.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
-    from ...ops.matmul import _linear, _linear_nd, _linear_nd_plain, _matmul, bmm, gram, linear_plain, mm
+    from ...ops.product.matmul import _linear, _linear_nd, _linear_nd_plain, _matmul, bmm, gram, linear_plain, mm
+    from ...ops.spatial.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
 
     prefer(convolution, conv_forward)
     prefer(convolution_input, _conv_input)
@@ -99,7 +99,7 @@ def _install_products() -> None:
 
 
 def _install_casts() -> None:
-    from ...ops.copying import _to_copy
+    from ...ops.shape.copying import _to_copy
 
     reference = _to_copy.record.reference
 
@@ -111,9 +111,9 @@ def _install_casts() -> None:
 
 
 def _install_pools() -> None:
-    from ...ops import adaptive_pool, avg_pool
-    from ...ops.pool import max_pool_2d, max_pool_3d
-    from ...ops.pool import max_pool_backward as max_pool_gradient
+    from ...ops.spatial import adaptive_pool, avg_pool
+    from ...ops.spatial.pool import max_pool_2d, max_pool_3d
+    from ...ops.spatial.pool import max_pool_backward as max_pool_gradient
 
     for operator in (max_pool_2d, max_pool_3d):
         prefer(operator, _max_pool)
@@ -127,7 +127,7 @@ def _install_pools() -> None:
 
 
 def _install_normalization() -> None:
-    from ...ops.normalize import (
+    from ...ops.nn.normalize import (
         _batch_norm,
         _batch_norm_backward,
         _group_norm,
@@ -135,7 +135,7 @@ def _install_normalization() -> None:
         _layer_norm,
         _layer_norm_backward,
     )
-    from ...ops.softmax import _log_softmax_backward, _softmax, _softmax_backward
+    from ...ops.nn.softmax import _log_softmax_backward, _softmax, _softmax_backward
 
     _prefer_also_in_bfloat16(_batch_norm, normalization.batch_norm)
     _prefer_also_in_bfloat16(_batch_norm_backward, normalization.batch_norm_backward, rounded=False)
@@ -153,9 +153,9 @@ def _scores(x, dim, dtype):
 
 
 def _install_functions() -> None:
-    from ...ops.activation import _leaky_relu, _sloped
-    from ...ops.smooth import _gelu, _gelu_backward, _silu, _silu_backward
-    from ...ops.special import sigmoid
+    from ...ops.nn.activation import _leaky_relu, _sloped
+    from ...ops.nn.smooth import _gelu, _gelu_backward, _silu, _silu_backward
+    from ...ops.special.special import sigmoid
 
     few, more = functions.WORTHWHILE_ELEMENTS, functions.WORTHWHILE_ELEMENTS_IF_SIMPLE
     gelu = {"none": functions.GELU, "tanh": functions.GELU_TANH}

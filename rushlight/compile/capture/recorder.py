@@ -297,7 +297,7 @@ class Recorder:
         source = self.ref(t, line)
         if not copy._array.size or self._alias_copy(source, copy._array, line):
             return
-        from ...ops.copying import _clone
+        from ...ops.shape.copying import _clone
 
         result = self._result(copy._array, line)
         self.graph.nodes.append(Call(_clone.record, (source,), ("C",), None, (result,), line))

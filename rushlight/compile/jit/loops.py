@@ -1,8 +1,8 @@
-"""Loops over large arrays for eager kernels that NumPy takes several passes for (`rushlight/ops/one_pass.py`).
+"""Loops over large arrays for eager kernels that NumPy takes several passes for (`rushlight/ops/pointwise/fused_loops.py`).
 
 Each is the update (`lower/update.py`) of one array, made once its operator has worked on `_WORTHWHILE` elements without it.
 Results are the same to the last bit, but for the sign of a nan, and for products and sums that the kernels do not round
-right: one element in 5e8, near half-way between two numbers (`ops/multiply_add.py`). `RUSHLIGHT_JIT=0` in the environment,
+right: one element in 5e8, near half-way between two numbers (`ops/pointwise/multiply_add.py`). `RUSHLIGHT_JIT=0` in the environment,
 or a missing llvmlite, leaves all to the kernels.
 
 Over 1e6 float32 on one thread: `add` with alpha 0.2 ms instead of 2.2, `lerp` by a tensor 0.7 instead of 23.

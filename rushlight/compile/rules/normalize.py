@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...ops.normalize import _group_norm, _group_norm_backward
+from ...ops.nn.normalize import _group_norm, _group_norm_backward
 from ..ir.lazy import Lazy, Untraceable
 from .table import rule, through_float32
 

@@ -7,7 +7,7 @@ from math import prod
 
 import numpy as np
 
-from ...ops.pool import outputs
+from ...ops.spatial.pool import outputs
 from ..ir.expression import cast, load
 from ..ir.graph import Loop, Ref, Store, Value
 from ..ir.lazy import Builder, Lazy, Untraceable

@@ -1,13 +1,13 @@
 """Recurrent layers: their products as library calls, the steps in between as loops over one step's rows.
 
-The steps follow one another, and give the same arrays to backward, as in the kernels (`ops/recurrent_layers.py`).
+The steps follow one another, and give the same arrays to backward, as in the kernels (`ops/recurrent/layers.py`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ...ops.recurrent_layers import batch_of
+from ...ops.recurrent.layers import batch_of
 from ..ir.graph import Loop
 from ..ir.lazy import Lazy
 from .activation import function

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops.variance import squares_along
+from ...ops.reduce.variance import squares_along
 from ..ir.lazy import Builder, Lazy, Untraceable
 from .table import rule, through_float32
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn.matmul import SMALL_MULTIPLY_ADDS
-from ...ops.recurrent_layers import step_spans
+from ...ops.recurrent.layers import step_spans
 from ..ir.expression import cast
 from ..ir.graph import Loop, Ref, Store, Value
 from ..ir.lazy import Builder, Lazy, Untraceable

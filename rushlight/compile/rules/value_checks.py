@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ops import pointwise
+from ...ops.pointwise import arithmetic as pointwise
 from ..ir.lazy import Lazy, Untraceable
 from .table import rule
 

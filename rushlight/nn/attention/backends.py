@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import Enum
 
-from rushlight.ops import attention
+from rushlight.ops.nn import attention
 
 __all__ = ["SDPBackend", "sdpa_kernel"]
 

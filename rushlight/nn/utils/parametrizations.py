@@ -11,7 +11,7 @@ from rushlight.core.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.modules.conv import _ConvTransposeNd
 from rushlight.nn.modules.module import Module
-from rushlight.ops import linalg
+from rushlight.ops.linalg import linalg
 
 from .parametrize import register_parametrization
 from .weight_norm import _norm_except

@@ -1,0 +1,429 @@
+"""Indexing: `x[...]` and `x[...] = y` in every form, gather and scatter, and the index_* and masked_* families."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.inplace import write
+from ...core.record import composite, primitive
+from ...core.scalars import exact, number_as, type_name
+from ...core.tensor import Tensor, constant, type_word, wrap
+from ..shape.slicing import embed, part
+from .duplicate_index import add_at
+
+# ---------------------------------------------------------------------------------------------- reading x[...]
+
+_last_is_select = primitive(name="part.select", view=True, public=False, node="SelectBackward0")(
+    lambda input, /, index: input[index]
+)
+_last_is_new = primitive(name="part.unsqueeze", view=True, public=False, node="UnsqueezeBackward0")(
+    lambda input, /, index: input[index]
+)
+_whole = primitive(name="part.alias", view=True, public=False, node="AliasBackward0")(
+    lambda input, /, index: input[index]
+)
+for _op in (_last_is_select, _last_is_new, _whole):
+    _op.vjp(lambda g, input_shape, index: embed(g, input_shape, index))
+
+_FULL = slice(None)
+
+
+def _getitem(self, index):
+    kind = type(index)
+    if kind is int:
+        a = self._array
+        if a.ndim and -len(a) <= index < len(a):
+            return _last_is_select(self, (index, ...))
+    elif kind is tuple or kind is slice:
+        plain, op = _basic(index if kind is tuple else (index,))
+        if plain is not None:
+            try:
+                return op(self, plain)
+            except IndexError:
+                pass  # explained below in torch's words
+    elif kind is Tensor and index._array.ndim:
+        d = index._array.dtype
+        if d == np.int64 or (d == np.bool_ and index._array.shape == self._array.shape):
+            return _index(self, index)
+    basic, advanced, kind = _parse(self, index)
+    if basic is not None:
+        self = kind(self, basic)
+    return _index(self, *advanced) if advanced else self
+
+
+def _basic(index: tuple) -> tuple:
+    """(NumPy index with an Ellipsis, view operator) of an index of ints, slices, None and Ellipsis; else (None, None)."""
+    op, rest = _whole, (...,)
+    for i in index:
+        kind = type(i)
+        if kind is int:
+            op = _last_is_select
+        elif kind is slice:
+            step = i.step
+            if step is not None and (type(step) is not int or step <= 0):
+                return None, None
+            if step is not None or i.start is not None or i.stop is not None:
+                op = part
+        elif i is None:
+            op = _last_is_new
+        elif i is Ellipsis:
+            rest = ()
+        else:
+            return None, None
+    return index + rest, op
+
+
+def _parse(t: Tensor, index: Any) -> tuple[tuple | None, list, Any]:
+    """(basic index or None, advanced index tensors of what it leaves, the view operator that names the node)."""
+    items = _items(index)
+    ndim = t._array.ndim
+    taken = sum(_dims_taken(i) for i in items)
+    if taken > ndim:
+        raise _too_many(ndim, items)
+    if not any(i is Ellipsis for i in items):
+        items = (*items, Ellipsis)
+    basic: list[Any] = []
+    advanced: list[Any] = []
+    kind, plain, dim = _whole, True, 0
+    for i in items:
+        if i is Ellipsis:
+            rest = ndim - taken
+            basic.extend([_FULL] * rest)
+            advanced.extend([None] * rest)
+            dim += rest
+            continue
+        if i is None:
+            basic.append(None)
+            advanced.append(None)
+            kind, plain = _last_is_new, False
+        elif isinstance(i, slice):
+            i = _slice(i)
+            basic.append(i)
+            advanced.append(None)
+            if i != _FULL and not (
+                i.start in (None, 0) and i.step in (None, 1) and (i.stop is None or i.stop >= t._array.shape[dim])
+            ):
+                kind, plain = part, False
+            dim += 1
+        elif isinstance(i, Tensor):
+            if i._array.dtype.kind == "b":
+                basic.extend([_FULL] * i._array.ndim if i._array.ndim else [None])
+                plain = plain and bool(i._array.ndim)
+                advanced.extend(_from_mask(i._array, t._array.shape, dim))
+                dim += i._array.ndim
+            else:
+                basic.append(_FULL)
+                advanced.append(i)
+                dim += 1
+        else:
+            n = t._array.shape[dim]
+            if not -n <= i < n:
+                raise IndexError(f"index {i} is out of bounds for dimension {dim} with size {n}")
+            basic.append(i)
+            kind, plain = _last_is_select, False
+            dim += 1
+    while advanced and advanced[-1] is None:
+        advanced.pop()
+    if plain and advanced:
+        return None, advanced, kind
+    return (*basic, Ellipsis), advanced, kind
+
+
+def _too_many(ndim: int, items: tuple) -> IndexError:
+    if ndim == 0 and len(items) == 1 and type(items[0]) is int:
+        return IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a "
+            "0-dim tensor to a number"
+        )
+    return IndexError(f"too many indices for tensor of dimension {ndim}")
+
+
+def _items(index: Any) -> tuple:
+    """The index as a tuple of ints, slices, None, Ellipsis and tensors."""
+    if isinstance(index, tuple):
+        return tuple([_item(i) for i in index])
+    if isinstance(index, list) and _is_several(index):
+        import warnings
+
+        warnings.warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+            "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
+            "x[torch.tensor(seq)], which will result either in an error or a different result",
+            stacklevel=4,
+        )
+        return tuple([_item(i) for i in index])
+    return (_item(index),)
+
+
+_SEVERAL = (Tensor, list, tuple, range, str, np.ndarray, slice, type(None), type(Ellipsis))
+
+
+def _is_several(index: list) -> bool:
+    """Whether a list stands for a tuple of indices, by the rule that torch has from the NumPy of old."""
+    return len(index) < 32 and any(isinstance(i, _SEVERAL) for i in index)
+
+
+def _item(i: Any) -> Any:
+    if i is None or i is Ellipsis or isinstance(i, slice) or type(i) is int:
+        return i
+    if isinstance(i, (bool, np.bool_)):
+        return constant(np.array(i))
+    if isinstance(i, Tensor):
+        return _index_tensor(i)
+    if isinstance(i, np.integer):
+        return int(i)
+    if isinstance(i, np.ndarray):
+        return _index_tensor(constant(i))
+    if isinstance(i, (list, tuple, range)):
+        from ..shape.create import array_from
+
+        a = array_from(list(i))
+        return _index_tensor(constant(a if a.size else a.astype(np.int64)))
+    if hasattr(i, "__index__"):
+        return i.__index__()
+    raise IndexError(
+        "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
+        f"{type(i).__name__})"
+    )
+
+
+def _index_tensor(i: Tensor) -> Any:
+    a = i._array
+    if a.dtype.kind not in "iub":
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
+    if a.dtype == np.uint8:
+        import warnings
+
+        warnings.warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5
+        )
+        return wrap(a.astype(bool))
+    if not a.ndim and a.dtype.kind != "b":
+        return i.__index__()
+    if a.dtype.kind != "b" and a.dtype.itemsize < 4:
+        raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
+    return i
+
+
+def _dims_taken(i: Any) -> int:
+    if i is None or i is Ellipsis:
+        return 0
+    return i._array.ndim if isinstance(i, Tensor) and i._array.dtype.kind == "b" else 1
+
+
+def _slice(s: slice) -> slice:
+    def end(v: Any) -> Any:
+        return v if v is None or type(v) is int else v.__index__()
+
+    step = end(s.step)
+    if step is not None and step <= 0:
+        raise ValueError("step must be greater than zero")
+    return slice(end(s.start), end(s.stop), step)
+
+
+def _from_mask(mask: np.ndarray, shape: tuple, dim: int) -> list[Tensor]:
+    """The index tensors of a boolean mask that covers the dimensions from `dim`."""
+    for k, n in enumerate(mask.shape):
+        if shape[dim + k] != n:
+            raise IndexError(
+                f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the indexed tensor "
+                f"{list(shape)} at index {dim + k}"
+            )
+    if not mask.ndim:
+        return [wrap(np.zeros(int(mask), np.int64))]
+    return [wrap(w) for w in mask.nonzero()]
+
+
+def _where(indices: tuple) -> tuple:
+    return tuple([_FULL if i is None else i for i in indices])
+
+
+@primitive(name="index", public=False)
+def _index(*tensors):
+    """The elements at index arrays, which are broadcast together; None leaves a dimension whole."""
+    if len(tensors) == 2 and tensors[1].dtype.kind == "i" and tensors[0].ndim:
+        try:
+            return tensors[0].take(tensors[1], 0)
+        except IndexError:
+            pass  # explained below
+    input, indices = tensors[0], _where(tensors[1:])
+    try:
+        out = input[indices]
+    except IndexError:
+        raise _index_error(input, indices) from None
+    return out if out.flags.c_contiguous else np.ascontiguousarray(out)
+
+
+def _index_error(input: np.ndarray, indices: tuple) -> Exception:
+    arrays = [(d, i) for d, i in enumerate(indices) if isinstance(i, np.ndarray)]
+    for d, i in arrays:
+        n = input.shape[d]
+        if i.dtype.kind == "b":
+            continue
+        bad = i[(i < -n) | (i >= n)]
+        if bad.size:
+            return IndexError(f"index {bad.flat[0]} is out of bounds for dimension {d} with size {n}")
+    shapes = ", ".join(str(list(i.shape)) for _, i in arrays)
+    return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}")
+
+
+@_index.vjp
+def _(g, tensors_rest, tensors_shape):
+    return (_index_backward(g, *tensors_rest, shape=tensors_shape[0]), *(None,) * len(tensors_rest))
+
+
+@primitive(name="_index_backward", public=False)
+def _index_backward(*tensors, shape):
+    g, *indices = tensors
+    out = np.zeros(shape, g.dtype)
+    add_at(out, _where(tuple(indices)), g)
+    return out
+
+
+@_index_backward.vjp
+def _(g, tensors_rest):
+    return (_index(g, *tensors_rest), *(None,) * len(tensors_rest))
+
+
+# ---------------------------------------------------------------------------------------------- writing x[...] = y
+
+
+def _setitem(self, index, value):
+    basic, advanced, kind = _parse(self, index)
+    target = self if basic is None else kind(self, basic) if _is_part(basic) else self
+    if advanced:
+        if index is True and isinstance(value, Tensor) and value.dtype is not self.dtype:
+            value = value.to(self.dtype)
+        _put(target, advanced, value, isinstance(index, Tensor) and index._array.dtype.kind == "b")
+    elif isinstance(value, Tensor):
+        target.copy_(_fit_value(value, target))
+    elif isinstance(value, _ASSIGNABLE):
+        if target._array.dtype == np.float16:  # what is too large becomes infinite here, unlike in fill_
+            value = constant(number_as(value, target.dtype))
+        target.fill_(value)
+    else:
+        raise _not_assignable(value, self)
+
+
+_ASSIGNABLE = (bool, int, float, complex, np.integer)  # NumPy's float64 and complex128 are Python's numbers, too
+
+
+def _not_assignable(value: Any, to: Tensor) -> TypeError:
+    return TypeError(f"can't assign a {type_name(value)} to a torch.{type_word(to.dtype)}Tensor")
+
+
+def _is_part(basic: tuple) -> bool:
+    return any(i is not _FULL and i is not Ellipsis for i in basic)
+
+
+def _fit_value(value: Tensor, target: Tensor) -> Tensor:
+    """Leading dimensions of size 1 that the target lacks are dropped, as torch does."""
+    shape = value._array.shape
+    while len(shape) > target._array.ndim and shape[0] == 1:
+        shape = shape[1:]
+    if len(shape) > target._array.ndim or not _expands(shape, target._array.shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value._array.shape)} cannot be broadcast to indexing result of "
+            f"shape {list(target._array.shape)}"
+        )
+    return value if shape == value._array.shape else value.reshape(shape)
+
+
+def _expands(shape: tuple, to: tuple) -> bool:
+    return all(a in (1, b) for a, b in zip(reversed(shape), reversed(to), strict=False))
+
+
+def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
+    if not isinstance(value, Tensor):
+        if not isinstance(value, _ASSIGNABLE):
+            raise _not_assignable(value, target)
+        kind = target._array.dtype
+        value = constant(number_as(value, target.dtype) if kind == np.float16 else np.asarray(exact(value, kind), kind))
+    else:
+        value = _source(target, value, masked)
+    write(_index_put.record, target, (value, *advanced), (False,))
+
+
+@primitive(name="index_put", public=False, rest=2)
+def _index_put(*tensors, accumulate):
+    input, value, *indices = tensors
+    out = input.copy()
+    where = _where(tuple(indices))
+    try:
+        if accumulate:
+            add_at(out, where, value)
+        else:
+            out[where] = value
+    except IndexError:
+        raise _index_error(input, where) from None
+    except ValueError:
+        try:
+            picked = np.broadcast_shapes(*(i.shape for i in indices if i is not None))
+        except ValueError:
+            raise _index_error(input, where) from None
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
+            f"{list(picked)}"
+        ) from None
+    return out
+
+
+def _source(target: Tensor, value: Tensor, masked: bool) -> Tensor:
+    """What goes into places of `target`: of its type, but for one element under a boolean mask, which is converted."""
+    if value.dtype is target.dtype:
+        return value
+    if not masked or value._array.size != 1:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {type_word(target.dtype)} for the "
+            f"destination and {type_word(value.dtype)} for the source."
+        )
+    if value.is_complex():
+        exact(value.item(), target._array.dtype)  # raises unless the number is real
+    return value.to(target.dtype)
+
+
+@_index_put.vjp
+def _(g, tensors_rest, accumulate, needs):
+    indices = tensors_rest
+    gx = None
+    if needs[0]:
+        gx = g if accumulate else _index_put(g, g.new_zeros(()), *indices, accumulate=False)
+    gv = _index(g, *indices) if needs[1] else None
+    return (gx, gv, *(None,) * len(indices))
+
+
+@composite(method=True)
+def index_put(input, indices, values, accumulate=False):
+    """The input with `values` at the places of the index tensors; repeated places are added up with accumulate."""
+    values = _values("index_put", input, indices, values, accumulate)
+    return _index_put(input, values, *_put_indices(input, indices), accumulate=accumulate)
+
+
+@composite(method=True, function=True)
+def index_put_(input, indices, values, accumulate=False):
+    """In-place `index_put`."""
+    values = _values("index_put_", input, indices, values, accumulate)
+    return write(_index_put.record, input, (values, *_put_indices(input, indices)), (accumulate,))
+
+
+def _values(name: str, input: Tensor, indices: Any, values: Any, accumulate: bool) -> Tensor:
+    if not isinstance(values, Tensor):
+        raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
+    masked = not accumulate and len(indices) == 1 and indices[0] is not None and indices[0]._array.dtype.kind == "b"
+    return _source(input, values, masked)
+
+
+def _put_indices(input: Tensor, indices: Any) -> list:
+    out: list[Any] = []
+    for i in indices:
+        if i is not None and i._array.dtype.kind == "b":
+            out.extend(_from_mask(i._array, input._array.shape, len(out)))
+        else:
+            out.append(i)
+    return out
+
+
+Tensor.__getitem__ = _getitem  # type: ignore[attr-defined]
+Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]

@@ -1,0 +1,174 @@
+"""Slices along a dimension, picked and placed by a vector of indices: index_select, index_add, index_copy, index_fill.
+
+Index tensors are array inputs like any other; they never carry a gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.record import composite, primitive
+from ...core.scalars import NUMBERS, exact, type_name
+from ...core.size import wrap_dim
+from ...core.tensor import Tensor, constant
+from ..pointwise.helpers import lies_within, word
+from ..twins import twins
+from .duplicate_index import add_at
+
+_FULL = slice(None)
+
+
+def _check_index(name: str, index: np.ndarray, n: int) -> np.ndarray:
+    """A 1-D index within [0, n). Raises RuntimeError on its type and IndexError on its values."""
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {word(index)}")
+    if index.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    flat = index.reshape(-1)
+    if not lies_within(flat, 0, n):
+        bad = flat[(flat < 0) | (flat >= n)][0]
+        raise IndexError(f"index out of range in self: {name}() got index {bad} for a dimension of size {n}")
+    return flat
+
+
+@primitive(name="index_select", public=False)
+def _index_select(input, index, /, dim):
+    if not input.ndim:
+        _check_index("index_select", index, 1)
+        return input.copy()
+    d = wrap_dim(dim, input.ndim)
+    return input.take(_check_index("index_select", index, input.shape[d]), d)
+
+
+@_index_select.vjp("input")
+def _(g, input_shape, index, dim):
+    return _index_add(g.new_zeros(input_shape), index, g, dim, 1)
+
+
+@composite(method=True, out=True)
+def index_select(input, dim, index):
+    """The slices along `dim` at the places of the 1-D tensor `index`."""
+    return _index_select(input, index, dim)
+
+
+def _check_source(
+    name: str, input: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int
+) -> tuple[int, np.ndarray]:
+    """(dimension, checked index) of an index_* call that places slices of `source`."""
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"{name}(): self and source expected to have the same dtype, but got (self) {word(input)} and (source) "
+            f"{word(source)}"
+        )
+    d = wrap_dim(dim, input.ndim)
+    where = _check_index(name, index, input.shape[d] if input.ndim else 1)
+    n = source.shape[d] if source.ndim else 1
+    if where.size != n:
+        raise IndexError(
+            f"{name}(): Number of indices ({where.size}) should be equal to source.size(dim): ({n}), for dim: {d}"
+        )
+    if input.shape[:d] != source.shape[:d] or input.shape[d + 1 :] != source.shape[d + 1 :]:
+        raise RuntimeError(
+            f"source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{list(input.shape)} source.shape = {list(source.shape)}"
+        )
+    return d, where
+
+
+@primitive(name="index_add", public=False)
+def _index_add(input, index, source, /, dim, alpha):
+    d, where = _check_source("index_add", input, index, source, dim)
+    out = input.copy()
+    source = source if alpha == 1 else source * source.dtype.type(alpha)
+    if not input.ndim:
+        return out + source.reshape(-1).sum(dtype=source.dtype)
+    add_at(np.moveaxis(out, d, 0), (where,), np.moveaxis(source, d, 0) if source.ndim else source.reshape(1))
+    return out
+
+
+@_index_add.vjp("input")
+def _(g):
+    return g
+
+
+@_index_add.vjp("source")
+def _(g, index, source_shape, dim, alpha):
+    picked = _index_select(g, index, dim).reshape(source_shape)
+    return picked if alpha == 1 else picked * alpha
+
+
+@primitive(name="index_copy", public=False)
+def _index_copy(input, index, source, /, dim):
+    d, where = _check_source("index_copy", input, index, source, dim)
+    out = input.copy()
+    if not input.ndim:
+        out[...] = source.reshape(())
+    else:
+        out[(*(_FULL,) * d, where)] = source
+    return out
+
+
+@_index_copy.vjp("input")
+def _(g, index, dim):
+    return _index_fill(g, index, g.new_zeros(()), dim)
+
+
+@_index_copy.vjp("source")
+def _(g, index, source_shape, dim):
+    return _index_select(g, index, dim).reshape(source_shape)
+
+
+@primitive(name="index_fill", public=False)
+def _index_fill(input, index, value, /, dim):
+    out = input.copy()
+    n = input.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
+    where = index.reshape(-1)
+    if index.dtype != np.int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if not lies_within(where, -n, n):
+        raise IndexError(f"index_fill_(): index out of range for a dimension of size {n}")
+    if not input.ndim:
+        return np.full_like(input, value) if where.size else out
+    out[(*(_FULL,) * wrap_dim(dim, input.ndim), where)] = value
+    return out
+
+
+@_index_fill.vjp("input")
+def _(g, index, dim):
+    return _index_fill(g, index, g.new_zeros(()), dim)
+
+
+@_index_fill.vjp("value")
+def _(g, index, dim):
+    shape = [1] * g.ndim
+    if g.ndim:
+        shape[dim] = g.size(dim)
+    filled = _index_fill(g.new_zeros(max(shape, default=1)), index, g.new_ones(()), 0)
+    return (g * filled.view(shape)).sum()
+
+
+def _filler(x: Tensor, value: Any) -> Tensor:
+    if x.dtype.category < 3 and (isinstance(value, complex) or (isinstance(value, Tensor) and value.is_complex())):
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+    if not isinstance(value, Tensor):
+        if not isinstance(value, NUMBERS):
+            raise TypeError(
+                f"index_fill() received an invalid combination of arguments - got (int, Tensor, {type_name(value)}), but "
+                "expected one of:\n * (int dim, Tensor index, Tensor value)\n * (int dim, Tensor index, Number value)\n"
+            )
+        return constant(np.asarray(exact(value, x.dtype.numpy), x.dtype.numpy))
+    if value._array.ndim:
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
+        )
+    return value if value.dtype is x.dtype else value.to(x.dtype)
+
+
+twins("index_add", _index_add, lambda x, dim, index, source, *, alpha=1: ((index, source), (dim, alpha)),
+       "The input with the slices of `source` added at the places `index` of `dim`.")  # fmt: skip
+twins("index_copy", _index_copy, lambda x, dim, index, source: ((index, source), (dim,)),
+       "The input with the slices of `source` put at the places `index` of `dim`.")  # fmt: skip
+twins("index_fill", _index_fill, lambda x, dim, index, value: ((index, _filler(x, value)), (dim,)),
+       "The input with `value` at the places `index` of `dim`.")  # fmt: skip

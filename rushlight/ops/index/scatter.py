@@ -1,0 +1,238 @@
+"""Elements picked and placed along a dimension by index tensors of its rank: gather and scatter.
+
+Index tensors are array inputs like any other; they never carry a gradient.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.inplace import write
+from ...core.record import composite, primitive
+from ...core.scalars import NUMBERS, exact, type_name
+from ...core.size import wrap_dim
+from ...core.slow import write_out
+from ...core.tensor import Tensor, constant, wrap
+from ..pointwise.helpers import lies_within
+from ..twins import twins
+from .duplicate_index import add_at, combine_at
+
+_I64 = np.dtype(np.int64)
+
+
+def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
+    """The full NumPy index of an index tensor along dimension `d`."""
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    n = shape[d] if shape else 1
+    if not lies_within(index, 0, n):
+        bad = index[(index < 0) | (index >= n)].flat[0]
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {d} with size {n}")
+    if index.ndim == 2:
+        return (np.arange(index.shape[0])[:, None], index) if d else (index, np.arange(index.shape[1]))
+    places = [np.arange(k).reshape((1,) * i + (-1,) + (1,) * (index.ndim - i - 1)) for i, k in enumerate(index.shape)]
+    if index.ndim:
+        places[d] = index
+    return tuple(places)
+
+
+def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:
+    d = wrap_dim(dim, input.ndim)
+    if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
+        raise RuntimeError(
+            f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor"
+        )
+    for k in range(min(index.ndim, input.ndim)):
+        if k != d and index.shape[k] > input.shape[k] and index.size:
+            raise RuntimeError(
+                f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
+                f"{list(input.shape)} apart from dimension {d}"
+            )
+    return d
+
+
+def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
+    """The usual case in half the time: columns of a matrix. None where something has to be looked into."""
+    n = len(index)
+    if n > len(input) or not index.size or index.item(index.argmin()) < 0:
+        return None
+    try:
+        return np.ascontiguousarray(input[np.arange(n)[:, None], index])
+    except IndexError:
+        return None
+
+
+@primitive(name="gather", public=False)
+def _gather(input, index, /, dim):
+    if input.ndim == index.ndim == 2 and (dim == 1 or dim == -1) and index.dtype is _I64:
+        quick = _gather_columns(input, index)
+        if quick is not None:
+            return quick
+    d = _check_gather("gather", input, index, dim)
+    if not input.ndim or not index.ndim:
+        return input.reshape(-1)[index.reshape(-1)].reshape(index.shape)
+    return (
+        np.ascontiguousarray(input[_grid("gather", index, input.shape, d)])
+        if index.size
+        else np.empty(index.shape, input.dtype)
+    )
+
+
+@_gather.vjp("input")
+def _(g, input_shape, index, dim):
+    return _scatter_add(g.new_zeros(input_shape), index, g, dim)
+
+
+@composite(method=True)
+def gather(input, dim, index, *, sparse_grad=False, out=None):
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
+    if sparse_grad:
+        raise NotImplementedError(
+            "gather(sparse_grad=True): sparse gradients are not implemented; use sparse_grad=False"
+        )
+    result = _gather(input, index, dim)
+    if out is not None and out.dtype is not result.dtype:
+        raise RuntimeError(f"Expected out tensor to have dtype {result.dtype.name}, but got {out.dtype.name} instead")
+    return result if out is None else write_out("gather", (input,), result, out)
+
+
+def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
+    d = _check_gather(name, input, index, dim)
+    if src.dtype != input.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    out = input.copy()
+    flat = out if out.ndim else out.reshape(1)
+    index = index if index.ndim else index.reshape(1)
+    if src.ndim:
+        for k in range(index.ndim):
+            if index.shape[k] > src.shape[k]:
+                raise RuntimeError(
+                    f"Expected index {list(index.shape)} to be no larger than src {list(src.shape)} in dimension {k}"
+                )
+        src = src[tuple(slice(0, k) for k in index.shape)]
+    return out, flat, _grid(name, index, flat.shape, d), src
+
+
+def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> None:
+    """A tensor without dimensions is no number here. Raises torch's error."""
+    if index.ndim and not src.ndim and src.dtype == input.dtype:
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} "
+            "and to be no larger size than src []"
+        )
+
+
+@primitive(name="scatter", public=False)
+def _scatter(input, index, src, /, dim):
+    if not index.size:
+        return input.copy()
+    _check_source(input, index, src, dim)
+    out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)
+    flat[where] = src
+    return out
+
+
+@_scatter.vjp("input")
+def _(g, index, dim):
+    return _scatter_value(g, index, dim, 0)
+
+
+@_scatter.vjp("src")
+def _(g, index, src_shape, dim):
+    picked = _gather(g, index, dim)
+    return padded(picked, src_shape) if src_shape else picked.sum()
+
+
+@primitive(name="scatter.value", public=False, node="ScatterBackward1")
+def _scatter_value(input, index, /, dim, value):
+    if not index.size:
+        return input.copy()
+    out, flat, where, src = _scatter_parts(
+        "scatter", input, index, np.asarray(exact(value, input.dtype), input.dtype), dim
+    )
+    flat[where] = src
+    return out
+
+
+@_scatter_value.vjp("input")
+def _(g, index, dim):
+    return _scatter_value(g, index, dim, 0)
+
+
+@primitive(name="scatter_add", public=False)
+def _scatter_add(input, index, src, /, dim):
+    if not index.size:
+        return input.copy()
+    _check_source(input, index, src, dim)
+    out, flat, where, src = _scatter_parts("scatter_add", input, index, src, dim)
+    add_at(flat, where, src)
+    return out
+
+
+@_scatter_add.vjp("input")
+def _(g):
+    return g
+
+
+@_scatter_add.vjp("src")
+def _(g, index, src_shape, dim):
+    return padded(_gather(g, index, dim), src_shape)
+
+
+def padded(g: Tensor, shape: tuple) -> Tensor:
+    """`g` with zeros up to `shape`: entries of a source that no index reached."""
+    if g._array.shape == shape:
+        return g
+    from ..shape.slicing import embed
+
+    return embed(g, shape, (*(slice(0, n) for n in g._array.shape), ...))
+
+
+def _scatter_order(dim, index, src, value):
+    """(the operator, its arrays, its metadata) for a `src` that is a tensor or a number."""
+    src = value if src is None else src
+    if isinstance(src, Tensor):
+        return _scatter, (index, src), (dim,)
+    if not isinstance(src, NUMBERS):
+        raise TypeError(
+            f"scatter() received an invalid combination of arguments - got (int, Tensor, {type_name(src)}), but expected "
+            "one of:\n * (int dim, Tensor index, Tensor src)\n * (int dim, Tensor index, Number value)\n"
+        )
+    return _scatter_value, (index,), (dim, src)
+
+
+@composite(method=True, out=True)
+def scatter(input, dim, index, src=None, *, value=None, reduce=None):
+    """The input with `src` (a tensor or a number) put at the places of `index` along `dim`."""
+    if reduce is not None:
+        return scatter_reduced(input, dim, index, src if src is not None else value, reduce)
+    op, arrays, metadata = _scatter_order(dim, index, src, value)
+    return op(input, *arrays, *metadata)
+
+
+@composite(method=True, function=False)
+def scatter_(self, dim, index, src=None, *, value=None, reduce=None):
+    """In-place `scatter`."""
+    if reduce is not None:
+        return self.copy_(scatter_reduced(self, dim, index, src if src is not None else value, reduce))
+    op, arrays, metadata = _scatter_order(dim, index, src, value)
+    return write(op.record, self, arrays, metadata)
+
+
+def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str) -> Tensor:
+    """`scatter` with reduce='add' or 'multiply'."""
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not isinstance(src, Tensor):
+        src = constant(np.full(index._array.shape, src, input._array.dtype))
+    if reduce == "add":
+        return _scatter_add(input, index, src, dim)
+    out, flat, where, values = _scatter_parts("scatter", input._array, index._array, src._array, dim)
+    combine_at(np.multiply, flat, where, values)
+    return wrap(out)
+
+
+twins("scatter_add", _scatter_add, lambda x, dim, index, src: ((index, src), (dim,)),
+       "The input with `src` added at the places of `index` along `dim`.")  # fmt: skip

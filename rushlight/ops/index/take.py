@@ -1,0 +1,99 @@
+"""Elements of the flattened tensor by number: take and put; take_along_dim."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.mode import may_look
+from ...core.record import composite, primitive
+from ...core.size import broadcast_shapes, wrap_dim
+from ...core.tensor import wrap
+from ..pointwise.comparison import where
+from ..pointwise.helpers import lies_within, word
+from ..twins import twins
+from .duplicate_index import add_at
+from .scatter import _gather
+
+
+@primitive(name="take", public=False)
+def _take(input, index, /):
+    if index.dtype != np.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {word(index)}")
+    n = input.size
+    if index.size and not n:
+        raise IndexError("take(): tried to take from an empty tensor")
+    if not lies_within(index, -n, n):
+        raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
+    return input.reshape(-1)[index]
+
+
+@_take.vjp("input")
+def _(g, input_shape, index):
+    return _put(g.new_zeros(input_shape), index, g, True)
+
+
+@composite(method=True, out=True)
+def take(input, index):
+    """The elements of the flattened input at `index`."""
+    return _take(input, index)
+
+
+@primitive(name="put", public=False)
+def _put(input, index, source, /, accumulate):
+    if index.dtype != np.int64:
+        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {word(index)}")
+    if source.dtype != input.dtype:
+        raise RuntimeError(
+            f"put_(): self and source expected to have the same dtype, but got self.dtype = {word(input)} and source.dtype = {word(source)}"
+        )
+    if source.size != index.size:
+        raise IndexError(
+            f"put_(): Expected source and index to have the same number of elements, but got source.numel() = {source.size}, index.numel() = {index.size}"
+        )
+    n = input.size
+    if not lies_within(index, -n, n):
+        raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
+    out = np.array(input, order="C")
+    flat = out.reshape(-1)
+    if accumulate:
+        add_at(flat, (index.reshape(-1),), source.reshape(-1))
+    else:
+        flat[index.reshape(-1)] = source.reshape(-1)
+    return out
+
+
+@_put.vjp("input")
+def _(g, index, accumulate):
+    return g if accumulate else _put(g, index, g.new_zeros(index._array.shape), False)
+
+
+@_put.vjp("source")
+def _(g, index, source_shape):
+    return _take(g, index).reshape(source_shape)
+
+
+twins("put", _put, lambda x, index, source, accumulate=False: ((index, source), (accumulate,)),
+       "The input with `source` at the flat places `index`.")  # fmt: skip
+
+
+@composite(method=True, out=True)
+def take_along_dim(input, indices, dim=None):
+    """`gather` with `indices` broadcast against the input; without dim over the flattened input."""
+    if dim is None:
+        return _gather(input.reshape(-1), indices.reshape(-1), 0)
+    if indices._array.ndim != input._array.ndim:
+        raise RuntimeError(
+            f"torch.take_along_dim(): input and indices should have the same number of dimensions, but got "
+            f"{input._array.ndim} dimensions for input, and {indices._array.ndim} dimensions for indices"
+        )
+    d = wrap_dim(dim, input._array.ndim)
+    n = input._array.shape[d]
+    if not may_look():
+        indices = where(indices < 0, indices + n, indices)
+    elif (indices._array < 0).any():
+        indices = wrap(np.where(indices._array < 0, indices._array + n, indices._array))
+    a, b = list(input._array.shape), list(indices._array.shape)
+    a[d] = b[d] = 1
+    shape = list(broadcast_shapes(a, b))
+    grown = indices.expand(*shape[:d], indices._array.shape[d], *shape[d + 1 :])
+    return _gather(input.expand(*shape[:d], input._array.shape[d], *shape[d + 1 :]), grown, d)

@@ -1,0 +1,11 @@
+"""Linear algebra of matrices: factors, systems of equations, norms, functions of whole matrices."""
+
+from importlib import import_module
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """What pickles written before look for here: `linalg.py` had the folder's name then."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(import_module(f"{__name__}.linalg"), name)

@@ -1,0 +1,193 @@
+"""Pseudo-inverses and least squares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.record import composite, primitive
+from ...core.return_types import named
+from ...core.tensor import Tensor
+from ..pointwise.helpers import word
+from .matrices import adjoint, is_low, real_type
+from .matrix_norms import check_decimal, tolerances
+
+# ---------------------------------------------------------------------------------------------- pseudo-inverse
+
+
+def _cutoff(s, atol, rtol):
+    """max(atol, rtol * the largest of s), with a last dimension of size 1; both are arrays or numbers."""
+    top = np.maximum.reduce(s, -1, initial=0)
+    return np.asarray(np.maximum(atol, rtol * top), s.dtype)[..., None]
+
+
+@primitive(name="linalg_pinv", public=False)
+def _pinv(A, /, atol, rtol, hermitian):
+    if 0 in A.shape[-2:]:
+        return np.zeros((*A.shape[:-2], A.shape[-1], A.shape[-2]), A.dtype)
+    if hermitian:
+        values, u = np.linalg.eigh(A)
+        size, right = np.abs(values), u
+    else:
+        u, values, vh = np.linalg.svd(A, full_matrices=False)
+        size, right = values, adjoint(vh)
+    keep = size > _cutoff(size, atol, rtol)
+    inverse = np.where(keep, 1 / np.where(keep, values, 1), 0).astype(values.dtype)
+    out = (right * inverse[..., None, :]) @ adjoint(u)
+    return out.astype(A.dtype, copy=False)
+
+
+@_pinv.vjp
+def _(g, A, out):
+    return pinv_backward(g, A, out)
+
+
+def pinv_backward(g, A, inverse):
+    """The gradient of a pseudo-inverse of constant rank (Golub and Pereyra, 1973)."""
+    m, n = A.shape[-2:]
+    inverse_h, gh = inverse.mH, g.mH
+    if m <= n:
+        k = gh @ inverse
+        kph = k @ inverse_h
+        return -(inverse @ k).mH + kph - (A @ inverse) @ kph + (inverse_h @ inverse) @ (gh - k @ A)
+    k = inverse @ gh
+    phk = inverse_h @ k
+    return -(k @ inverse).mH + (gh - A @ k) @ inverse @ inverse_h + phk - (phk @ inverse) @ A
+
+
+@composite(name="linalg_pinv", function=False, out=True)
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """The pseudo-inverse (Moore-Penrose); singular values up to max(atol, rtol * the largest) count as zero.
+
+    The default of rtol is max(m, n) times the type's epsilon, or 0 where a positive atol is given; rcond is rtol's old
+    name. Shape: (*, m, n) -> (*, n, m)
+
+    >>> pinv(tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
+    if isinstance(rcond, bool):
+        rcond, hermitian = None, rcond
+    a = A._array
+    if a.ndim < 2 or a.dtype.kind in "biu" or is_low(a):
+        raise RuntimeError(
+            f"linalg.pinv({word(a)}{{{list(a.shape)}}}): expected a tensor with 2 or more dimensions of float, double, "
+            "cfloat or cdouble types"
+        )
+    if rcond is not None:
+        rtol = rcond
+    atol, rtol = tolerances(A, atol, rtol)
+    if hermitian and a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(
+            f"linalg.eigh: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
+    return _pinv(A, _number(atol), _number(rtol), hermitian)
+
+
+def _number(x):
+    return x._array if isinstance(x, Tensor) else x
+
+
+@composite(method=True)
+def pinverse(input, rcond=1e-15):
+    """The pseudo-inverse: `linalg.pinv`."""
+    return pinv(input, rcond)
+
+
+# ---------------------------------------------------------------------------------------------- least squares
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def _lstsq_arrays(a, b, rcond):
+    """(x, squared residuals, rank, singular values) of matrices with the same batch shape."""
+    *batch, m, n = a.shape
+    k = b.shape[-1]
+    x = np.zeros((*batch, n, k), a.dtype)
+    residuals, rank = np.zeros((*batch, k), real_type(a.dtype)), np.zeros(batch, np.int64)
+    s = np.zeros((*batch, min(m, n)), real_type(a.dtype))
+    for i in np.ndindex(*batch) if a.size else ():
+        x[i], _, rank[i], s[i] = np.linalg.lstsq(a[i], b[i], rcond)
+        rest = a[i] @ x[i] - b[i]
+        residuals[i] = (rest.real**2 + rest.imag**2).sum(0)
+    return x, residuals, rank, s
+
+
+def _check_lstsq(A, B, driver):
+    name = "torch.linalg.lstsq"
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if B.ndim < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {word(A)} and other's dtype "
+            f"{word(B)}"
+        )
+    check_decimal(A)
+    if A.ndim < B.ndim:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    if A.ndim - B.ndim > 1:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    if driver is not None and driver not in _DRIVERS:
+        raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+
+
+def is_rhs_vector(A, B) -> bool:
+    """Whether B holds vectors rather than matrices of right-hand sides."""
+    return B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1])
+
+
+@primitive(
+    name="linalg_lstsq", public=False, outputs=2,
+    returns=named("linalg_lstsq", "solution", "residuals", "rank", "singular_values"),
+)  # fmt: skip
+def _lstsq(A, B, /, rcond, driver):
+    _check_lstsq(A, B, driver)
+    vector = is_rhs_vector(A, B)
+    b = B[..., None] if vector else B
+    m, n = A.shape[-2:]
+    if m != b.shape[-2]:
+        raise RuntimeError(f"torch.linalg.lstsq: input.size(-2) should match other.size({'-1' if vector else '-2'})")
+    batch = np.broadcast_shapes(A.shape[:-2], b.shape[:-2])
+    a, b = np.broadcast_to(A, (*batch, m, n)), np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    eps = np.finfo(real_type(A.dtype)).eps
+    x, residuals, rank, s = _lstsq_arrays(a, b, eps * max(m, n) if rcond is None else rcond)
+    nothing = np.empty(0, real_type(A.dtype))
+    if m <= n or driver == "gelsy" or not (driver == "gels" or (rank == n).all()):
+        residuals = nothing
+    if driver == "gels":
+        rank = np.empty(0, np.int64)
+    return x[..., 0] if vector else x, residuals, rank, s if driver in ("gelsd", "gelss") else nothing
+
+
+@_lstsq.vjp
+def _(g, A, B, out0, rcond, driver, needs):
+    """As of pinv(A) B; the residuals' part is 2 g (A X - B) for either input."""
+    g_x, g_r = g
+    vector = is_rhs_vector(A._array, B._array)
+    b, x = (B.unsqueeze(-1), out0.unsqueeze(-1)) if vector else (B, out0)
+    g_a = g_b = None
+    if g_x is not None:
+        g_x = g_x.unsqueeze(-1) if vector else g_x
+        inverse = pinv(A)
+        g_a = pinv_backward(g_x @ b.mH, A, inverse) if needs[0] else None
+        g_b = inverse.mH @ g_x
+    if g_r is not None and g_r._array.size:
+        rest = 2 * (A @ x - b) * g_r.unsqueeze(-2)
+        g_a = rest @ x.mH if g_a is None else g_a + rest @ x.mH
+        g_b = -rest if g_b is None else g_b - rest
+    return g_a, g_b.squeeze(-1) if vector and g_b is not None else g_b
+
+
+@composite(name="linalg_lstsq", function=False, out=True)
+def lstsq(A, B, rcond=None, *, driver=None):
+    """X that makes |A X - B| smallest, of the smallest norm where there are many; also residuals, rank, singular values.
+
+    driver: 'gelsy' (default), 'gels' (A of full rank), 'gelsd', 'gelss': which of the other results are filled, as in
+    torch. rcond: singular values up to rcond times the largest count as zero.
+    Shape: (*, m, n), (*, m, k) -> (*, n, k)
+    """
+    return _lstsq(A, B, rcond, "gelsy" if driver is None else driver)

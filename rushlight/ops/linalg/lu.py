@@ -1,0 +1,428 @@
+"""LU factors with partial pivoting and triangular systems.
+
+NumPy offers LAPACK's solvers but not its LU factors, so they are computed here: a panel of columns at a time, the rest by
+matrix products, all matrices of a batch together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.record import composite, primitive
+from ...core.return_types import named
+from ..shape.create import eye
+from ..shape.join import cat
+from ..shape.resize import pad
+from .matrices import (
+    check_floating,
+    check_kernel,
+    check_matrix,
+    check_same_type,
+    check_square,
+    first_failure,
+)
+
+# ---------------------------------------------------------------------------------------------- factors of raw arrays
+
+_PANEL = 32  # columns that are factored before the rest of the matrix is brought up to date
+
+
+def lu_arrays(a):
+    """(LU, pivots, info) of matrices (*, m, n), as LAPACK's getrf gives them: row i was swapped with pivots[i] - 1."""
+    *batch, m, n = a.shape
+    k = min(m, n)
+    lu = np.array(a, order="C").reshape(-1, m, n) if a.size else np.array(a).reshape(_count(batch), m, n)
+    pivots = np.empty((len(lu), k), np.int32)
+    info = np.zeros(len(lu), np.int32)
+    for start in range(0, k, _PANEL):
+        stop = min(start + _PANEL, k)
+        _factor_panel(lu, start, stop, pivots, info)
+        if stop < n:
+            for j in range(start, stop):
+                lu[:, j + 1 : stop, stop:] -= lu[:, j + 1 : stop, j, None] * lu[:, None, j, stop:]
+            lu[:, stop:, stop:] -= lu[:, stop:, start:stop] @ lu[:, start:stop, stop:]
+    return lu.reshape(a.shape), pivots.reshape(*batch, k), info.reshape(batch)
+
+
+def _count(shape):
+    n = 1
+    for size in shape:
+        n *= size
+    return n
+
+
+def _factor_panel(lu, start, stop, pivots, info):
+    rows = np.arange(len(lu))
+    for j in range(start, stop):
+        column = lu[:, j:, j]
+        size = np.abs(column.real) + np.abs(column.imag) if lu.dtype.kind == "c" else np.abs(column)
+        p = size.argmax(1) + j
+        pivots[:, j] = p + 1
+        if (p != j).any():
+            lower = lu[rows, p]
+            lu[rows, p] = lu[:, j]
+            lu[:, j] = lower
+        d = lu[:, j, j]
+        zero = d == 0
+        if zero.any():
+            info[zero & (info == 0)] = j + 1
+            d = np.where(zero, d.dtype.type(1), d)
+        lu[:, j + 1 :, j] /= d[:, None]
+        lu[:, j + 1 :, j + 1 : stop] -= lu[:, j + 1 :, j, None] * lu[:, None, j, j + 1 : stop]
+
+
+def permutation(pivots, m):
+    """The order of rows that LAPACK's swaps lead to: (P^T A)[i] = A[order[i]]. Shape: (*, k) -> (*, m)"""
+    *batch, k = pivots.shape
+    swaps = pivots.reshape(_count(batch), k).astype(np.intp) - 1
+    order = np.tile(np.arange(m), (len(swaps), 1))
+    rows = np.arange(len(swaps))
+    for i in range(k):
+        p = swaps[:, i]
+        moved = order[rows, p]
+        order[rows, p] = order[:, i]
+        order[:, i] = moved
+    return order.reshape(*batch, m)
+
+
+def triangle_arrays(lu):
+    """(L, U) of packed factors."""
+    k = min(lu.shape[-2:])
+    low = np.tril(lu[..., :k], -1)
+    low[..., range(k), range(k)] = 1
+    return low, np.triu(lu[..., :k, :])
+
+
+def permutation_matrix(pivots, m, dtype):
+    """P with A = P L U, as an array."""
+    order = permutation(pivots, m)
+    return (np.arange(m)[:, None] == order[..., None, :]).astype(dtype)
+
+
+# ---------------------------------------------------------------------------------------------- triangular systems
+
+
+def substitute(a, b, upper, unit=False):
+    """x with a x = b for triangular matrices a, of which only one triangle is read. Raw arrays, batches are broadcast.
+
+    A zero on the diagonal gives infinities and nans, as in LAPACK's trtrs.
+    """
+    a = np.triu(a) if upper else np.tril(a)
+    n = a.shape[-1]
+    if unit:
+        a[..., range(n), range(n)] = 1
+    # LAPACK's general solver leaves an upper triangular matrix as it is, and then does just the substitution
+    if np.isfinite(a).all() and a.diagonal(0, -2, -1).all():
+        if upper:
+            return np.linalg.solve(a, b)
+        return np.linalg.solve(a[..., ::-1, ::-1], b[..., ::-1, :])[..., ::-1, :]
+    return _substitute_by_rows(a, b, upper)
+
+
+def _substitute_by_rows(a, b, upper):
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    n = a.shape[-1]
+    for i in reversed(range(n)) if upper else range(n):
+        done = slice(i + 1, None) if upper else slice(0, i)
+        row = x[..., i, :] - (a[..., i : i + 1, done] @ x[..., done, :])[..., 0, :]
+        x[..., i, :] = row / a[..., i, i, None]
+    return x
+
+
+def lu_solve_arrays(lu, pivots, b):
+    """x with P L U x = b."""
+    order = permutation(pivots, lu.shape[-1])
+    batch = np.broadcast_shapes(order.shape[:-1], b.shape[:-2])
+    b = np.broadcast_to(b, (*batch, *b.shape[-2:]))
+    order = np.broadcast_to(order, (*batch, order.shape[-1]))
+    b = np.take_along_axis(b, order[..., None], -2)
+    return substitute(lu, substitute(lu, b, False, True), True)
+
+
+def check_system(A, B, left, name):
+    """Raise where A X = B (or X A = B) has no sense."""
+    check_square(A, name)
+    check_matrix(B, name, "B")
+    if A.shape[-1] != B.shape[-2 if left else -1]:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({A.shape[-2]}x{A.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        )
+
+
+@primitive(name="linalg_solve_triangular", public=False, out=True)
+def solve_triangular(A, B, /, *, upper, left=True, unitriangular=False):
+    """X with A X = B (left) or X A = B for triangular A; the other triangle is not read.
+
+    unitriangular: the diagonal counts as ones. A zero on the diagonal gives infinities and nans.
+    Shape: (*, n, n), (*, n, k) -> (*, n, k); right: (*, n, n), (*, k, n) -> (*, k, n)
+
+    >>> solve_triangular(tensor([[2.0, 9.0], [0.0, 4.0]]).t(), ones(2, 1), upper=False).shape
+    torch.Size([2, 1])
+    """
+    check_system(A, B, left, "linalg.solve_triangular")
+    check_kernel(A, "triangular_solve_cpu")
+    check_same_type(A, B, "linalg.solve_triangular")
+    if left:
+        return np.ascontiguousarray(substitute(A, B, upper, unitriangular))
+    x = substitute(A.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular)
+    return np.ascontiguousarray(x.swapaxes(-2, -1))
+
+
+@solve_triangular.vjp
+def _(g, A, out, upper, left, unitriangular, needs):
+    g_b = solve_triangular(A.mH, g, upper=not upper, left=left, unitriangular=unitriangular)
+    if not needs[0]:
+        return None, g_b
+    g_a = -(g_b @ out.mH if left else out.mH @ g_b)
+    return g_a.triu(int(unitriangular)) if upper else g_a.tril(-int(unitriangular)), g_b
+
+
+_TRIANGULAR = named("triangular_solve", "solution", "cloned_coefficient")
+
+
+@composite(method=True, out=True)
+def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
+    """x with A x = input for triangular A, or A^T x = input with `transpose`; and a copy of A."""
+    check_square(A._array, "")
+    check_kernel(A._array, "triangular_solve_cpu")
+    if A._array.shape[-1] != input._array.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for triangular_solve: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b "
+            f"matrix is {input.shape[-2]} by {input.shape[-1]}"
+        )
+    a = A.mT if transpose else A
+    x = solve_triangular(a, input, upper=upper != transpose, unitriangular=unitriangular)
+    return _TRIANGULAR(x, A.expand(*x.shape[:-2], *A.shape[-2:]).clone())
+
+
+# ---------------------------------------------------------------------------------------------- factors of tensors
+
+
+def _factor(A, /, pivot, check_errors, name):
+    if A.ndim < 2:
+        raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    check_kernel(A, "lu_cpu")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    lu, pivots, info = lu_arrays(A)
+    if check_errors and info.any():
+        where, i = first_failure(info)
+        raise RuntimeError(
+            f"torch.{name}: {where}U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If "
+            "you still want to perform the factorization, consider calling linalg.lu(A, pivot) or "
+            "linalg.lu_factor_ex(A, pivot)"
+        )
+    return lu, pivots, info
+
+
+def _eye(t, *shape):
+    return eye(*shape, dtype=t.dtype)
+
+
+def triangles(lu):
+    """(L, U) of tensors in LAPACK's common storage. Shape: (*, m, n) -> (*, m, k), (*, k, n)"""
+    m, n = lu.shape[-2:]
+    k = min(m, n)
+    return lu.narrow(-1, 0, k).tril(-1) + _eye(lu, m, k), lu.narrow(-2, 0, k).triu()
+
+
+def _lu_backward(p, low, up, g_l, g_u):
+    """The gradient of A from those of L and U, where A = P L U."""
+    m, n = low.shape[-2], up.shape[-1]
+    if g_l is None and g_u is None:
+        return None
+    if m == n:
+        lower = 0 if g_l is None else (low.mH @ g_l).tril(-1)
+        upper = 0 if g_u is None else (g_u @ up.mH).triu()
+        inner = solve_triangular(up.mH, lower + upper, upper=False, left=False)
+        return p @ solve_triangular(low.mH, inner, upper=True, unitriangular=True)
+    return p @ (_lu_wide(low, up, g_l, g_u) if m < n else _lu_tall(low, up, g_l, g_u))
+
+
+def _lu_wide(low, up, g_l, g_u):
+    m, n = low.shape[-2], up.shape[-1]
+    up1, up2 = up.narrow(-1, 0, m), up.narrow(-1, m, n - m)
+    inner = 0
+    if g_u is not None:
+        inner = (g_u.narrow(-1, 0, m) @ up1.mH).triu() - (g_u.narrow(-1, m, n - m) @ up2.mH).tril(-1)
+    if g_l is not None:
+        inner = inner + (low.mH @ g_l).tril(-1)
+    g1 = solve_triangular(up1.mH, inner, upper=False, left=False)
+    g2 = g1.new_zeros((*g1.shape[:-1], n - m)) if g_u is None else g_u.narrow(-1, m, n - m)
+    return solve_triangular(low.mH, cat([g1, g2], -1), upper=True, unitriangular=True)
+
+
+def _lu_tall(low, up, g_l, g_u):
+    m, n = low.shape[-2], up.shape[-1]
+    low1, low2 = low.narrow(-2, 0, n), low.narrow(-2, n, m - n)
+    inner = 0
+    if g_l is not None:
+        inner = (low1.mH @ g_l.narrow(-2, 0, n)).tril(-1) - (low2.mH @ g_l.narrow(-2, n, m - n)).triu()
+    if g_u is not None:
+        inner = inner + (g_u @ up.mH).triu()
+    g1 = solve_triangular(low1.mH, inner, upper=True, unitriangular=True)
+    g2 = g1.new_zeros((*g1.shape[:-2], m - n, n)) if g_l is None else g_l.narrow(-2, n, m - n)
+    return solve_triangular(up.mH, cat([g1, g2], -2), upper=False, left=False)
+
+
+_packed = primitive(
+    name="linalg_lu_factor_ex", public=False, outputs=1, returns=named("linalg_lu_factor_ex", "LU", "pivots", "info")
+)(_factor)
+
+
+@_packed.vjp
+def _(g, out0, out1):
+    low, up = triangles(out0)
+    m, n = out0.shape[-2:]
+    k = min(m, n)
+    g_l, g_u = g[0].narrow(-1, 0, k).tril(-1), g[0].narrow(-2, 0, k).triu()
+    return _lu_backward(_permutation(out0, out1), low, up, g_l, g_u)
+
+
+@composite(name="linalg_lu_factor_ex", function=False, out=True)
+def lu_factor_ex(A, *, pivot=True, check_errors=False):
+    """As `lu_factor`, with info: the first pivot that is zero, counted from 1, or 0. Raises only if `check_errors`."""
+    return _packed(A, pivot, check_errors, "linalg.lu_factor_ex")
+
+
+_LU_FACTOR = named("linalg_lu_factor", "LU", "pivots")
+
+
+@composite(name="linalg_lu_factor", function=False, out=True)
+def lu_factor(A, *, pivot=True):
+    """L and U in one matrix, and the row swaps (counted from 1): what `lu_solve` takes. Shape: (*, m, n), (*, k)
+
+    Raises RuntimeError where a pivot is zero.
+    """
+    return _LU_FACTOR(*_packed(A, pivot, True, "linalg.lu_factor")[:2])
+
+
+_PLU = named("linalg_lu", "P", "L", "U")
+
+
+@primitive(
+    name="linalg_lu", public=False, outputs=2, out=True, returns=lambda low, up, p: _PLU(p, low, up)
+)  # fmt: skip
+def lu(A, /, *, pivot=True):
+    """A = P L U: a permutation, a lower triangle with unit diagonal, an upper triangle.
+
+    Shape: (*, m, n) -> (*, m, m), (*, m, k), (*, k, n); k = min(m, n)
+    """
+    factors, pivots, _ = _factor(A, pivot, False, "linalg.lu")
+    return (*triangle_arrays(factors), permutation_matrix(pivots, A.shape[-2], A.dtype))
+
+
+@lu.vjp
+def _(g, out0, out1, out2):
+    return _lu_backward(out2, out0, out1, *g)
+
+
+_LU_INFO = named("_lu_with_info", "LU", "pivots", "info")
+
+
+@composite(name="lu", method=True)
+def legacy_lu(A, pivot=True, get_infos=False, out=None):
+    """(LU, pivots), and with `get_infos` the infos: the packed factors that `lu_unpack` and `lu_solve` take."""
+    result = _packed(A, pivot, False, "linalg.lu_factor")
+    result = _LU_INFO(*result) if get_infos else tuple(result[:2])
+    if out is None:
+        return result
+    from ...core.slow import write_out
+
+    return write_out("lu", (A,), result, out)
+
+
+_UNPACKED = named("lu_unpack", "P", "L", "U")
+
+
+@primitive(name="lu_unpack", public=False, outputs=2, returns=lambda low, up, p: _UNPACKED(p, low, up))
+def _unpack(LU, pivots, /, unpack_data, unpack_pivots):
+    nothing = np.empty(0, LU.dtype)
+    p = permutation_matrix(pivots, LU.shape[-2], LU.dtype) if unpack_pivots else nothing
+    return (*triangle_arrays(LU), p) if unpack_data else (nothing, nothing, p)
+
+
+@_unpack.vjp("LU")
+def _(g, LU_shape, unpack_data):
+    m, n = LU_shape[-2:]
+    k = min(m, n)
+    g_l, g_u = (None if x is None or not unpack_data else x for x in g)
+    lower = None if g_l is None else pad(g_l.tril(-1), (0, n - k))
+    upper = None if g_u is None else pad(g_u.triu(), (0, 0, 0, m - k))
+    return lower if upper is None else upper if lower is None else lower + upper
+
+
+def _permutation(lu, pivots):
+    """P with A = P L U, as a tensor."""
+    return _unpack(lu, pivots, False, True)[0]
+
+
+@composite(out=True)
+def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
+    """(P, L, U) of packed factors; what is not asked for is empty."""
+    if unpack_pivots and LU_pivots._array.dtype != np.int32:
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this function "
+            "is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+    return _unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
+
+
+# ---------------------------------------------------------------------------------------------- systems by factors
+
+
+def _check_lu_solve(lu, pivots, b, left):
+    name = "linalg.lu_solve"
+    check_floating(lu, name, low=True)
+    check_same_type(lu, b, name, "LU")
+    if pivots.dtype != np.int32:
+        raise RuntimeError("linalg.lu_solve: pivots should be a Tensor of scalar type torch.int32")
+    check_square(lu, "torch.linalg.lu_solve")
+    check_system(lu, b, left, name)
+    if pivots.shape[-1] != lu.shape[-1]:
+        raise RuntimeError("linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix")
+    if pivots.shape[:-1] != lu.shape[:-2]:
+        raise RuntimeError(
+            f"linalg.lu_solve: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape {list(pivots.shape)} instead"
+        )
+    check_kernel(lu, "lu_solve_cpu")
+
+
+@primitive(name="linalg_lu_solve", public=False, out=True)
+def lu_solve(LU, pivots, B, /, *, left=True, adjoint=False):
+    """X with A X = B (or X A = B, or A^H in place of A) from A's packed factors. Shape: (*, n, n), (*, n), (*, n, k)"""
+    _check_lu_solve(LU, pivots, B, left)
+    b = B if left else B.swapaxes(-2, -1)  # X A = B is A^T X^T = B^T
+    a = LU.conj() if adjoint else LU
+    x = lu_solve_arrays(a, pivots, b) if left != adjoint else _lu_solve_transposed(a, pivots, b)
+    return np.ascontiguousarray(x if left else x.swapaxes(-2, -1))
+
+
+def _lu_solve_transposed(lu, pivots, b):
+    """x with (P L U)^T x = b."""
+    lu_t = lu.swapaxes(-2, -1)
+    x = substitute(lu_t, substitute(lu_t, b, False), True, True)
+    return permutation_matrix(pivots, lu.shape[-1], lu.dtype) @ x
+
+
+@lu_solve.vjp
+def _(g, LU, pivots, out, left, adjoint, needs):
+    """Through A = P L U: g_A = -g_B X^H and so on, g_L = P^T g_A U^H, g_U = (P L)^H g_A."""
+    g_b = lu_solve(LU, pivots, g, left=left, adjoint=not adjoint)
+    if not needs[0]:
+        return None, None, g_b
+    if adjoint:
+        g_a = -(out @ g_b.mH if left else g_b.mH @ out)
+    else:
+        g_a = -(g_b @ out.mH if left else out.mH @ g_b)
+    low, up = triangles(LU)
+    g_a = _permutation(LU, pivots).mT @ g_a
+    return (g_a @ up.mH).tril(-1) + (low.mH @ g_a).triu(), None, g_b
+
+
+@composite(name="lu_solve", method=True, out=True)
+def legacy_lu_solve(input, LU_data, LU_pivots):
+    """As `linalg.lu_solve`, with the right-hand side first."""
+    return lu_solve(LU_data, LU_pivots, input)

@@ -1,0 +1,261 @@
+"""Norms of vectors and matrices, and what the singular values say: rank and condition."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.mode import may_look
+from ...core.record import composite
+from ...core.size import wrap_dim
+from ...core.tensor import Tensor, type_word
+from ..pointwise.comparison import where
+from ..reduce import reduction
+from .factor import eigvalsh, svdvals
+from .matrices import check_floating, check_matrix, check_norm_type, real_type
+from .solvers import inv_ex
+
+# ---------------------------------------------------------------------------------------------- norms
+
+
+def _dims(dim):
+    return None if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+
+
+def _check_not_empty(x, ord, dims):
+    """Raise where a norm without an identity is taken over no elements."""
+    if x._array.size or not (ord < 0 or ord == math.inf):
+        return
+    word_of_ord = f"{ord:g}"
+    if dims is None or len(dims) == 0:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {word_of_ord} norm on an empty tensor because the operation does not "
+            "have an identity"
+        )
+    for d in dims:
+        if x._array.shape[wrap_dim(d, x._array.ndim)] == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {word_of_ord} norm on the dimension {d}because this dimension is "
+                "empty and the operation does not have an identity"
+            )
+
+
+@composite(name="linalg_vector_norm", function=False, out=True)
+def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    """(sum |x|**ord)**(1/ord) over `dim` (all by default); inf and -inf: the largest and smallest |x|; 0: how many.
+
+    >>> vector_norm(tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    if isinstance(ord, str):
+        raise TypeError("linalg_vector_norm(): argument 'ord' (position 2) must be Number, not str")
+    check_floating(x._array, "linalg.vector_norm", low=True)
+    check_norm_type(x, dtype, "linalg.vector_norm")
+    dims = _dims(dim)
+    _check_not_empty(x, ord, dims)
+    return reduction.vector_norm(x, float(ord), dims or None, keepdim, dtype)
+
+
+def _matrix_dims(x, dim, name):
+    dims = _dims(dim) or ()
+    if len(dims) != 2:
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {', '.join(str(d) for d in dims)}")
+    n = x._array.ndim
+    d1, d2 = wrap_dim(dims[0], n), wrap_dim(dims[1], n)
+    if d1 == d2:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dims[0]}, {dims[1]})")
+    return d1, d2
+
+
+def _by_singular_values(x, ord, dims, keepdim):
+    """The norms 'nuc', 2 and -2 of the matrices over `dims`."""
+    check_floating(x._array, "linalg.matrix_norm")
+    n = x._array.ndim
+    rest = [d for d in range(n) if d not in dims]
+    s = svdvals(x.permute([*rest, *dims]))
+    if ord == "nuc" or not s.shape[-1] and ord > 0:
+        r = s.sum(-1)
+    else:
+        r = s.amax(-1) if ord > 0 else s.amin(-1)
+    for d in sorted(dims) if keepdim else ():
+        r = r.unsqueeze(d)
+    return r
+
+
+def _by_sums(x, ord, dims, keepdim):
+    """The norms 1, -1 (largest and smallest sum of a column) and inf, -inf (of a row)."""
+    d1, d2 = dims if abs(ord) == 1 else dims[::-1]
+    if d1 < d2 and not keepdim:
+        d2 -= 1
+    sums = reduction.vector_norm(x, 1.0, (d1,), keepdim, None)
+    if not sums.shape[d2] and ord > 0:
+        return sums.sum(d2, keepdim=keepdim)
+    return sums.amax(d2, keepdim) if ord > 0 else sums.amin(d2, keepdim)
+
+
+def _is_order(ord) -> bool:
+    return ord in ("fro", "nuc") if isinstance(ord, str) else abs(ord) in (1, 2, math.inf)
+
+
+def _matrix_norm(A, ord, dim, keepdim, dtype):
+    name = "linalg.matrix_norm"
+    check_matrix(A._array, name)
+    check_floating(A._array, name, low=True)
+    if not _is_order(ord):
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+    dims = _matrix_dims(A, dim, name)
+    check_norm_type(A, dtype, name)
+    if ord == "fro":
+        return reduction.vector_norm(A, 2.0, dims, keepdim, dtype)
+    x = A if dtype is None else A.to(dtype)
+    if isinstance(ord, str) or abs(ord) == 2:
+        return _by_singular_values(x, ord, dims, keepdim)
+    return _by_sums(x, ord, dims, keepdim)
+
+
+@composite(name="linalg_matrix_norm", function=False, out=True)
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
+    """A norm of the matrices over two dimensions.
+
+    ord: 'fro' (root of the sum of squares), 'nuc' (sum of singular values), 2 and -2 (largest, smallest singular value),
+    1 and -1 (largest, smallest sum of a column's sizes), inf and -inf (of a row's).
+    """
+    return _matrix_norm(A, ord, dim, keepdim, dtype)
+
+
+@composite(name="linalg_norm", function=False, out=True)
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """`vector_norm` over one dimension or all, `matrix_norm` over two dimensions or, with an `ord`, of a matrix.
+
+    >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
+    tensor(7.)
+    """
+    n, dims = A._array.ndim, _dims(dim)
+    count = n if dims is None else len(dims)
+    if dims is not None and count not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and (n > 2 or n == 0 and not isinstance(ord, str)):
+        raise RuntimeError(f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {n}D.")
+    if isinstance(ord, str) or ord is not None and count == 2:
+        return _matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype)
+    return vector_norm(A, 2 if ord is None else ord, dims, keepdim, dtype=dtype)
+
+
+@composite(out=True)
+def nuclear_norm(input, dim=(-2, -1), keepdim=False):
+    """The sum of the singular values of matrices: `matrix_norm(input, 'nuc')`."""
+    return _matrix_norm(input, "nuc", dim, keepdim, None)
+
+
+@composite(out=True)
+def frobenius_norm(input, dim=(), keepdim=False):
+    """The root of the sum of squares over one or two dimensions."""
+    dims = _dims(dim) or ()
+    if len(dims) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
+    return vector_norm(input, 2, dims or None, keepdim)
+
+
+# ---------------------------------------------------------------------------------------------- condition
+
+
+@composite(name="linalg_cond", function=False, out=True)
+def cond(A, p=None):
+    """How much solving with A may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm. Shape: (*, n, n) -> (*)
+
+    Infinite where A is singular.
+
+    >>> cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
+    tensor(2.)
+    """
+    a = A._array
+    if a.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is not None and not _is_order(p):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    if a.shape[-1] == 0 or a.shape[-2] == 0:
+        return A.new_zeros(a.shape[:-2], dtype=A.abs().dtype)
+    if p is None or p in (2, -2):
+        s = svdvals(A)
+        top, low = s.select(-1, 0), s.select(-1, -1)
+        return top / low if p is None or p > 0 else low / top
+    if a.shape[-1] != a.shape[-2]:
+        raise RuntimeError(
+            f"linalg.cond(ord={p}): A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} "
+            "matrices"
+        )
+    if p == "nuc":
+        return _matrix_norm(A, p, (-2, -1), False, None) * _matrix_norm(_inverse_or_inf(A), p, (-2, -1), False, None)
+    r = matrix_norm(A, p) * matrix_norm(_inverse_or_inf(A), p)
+    return where(r.isnan(), math.inf, r)  # 0 times infinity: the zero matrix
+
+
+def _inverse_or_inf(A):
+    inverse, info = inv_ex(A)
+    if may_look() and not info._array.any():
+        return inverse
+    return where((info == 0).unsqueeze(-1).unsqueeze(-1), inverse, math.inf)
+
+
+# ---------------------------------------------------------------------------------------------- rank
+
+
+def check_decimal(a):
+    """Raise as torch does where it asks a type for its epsilon."""
+    if a.dtype.kind in "biu" or a.dtype.itemsize == 2:
+        raise RuntimeError("This function doesn't handle types other than float and double")
+
+
+def tolerances(A, atol, rtol):
+    """(atol, rtol), the default of rtol being max(m, n) eps, or 0 where a positive atol is given."""
+    default = np.finfo(real_type(A._array.dtype)).eps * max(A.shape[-2:])
+    if rtol is None:
+        if isinstance(atol, Tensor):
+            rtol = where(atol > 0, 0.0, float(default))
+        else:
+            rtol = 0.0 if atol is not None and atol > 0 else float(default)
+    atol = 0.0 if atol is None else atol
+    for t, name in ((atol, "atol"), (rtol, "rtol")):
+        if isinstance(t, Tensor) and t.is_complex():
+            raise RuntimeError(
+                f"torch.linalg.matrix_rank: {name} tensor of complex type is not supported. Got {type_word(t.dtype)}"
+            )
+    return atol, rtol
+
+
+def cutoff_of(top, atol, rtol):
+    """max(atol, rtol * the largest singular value), for numbers and tensors."""
+    relative = rtol * top
+    if isinstance(atol, Tensor):
+        return relative.maximum(atol.to(relative.dtype))
+    return relative.clamp_min(atol)
+
+
+@composite(name="linalg_matrix_rank", function=False, out=True)
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
+    """The number of singular values above max(atol, rtol * the largest). Shape: (*, m, n) -> (*), int64
+
+    The default of rtol is max(m, n) times the type's epsilon, or 0 where a positive atol is given; tol is atol's old name.
+
+    >>> matrix_rank(tensor([[1.0, 2.0], [2.0, 4.0]]))
+    tensor(1)
+    """
+    if isinstance(tol, bool):
+        tol, hermitian = None, tol
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    check_matrix(A._array, "torch.linalg.matrix_rank", "input")
+    check_decimal(A._array)
+    atol, rtol = tolerances(A, atol, rtol)
+    if not A._array.size:
+        return A.new_zeros(A.shape[:-2], dtype=_int64())
+    s = eigvalsh(A).abs() if hermitian else svdvals(A)
+    cutoff = cutoff_of(s.amax(-1), atol, rtol)
+    return (s > cutoff.unsqueeze(-1)).sum(-1)
+
+
+def _int64():
+    from ...core.dtype import int64
+
+    return int64

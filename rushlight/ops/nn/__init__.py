@@ -1,0 +1,1 @@
+"""What networks are made of: activations, softmax, losses, normalisation, embedding, attention."""

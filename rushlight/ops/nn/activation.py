@@ -1,0 +1,510 @@
+"""Activation functions, simplest first: rectifiers, exponential units, shrinkers, gates. The smooth ones are in smooth.py.
+
+Each is a primitive with torch's node name behind a function with torch's signature. Where torch computes a gradient in one
+kernel (`threshold_backward`), so does this file, with a rule of its own for second derivatives.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.inplace import write
+from ...core.mode import thread
+from ...core.random import default_generator, uniform
+from ...core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
+from ...core.slow import write_out
+from ...core.tensor import constant, type_word, wrap
+from ..pointwise.comparison import select, where
+from ..pointwise.helpers import F32, MANY, bits_of, in_single, not_implemented, pieced, widened, zero_where, zeros_of
+from ..special.special import sigmoid_of
+
+# ---------------------------------------------------------------------------------------------- tools
+
+
+def floats_only(x, word):
+    """Raise torch's error for a type that is not floating-point."""
+    if x.dtype.kind in "biu":
+        raise not_implemented(word, x.dtype)
+
+
+def inplace_of(op, *metadata):
+    """The function that writes the result of `op`, called with `metadata`, into its first argument."""
+    record = op.record
+    return lambda input, *given: write(record, input, (), (*given, *metadata[len(given) :]))
+
+
+@primitive(public=False, name="cut", node="HardtanhBackwardBackward0")
+def _cut(grad, input, mask, /):
+    """`grad` with zeros where `mask` is true, as a function of `input` that is flat."""
+    return zero_where.record.kernel(grad, mask)
+
+
+@_cut.vjp
+def _(g, input, mask, needs):
+    return (
+        _cut(g, input, mask) if needs[0] else None,
+        zeros_of(g) if needs[1] else None,
+        None,
+    )
+
+
+def _tied(grad, input):
+    """`grad` as a function of `input` too, which it does not change with: torch's backward nodes keep the input."""
+    return _cut(grad, input, constant(np.zeros(grad.shape, bool))) if thread.state.grad else grad
+
+
+# ---------------------------------------------------------------------------------------------- rectifiers
+
+
+_ZERO32 = np.zeros((), F32)
+
+
+def _rectify(x):
+    if x.dtype is F32:
+        return np.maximum(_ZERO32, x)  # of two zeros NumPy takes the second, as torch x: -0 stays
+    if x.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    if x.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    bits = _LAST_BELOW_NAN.get(x.dtype)
+    return np.maximum(0, x) if bits is None else _rectified_bits(x, bits)
+
+
+# The bits of minus infinity without the sign: what is above is nan. NumPy's maximum of bfloat16 takes 2.8 ns an element.
+_LAST_BELOW_NAN = {np.dtype(np.float16): 0x7C00, np.dtype(ml_dtypes.bfloat16): 0x7F80}
+
+
+@pieced
+def _rectified_bits(x, last_below_nan):
+    """max(x, 0) of a 16-bit float by its bits: negative numbers become 0, nans stay."""
+    bits = np.ascontiguousarray(x).view(np.int16)
+    if not x.size or bits.view(np.uint16).max() > 0x8000 + last_below_nan:  # negative nans
+        return np.maximum(x, x.dtype.type(0))
+    positive = np.right_shift(bits, 15)
+    np.invert(positive, positive)
+    return np.bitwise_and(bits, positive, positive).view(x.dtype)
+
+
+@pieced
+def _where_positive(g, y):
+    """g where y > 0 (or nan), 0 elsewhere."""
+    bits = bits_of(g.dtype)
+    y = y.astype(F32) if y.dtype.kind == "V" else y
+    drop = np.less_equal(y, _ZERO32 if y.dtype is F32 else 0)
+    if g.size < 1024 or bits is None or g.shape != y.shape:
+        return np.where(drop, g.dtype.type(0), g)
+    keep = drop.astype(bits)
+    keep -= 1
+    keep &= g.view(bits)
+    return keep.view(g.dtype)
+
+
+_relu_backward = binary(
+    "relu_backward", _where_positive, lambda g, y: _relu_backward(g, y), lambda g: zeros_of(g), "The gradient of relu.",
+    export=False, inplace=False, node="ThresholdBackwardBackward0",
+)  # fmt: skip
+_relu = unary(
+    "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
+    functional=True, out=False,
+)  # fmt: skip
+
+
+def relu(input, inplace=False):
+    """max(input, 0) of each element.
+
+    >>> relu(tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return input.relu_() if inplace else _relu(input)
+
+
+OPS["relu"] = relu  # the method is the row, without `inplace`
+FUNCTIONAL.add("relu_")
+
+
+@primitive(public=False, name="threshold")
+def _threshold(input, /, threshold, value):
+    bound = np.float32(threshold) if input.dtype.itemsize == 2 and input.dtype.kind != "i" else threshold
+    return np.where(input <= bound, input.dtype.type(value), input)
+
+
+@_threshold.vjp
+def _(g, input, threshold):
+    return _cut(g, input, in_single(input) <= threshold)
+
+
+def threshold(input, threshold, value, inplace=False):
+    """The input where it is above `threshold`, `value` elsewhere."""
+    return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
+
+
+threshold_ = inplace_of(_threshold)
+
+
+@primitive(public=False, name="hardtanh", program_from=MANY)
+def _hardtanh(input, /, min_val, max_val):
+    if input.dtype.kind in "biu":
+        if input.dtype.kind != "i":
+            raise RuntimeError(f"\"hardtanh\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'")
+        min_val, max_val = int(min_val), int(max_val)
+    else:
+        min_val, max_val = input.dtype.type(min_val), input.dtype.type(max_val)
+    r = np.maximum(input, min_val)
+    return np.minimum(r, max_val)
+
+
+@_hardtanh.vjp
+def _(g, input, min_val, max_val):
+    x = in_single(input)
+    return _cut(g, input, (x <= min_val) | (x >= max_val))
+
+
+def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
+    """Each element, but at least `min_val` and at most `max_val`."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
+
+
+hardtanh_ = inplace_of(_hardtanh, -1.0, 1.0)
+
+
+def relu6(input, inplace=False):
+    """min(max(input, 0), 6) of each element."""
+    return hardtanh_(input, 0.0, 6.0) if inplace else _hardtanh(input, 0.0, 6.0)
+
+
+@primitive(public=False, name="leaky_relu")
+def _leaky_relu(input, /, negative_slope):
+    floats_only(input, "leaky_relu_cpu")
+    return _leaky(input, negative_slope)
+
+
+@widened
+def _leaky(x, slope):
+    scaled = x * x.dtype.type(slope)
+    if 0 <= slope <= 1:
+        return np.maximum(x, scaled)
+    return select(x > 0, x, np.asarray(scaled))
+
+
+@_leaky_relu.vjp
+def _(g, input, negative_slope):
+    return _sloped(g, input, negative_slope)
+
+
+@primitive(public=False, name="leaky_relu_backward")
+def _sloped(grad, input, /, slope):
+    """grad where input > 0, slope * grad elsewhere."""
+    return _slope_of(grad, input, slope)
+
+
+@widened
+def _slope_of(g, x, slope):
+    return select(x > 0, g, np.asarray(g * g.dtype.type(slope)))
+
+
+@_sloped.vjp("grad")
+def _(g, input, slope):
+    return _sloped(g, input, slope)
+
+
+@_sloped.vjp("input")
+def _(g):
+    return zeros_of(g)
+
+
+def leaky_relu(input, negative_slope=0.01, inplace=False):
+    """The input where it is positive, negative_slope * input elsewhere."""
+    return leaky_relu_(input, negative_slope) if inplace else _leaky_relu(input, negative_slope)
+
+
+def leaky_relu_(input, negative_slope=0.01):
+    """In-place form of `leaky_relu`."""
+    if negative_slope < 0 and input.requires_grad and thread.state.grad:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is "
+            "caused by calling in-place forward function with a negative slope, please call out-of-place version instead."
+        )
+    return write(_leaky_relu.record, input, (), (negative_slope,))
+
+
+@primitive(public=False, name="prelu_kernel", node="PreluKernelBackward0")
+def _prelu(input, weight, /):
+    return np.where(input > 0, input, weight * input)
+
+
+@_prelu.vjp
+def _(g, input, weight, needs):
+    positive = input > 0
+    return (
+        _tied(where(positive, g, weight * g), input) if needs[0] else None,
+        _cut(input * g, weight, positive) if needs[1] else None,
+    )
+
+
+@composite(method=True, functional=True)
+def prelu(input, weight):
+    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel.
+
+    Shape: input (N, C, *), weight (C) or (1) -> (N, C, *)
+    """
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {type_word(input.dtype)} and {type_word(weight.dtype)}"
+        )
+    if weight.ndim > 1 and weight.numel() != 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if weight.numel() != 1:
+        if input.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if input.ndim > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+        weight = weight.reshape([-1 if d == 1 else 1 for d in range(max(input.ndim, 2))][: input.ndim])
+    elif weight.ndim != input.ndim:
+        weight = weight.reshape([1] * input.ndim)
+    return _prelu(input, weight)
+
+
+@primitive(public=False, name="rrelu_with_noise", node="RreluWithNoiseBackward0")
+def _noisy_slope(input, noise, /):
+    return input * noise
+
+
+@_noisy_slope.vjp("input")
+def _(g, input, noise):
+    return _cut(g * noise, input, noise != noise)
+
+
+def _rrelu_noise(input, lower, upper):
+    """A random slope for each element that is not positive, drawn in order, and 1 for the others."""
+    a = input._array
+    noise = np.ones(a.shape, a.dtype)
+    negative = a <= 0
+    noise[negative] = uniform(default_generator, int(negative.sum()), np.float64, lower, upper)
+    return wrap(noise)
+
+
+def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
+    """leaky_relu with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    if not lower <= upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    noise = _rrelu_noise(input, lower, upper)
+    return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
+
+
+def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
+    """In-place form of `rrelu`."""
+    return rrelu(input, lower, upper, training, True)
+
+
+# ---------------------------------------------------------------------------------------------- exponential units
+
+
+@widened
+@pieced
+def _exponential_unit(x, negative, positive, inside):
+    """positive * max(x, 0) + negative * (exp(inside * min(x, 0)) - 1)."""
+    floats_only(x, "elu_cpu")
+    zero = _ZERO32 if x.dtype is F32 else 0
+    left, right = np.minimum(zero, x), np.maximum(zero, x)
+    left = np.expm1(left if inside == 1 else left * inside)
+    if negative != 1:
+        left = left * negative
+    return np.add(left, right if positive == 1 else right * positive)
+
+
+@primitive(public=False, name="elu", program_from=MANY)
+def _elu(input, /, alpha, scale, input_scale):
+    return _exponential_unit(input, alpha * scale, scale, input_scale)
+
+
+@_elu.vjp
+def _(g, input, alpha, scale, input_scale):
+    return _unit_slope(g, input, alpha * scale * input_scale, scale, input_scale)
+
+
+@primitive(public=False, name="celu", program_from=MANY)
+def _celu(input, /, alpha):
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _exponential_unit(input, alpha, 1.0, 1.0 / alpha)
+
+
+@_celu.vjp
+def _(g, input, alpha):
+    return _unit_slope(g, input, 1.0, 1.0, 1.0 / alpha)
+
+
+def _unit_slope(g, x, negative, positive, inside):
+    return where(x > 0, g * positive, g * (negative * (where(x < 0, x, 0.0) * inside).exp()))
+
+
+_SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+def elu(input, alpha=1.0, inplace=False):
+    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    return elu_(input, alpha) if inplace else _elu(input, alpha, 1.0, 1.0)
+
+
+def selu(input, inplace=False):
+    """elu with the alpha and scale that keep activations normal (Klambauer et al., 2017)."""
+    return selu_(input) if inplace else _elu(input, *_SELU, 1.0)
+
+
+def celu(input, alpha=1.0, inplace=False):
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
+    return celu_(input, alpha) if inplace else _celu(input, alpha)
+
+
+elu_ = inplace_of(_elu, 1.0, 1.0, 1.0)
+celu_ = inplace_of(_celu, 1.0)
+
+
+def selu_(input):
+    """In-place form of `selu`."""
+    return write(_elu.record, input, (), (*_SELU, 1.0))
+
+
+# ---------------------------------------------------------------------------------------------- piecewise linear units
+
+
+_SIXTH = float(np.float32(1 / 6))  # torch rounds it, in double precision too
+
+
+@primitive(public=False, name="hardsigmoid", program_from=MANY)
+def _hardsigmoid(input, /):
+    floats_only(input, "hardsigmoid_cpu")
+    return widened(lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
+
+
+@_hardsigmoid.vjp
+def _(g, input):
+    return zero_where(g * _SIXTH, ~((input > -3) & (input < 3)))
+
+
+def hardsigmoid(input, inplace=False):
+    """(input + 3) / 6, limited to [0, 1]."""
+    return hardsigmoid_(input) if inplace else _hardsigmoid(input)
+
+
+hardsigmoid_ = inplace_of(_hardsigmoid)
+
+
+@primitive(public=False, name="hardswish", program_from=MANY)
+def _hardswish(input, /):
+    floats_only(input, "hardswish_cpu")
+    return widened(lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
+
+
+@_hardswish.vjp
+def _(g, input):
+    return where(input <= -3, zeros_of(g), where(input < 3, g * (input / 3 + 0.5), g))
+
+
+def hardswish(input, inplace=False):
+    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
+    return hardswish_(input) if inplace else _hardswish(input)
+
+
+hardswish_ = inplace_of(_hardswish)
+
+
+@primitive(name="hardshrink", method=True, functional=True, out=True)
+def hardshrink(input, /, lambd=0.5):
+    """The input where |input| > lambd, 0 elsewhere."""
+    floats_only(input, "hardshrink_cpu")
+    bound = input.dtype.type(lambd)
+    return np.where((input >= -bound) & (input <= bound), input.dtype.type(0), input)
+
+
+@hardshrink.vjp
+def _(g, input, lambd):
+    return _cut(g, input, (input >= -lambd) & (input <= lambd))
+
+
+@primitive(public=False, name="softshrink")
+def _softshrink(input, /, lambd):
+    if not lambd >= 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd:g}.")
+    floats_only(input, "softshrink_cpu")
+    return widened(lambda x: x - np.minimum(np.maximum(x, -lambd), lambd))(input)
+
+
+@_softshrink.vjp
+def _(g, input, lambd):
+    return _cut(g, input, (input >= -lambd) & (input <= lambd))
+
+
+def softshrink(input, lambd=0.5, *, out=None):
+    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
+    result = _softshrink(input, lambd)
+    return result if out is None else write_out("softshrink", (input,), result, out)
+
+
+# ---------------------------------------------------------------------------------------------- gates
+
+
+@primitive(public=False, name="glu", program_from=MANY)
+def _glu(input, /, dim):
+    if not input.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    if not -input.ndim <= dim < input.ndim:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got {dim})"
+        )
+    n = input.shape[dim]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim % input.ndim} is size {n}")
+    floats_only(input, "glu_cpu")
+    a, b = np.split(input, 2, axis=dim)
+    return widened(lambda x, y: x * sigmoid_of(y))(a, b)
+
+
+@_glu.vjp
+def _(g, input, dim):
+    n = input.shape[dim] // 2
+    a, s = input.narrow(dim, 0, n), input.narrow(dim, n, n).sigmoid()
+    gate = g * s
+    return _joined(gate, gate * a * (1 - s), dim)
+
+
+@primitive(public=False, name="joined", node="CatBackward0")
+def _joined(first, second, /, dim):
+    return np.concatenate((first, second), axis=dim)
+
+
+@_joined.vjp
+def _(g, dim, first_shape):
+    n = first_shape[dim]
+    return g.narrow(dim, 0, n), g.narrow(dim, n, g.shape[dim] - n)
+
+
+def glu(input, dim=-1):
+    """The first half of the input along `dim` times the sigmoid of the second half."""
+    return _glu(input, dim)
+
+
+# ---------------------------------------------------------------------------------------------- names
+
+for _f in (
+    threshold, hardtanh, relu6, leaky_relu, rrelu, elu, selu, celu, hardsigmoid, hardswish, softshrink, glu, leaky_relu_,
+    rrelu_, selu_,
+):  # fmt: skip
+    publish(_f.__name__, _f, False, True, ())
+for _name, _f in {
+    "threshold_": threshold_,
+    "hardtanh_": hardtanh_,
+    "elu_": elu_,
+    "celu_": celu_,
+}.items():
+    publish(_name, _f, False, True, ())

@@ -1,0 +1,231 @@
+"""Attention by scaled dot products.
+
+Without dropout, and where the mask wants no gradient, a primitive computes it block by block (`attention_blocks`).
+Everything else, and any backward that is itself recorded, takes the formula in the tensor language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import copysign, prod, sqrt
+from typing import Any
+
+import numpy as np
+
+from ...core.mode import may_look, thread
+from ...core.record import OPS, composite, primitive
+from ...core.tensor import Tensor, constant, type_word
+from ..random.sample import dropout
+from . import attention_blocks
+
+# ---------------------------------------------------------------------------------------------- in the tensor language
+
+
+def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, scale: float) -> Tensor:
+    """softmax(query key^T scale + mask): how much each query takes of each value. Shape: (*, L, S)"""
+    root = sqrt(abs(scale))
+    scores = OPS["matmul"](query * copysign(root, scale), (key * root).transpose(-2, -1))
+    if is_causal:
+        mask = constant(np.tri(*scores._array.shape[-2:], dtype=bool))
+    if mask is not None:
+        if mask._array.dtype.kind == "b":
+            mask = scores.new_zeros(mask._array.shape).masked_fill(mask.logical_not(), float("-inf"))
+        scores = scores + mask
+    return _softmax_or_nothing(scores)
+
+
+def _softmax_or_nothing(scores: Any) -> Tensor:
+    """softmax, but zeros instead of nan for a query that may see no key, as in torch."""
+    blind = (scores.detach() == float("-inf")).all(-1, keepdim=True)
+    if may_look() and not blind._array.any():
+        return scores.softmax(-1)
+    return scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
+
+
+def _by_formula(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, is_causal: bool, scale: float
+) -> Tensor:
+    kind = query.dtype
+    if kind.itemsize == 2:  # torch keeps what lies between in float
+        query, key, value = query.float(), key.float(), value.float()  # type: ignore[attr-defined]
+    out = OPS["matmul"](dropout(_weights(query, key, mask, is_causal, scale), p), value)
+    return out.to(kind) if out.dtype is not kind else out
+
+
+def _gradients_by_formula(
+    g: Tensor, query: Any, key: Any, value: Any, mask: Tensor | None, is_causal: bool, scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    weights = _weights(query, key, mask, is_causal, scale)
+    slopes = OPS["matmul"](g, value.transpose(-2, -1))
+    slopes = weights * (slopes - (slopes * weights).sum(-1, keepdim=True)) * scale  # type: ignore[attr-defined]
+    turned = slopes.transpose(-2, -1), weights.transpose(-2, -1)  # type: ignore[attr-defined]
+    return OPS["matmul"](slopes, key), OPS["matmul"](turned[0], query), OPS["matmul"](turned[1], g)
+
+
+# ---------------------------------------------------------------------------------------------- block by block
+
+
+def _matrices(a: np.ndarray) -> np.ndarray:
+    """All leading dimensions as one, and at least single precision. Shape: (*, L, E) -> (N, L, E)"""
+    a = a.astype(np.float32) if a.dtype.itemsize == 2 else a
+    return a.reshape(prod(a.shape[:-2]), *a.shape[-2:])
+
+
+def _mask(array: np.ndarray | None, query: np.ndarray, key: np.ndarray, kind: Any) -> attention_blocks.Mask | None:
+    if array is None:
+        return None
+    return attention_blocks.Mask(array, query.shape[:-2], query.shape[-2], key.shape[-2], kind)
+
+
+def _laid_out(matrices: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`matrices` with the leading dimensions, the type and, as in torch, the order of memory of `like`."""
+    shape = (*like.shape[:-1], matrices.shape[-1])
+    if shape != like.shape or like.flags.c_contiguous:
+        return matrices.reshape(shape).astype(like.dtype, copy=False)
+    r = np.empty_like(like, order="K")
+    r[...] = matrices.reshape(shape)
+    return r
+
+
+def _attend(query, key, value, attn_mask=None, /, is_causal=False, scale=1.0):
+    q = _matrices(query)
+    mask = _mask(attn_mask, query, key, q.dtype)
+    out, shift, share = attention_blocks.forward(q, _matrices(key), _matrices(value), mask, is_causal, scale)
+    return _laid_out(out, query), shift, share
+
+
+def _rule(g, query, key, value, attn_mask, out, shift, share, is_causal, scale):
+    if thread.state.grad:
+        return (*_gradients_by_formula(g, query, key, value, attn_mask, is_causal, scale), None)
+    return (*_backward(g, query, key, value, out, shift, share, attn_mask, is_causal, scale), None)
+
+
+@primitive(public=False, name="scaled_dot_product_attention_backward", outputs=3, differentiable=False)
+def _backward(grad, query, key, value, out, shift, share, attn_mask=None, /, is_causal=False, scale=1.0):
+    """The gradients of query, key and value; `shift` and `share` as the forward primitive kept them."""
+    inputs = _matrices(query), _matrices(key), _matrices(value)
+    mask = _mask(attn_mask, query, key, inputs[0].dtype)
+    results = _matrices(out), shift, share
+    gradients = attention_blocks.backward(_matrices(grad), inputs, results, mask, is_causal, scale)
+    return tuple(_laid_out(g, a) for g, a in zip(gradients, (query, key, value), strict=True))
+
+
+def _primitive(node: str) -> Callable[..., Tensor]:
+    """The primitive, under the name of the node that torch records."""
+    attend = primitive(public=False, name="scaled_dot_product_attention", extras=("shift", "share"), node=node)(_attend)
+    attend.vjp(_rule)
+    return attend
+
+
+_matrix, _batch, _copied = map(_primitive, ("MmBackward0", "UnsafeViewBackward0", "ToCopyBackward0"))
+_flash = _primitive("ScaledDotProductFlashAttentionForCpuBackward0")
+
+
+def _primitive_for(query: np.ndarray, flash: bool) -> Callable[..., Tensor]:
+    if flash:
+        return _flash
+    if query.dtype.itemsize == 2:
+        return _copied
+    return _matrix if query.ndim == 2 else _batch
+
+
+# ---------------------------------------------------------------------------------------------- the function
+
+# The kernels that nn.attention.sdpa_kernel has left to choose from: torch's names. Here both are the same one.
+enabled = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"}
+
+
+@composite(functional=True)
+def scaled_dot_product_attention(
+    query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *, scale=None, enable_gqa=False
+):
+    """softmax(query key^T scale + mask) value: each query's mean of the values, weighted by how well the keys fit.
+
+    attn_mask: True where a key may be seen (bool), or numbers to add. A query that sees no key gets zeros. is_causal:
+    query i sees the keys up to i. scale: 1 / sqrt(E) by default. enable_gqa: key and value have fewer heads, each of
+    which serves several of the query's.
+    Shape: query (*, L, E), key (*, S, E), value (*, S, Ev) -> (*, L, Ev). Source: Vaswani et al. 2017.
+    """
+    _check(query, key, value, attn_mask, is_causal)
+    if enable_gqa:
+        key, value = _for_every_head(query, key, value)
+    if scale is None:
+        scale = 1 / sqrt(query._array.shape[-1] or 1)
+    blocks = dropout_p == 0.0 and _fits_blocks(query, key, value, attn_mask)
+    flash = blocks and query._array.ndim == 4 and query._array.shape[-1] == value._array.shape[-1]
+    flash = flash and "FLASH_ATTENTION" in enabled
+    if not flash and "MATH" not in enabled:
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the "
+            "math kernel and the fused kernels."
+        )
+    if blocks:
+        return _primitive_for(query._array, flash)(query, key, value, attn_mask, is_causal, scale)
+    return _by_formula(query, key, value, attn_mask, dropout_p, is_causal, scale)
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+    for i, (name, t) in enumerate((("query", query), ("key", key), ("value", value))):
+        if not isinstance(t, Tensor):
+            raise TypeError(
+                f"scaled_dot_product_attention(): argument '{name}' (position {i + 1}) must be Tensor, not "
+                f"{type(t).__name__}"
+            )
+    if not query.dtype is key.dtype is value.dtype:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: "
+            f"{_word(query)} key.dtype: {_word(key)} and value.dtype: {_word(value)} instead."
+        )
+    if min(query._array.ndim, key._array.ndim, value._array.ndim) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query._array.ndim}, key.dim: {key._array.ndim} and value.dim: {value._array.ndim} instead."
+        )
+    if not query.dtype.is_floating_point:
+        raise RuntimeError(f"expected scalar type Float but found {type_word(query.dtype)}")
+    if mask is not None:
+        _check_mask(query, mask, is_causal)
+
+
+def _check_mask(query: Tensor, mask: Tensor, is_causal: bool) -> None:
+    if is_causal:
+        raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+    kind = mask._array.dtype
+    if kind.kind != "b" and kind != np.float32 and mask.dtype is not query.dtype:
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{_word(mask)} and  query.dtype: {_word(query)} instead."
+        )
+
+
+_WORDS = {"Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+
+
+def _word(t: Tensor) -> str:
+    """The type as torch's C++ calls it."""
+    word = type_word(t.dtype)
+    return _WORDS.get(word, word.lower())
+
+
+def _for_every_head(query: Tensor, key: Any, value: Any) -> tuple[Tensor, Tensor]:
+    """Keys and values repeated until there are as many heads as the query has."""
+    if min(query._array.ndim, key._array.ndim, value._array.ndim) < 3:
+        raise IndexError("Dimension out of range: enable_gqa needs the heads as dimension -3 of query, key and value")
+    heads = query._array.shape[-3]
+    if any(heads % (t._array.shape[-3] or 1) for t in (key, value)):
+        raise RuntimeError("Number of heads in key and value must divide the number of heads in query")
+    return tuple(
+        t if t._array.shape[-3] == heads else t.repeat_interleave(heads // t._array.shape[-3], -3) for t in (key, value)
+    )
+
+
+def _fits_blocks(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> bool:
+    """Whether nothing is broadcast but the mask, nothing is empty, and the mask wants no gradient."""
+    q, k, v = query._array.shape, key._array.shape, value._array.shape
+    if q[:-2] != k[:-2] or k[:-1] != v[:-1] or q[-1] != k[-1] or not prod(q) * prod(v):
+        return False
+    if mask is None:
+        return True
+    m, scores = mask._array.shape, (*q[:-1], k[-2])
+    fits = len(m) <= len(scores) and all(a in (1, b) for a, b in zip(reversed(m), reversed(scores), strict=False))
+    return fits and not mask.requires_grad

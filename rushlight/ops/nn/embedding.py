@@ -1,0 +1,228 @@
+"""Rows of a table picked by index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.mode import demand, may_look, no_grad
+from ...core.record import composite, primitive
+from ...core.tensor import Tensor, constant, type_word, wrap
+from ..index.duplicate_index import add_at
+from ..pointwise.comparison import where
+from ..pointwise.helpers import lies_within
+from ..shape.ranges import arange
+
+# ---------------------------------------------------------------------------------------------- embedding
+
+
+@primitive(public=False, name="embedding")
+def _embedding(weight, input, /, padding_idx, scale_grad_by_freq):
+    if input.dtype != np.int64 and input.dtype != np.int32:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{type_word(dtypes.from_numpy(input.dtype))}Tensor instead (while checking arguments for embedding)"
+        )
+    if weight.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    n = weight.shape[0]
+    if not lies_within(input, 0, n):
+        bad = input[(input < 0) | (input >= n)].flat[0]
+        raise IndexError(f"index out of range in self: embedding got index {bad} for a table of {n} rows")
+    return weight.take(input, 0)
+
+
+@_embedding.vjp("weight")
+def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
+    return _embedding_backward(g, input, weight_shape, padding_idx, scale_grad_by_freq)
+
+
+@primitive(public=False, name="embedding_sparse", node="EmbeddingBackward0")
+def _embedding_sparse(weight, input, /, padding_idx, scale_grad_by_freq):
+    return _embedding.record.reference(weight, input, padding_idx, scale_grad_by_freq)
+
+
+@_embedding_sparse.vjp("weight")
+def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    rows, values = input.reshape(-1).to(dtypes.int64), g.reshape(-1, weight_shape[1])
+    if padding_idx >= 0:
+        keep = wrap(np.flatnonzero(rows._array != padding_idx))
+        rows, values = rows.index_select(0, keep), values.index_select(0, keep)
+    return values._as_sparse_rows(rows, weight_shape[0])
+
+
+@primitive(public=False, name="embedding_dense_backward")
+def _embedding_backward(g, input, /, shape, padding_idx, scale_grad_by_freq):
+    out = np.zeros(shape, g.dtype)
+    rows, values = input.reshape(-1), g.reshape(-1, shape[1])
+    if padding_idx >= 0:
+        keep = rows != padding_idx
+        rows, values = rows[keep], values[keep]
+    if scale_grad_by_freq and rows.size:
+        values = values / np.bincount(rows, minlength=shape[0])[rows][:, None].astype(g.dtype)
+    add_at(out, (rows,), values)
+    return out
+
+
+@_embedding_backward.vjp("g")
+def _(g, input, padding_idx, scale_grad_by_freq):
+    picked = _embedding(g, input, -1, False)
+    if padding_idx >= 0:
+        picked = picked.masked_fill((input == padding_idx).unsqueeze(-1), 0)
+    if scale_grad_by_freq:
+        counts = np.bincount(input._array.reshape(-1), minlength=1)[input._array].astype(g._array.dtype)
+        picked = picked / wrap(np.maximum(counts, 1)[..., None])
+    return picked
+
+
+def _row(padding_idx: int | None, n: int) -> int:
+    if padding_idx is None:
+        return -1
+    if not -n <= padding_idx < n:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    return padding_idx % n
+
+
+def renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows in use down to `max_norm`, in place."""
+    rows = np.unique(input._array)
+    if rows.size and (rows[0] < 0 or rows[-1] >= weight._array.shape[0]):
+        raise IndexError(
+            f"index out of range in self: embedding got index {rows[-1]} for a table of {weight._array.shape[0]} rows"
+        )
+    norms = np.linalg.norm(weight._array[rows].astype(np.float64), norm_type, axis=1)
+    scale = np.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)[:, None].astype(weight._array.dtype)
+    with no_grad():
+        weight.index_copy_(0, wrap(rows), wrap(weight._array[rows] * scale))
+
+
+@composite()
+def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
+    """The rows of `weight` at the indices `input`. Shape: (*), (V, E) -> (*, E).
+
+    padding_idx: a row without gradient. max_norm: rows in use are first scaled down to it, in place. sparse: the gradient
+    of `weight` is a sparse tensor of the rows in use.
+    """
+    if not isinstance(weight, Tensor) or not isinstance(input, Tensor):
+        wrong = input if isinstance(weight, Tensor) else weight
+        raise TypeError(f"embedding(): argument 'indices' (position 2) must be Tensor, not {type(wrong).__name__}")
+    if weight._array.ndim != 2:
+        raise RuntimeError("'weight' must be 2-D")
+    row = _row(padding_idx, weight._array.shape[0])
+    if max_norm is not None:
+        renormalise(weight, input, max_norm, norm_type)
+    lookup = _embedding_sparse if sparse else _embedding
+    return lookup(weight, input, row, scale_grad_by_freq)
+
+
+# ---------------------------------------------------------------------------------------------- bags
+
+
+@composite()
+def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
+                  per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
+    """The sum, mean or maximum of the rows of each bag of indices. Shape: (B, N) or (N) with offsets (B) -> (B, E)."""
+    if weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
+        import warnings
+
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if input._array.ndim == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
+            )
+        shape = input._array.shape
+        offsets = constant(np.arange(shape[0]) * shape[1])
+        flat, weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
+        include_last_offset = False
+    else:
+        if input._array.ndim != 1:
+            raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input._array.ndim}")
+        if offsets is None:
+            raise ValueError("offsets has to be a 1D Tensor but got None")
+        flat, weights = input, per_sample_weights
+    if weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    if input._array.ndim == 2 and padding_idx is None and shape[1]:
+        return _bags_of_one_size(rows.view(*shape, rows.size(1)), mode)
+    padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
+    bag, skipped, counts = _bag_places(flat, offsets, padding, include_last_offset)
+    if padding_idx is not None:
+        rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf") if mode == "max" else 0)
+    return _bags(rows, bag, counts, mode)
+
+
+def _bags_of_one_size(rows, mode):
+    return rows.amax(1) if mode == "max" else rows.sum(1) if mode == "sum" else rows.mean(1)
+
+
+@primitive(name="bag_places", public=False, outputs=3, differentiable=False)
+def _bag_places(input, offsets, /, padding, include_last):
+    """The bag of each index, which indices do not count, and how many do in each bag."""
+    starts = offsets if include_last else np.append(offsets, input.size)
+    if starts.size and starts[0]:
+        raise ValueError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
+        )
+    bag, skipped = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), input == padding
+    return bag, skipped, np.bincount(bag[~skipped], minlength=len(starts) - 1)
+
+
+def _bags(rows, bag, counts, mode):
+    """By operators whose results have the same shapes for all offsets, so that compiled calls follow them."""
+    shape = (counts.size(0), rows.size(1))
+    if mode == "max":
+        places = bag.unsqueeze(1).expand(rows.shape)
+        out = rows.new_full(shape, float("-inf")).scatter_reduce(0, places, rows, "amax")
+        return where(counts.unsqueeze(1) == 0, rows.new_zeros(()), out)
+    out = rows.new_zeros(shape).index_add(0, bag, rows)
+    return out if mode == "sum" else out / counts.clamp_min(1).to(rows.dtype).unsqueeze(1)
+
+
+# ---------------------------------------------------------------------------------------------- one-hot
+
+
+def _check_classes(not_negative, below):
+    if not not_negative:
+        raise RuntimeError("Class values must be non-negative.")
+    if not below:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+
+
+@composite(name="one_hot")
+def one_hot(tensor, num_classes=-1):
+    """A new last dimension with a one at each index. Shape: (*) int64 -> (*, C) int64."""
+    a = tensor._array
+    if a.dtype != np.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if num_classes > 0 and not may_look():
+        _check_classes(demand((tensor >= 0).all()), demand((tensor < num_classes).all()))
+        return (tensor.unsqueeze(-1) == arange(num_classes)).to(dtypes.int64)
+    if not a.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if num_classes == -1:
+        _check_classes(a.min() >= 0, True)
+        num_classes = int(a.max()) + 1
+    elif num_classes < 1:
+        _check_classes(not a.size or a.min() >= 0, True)
+        raise RuntimeError("num_classes should be positive")
+    else:
+        _check_classes(not a.size or a.min() >= 0, not a.size or a.max() < num_classes)
+    out = np.zeros((*a.shape, num_classes), np.int64)
+    np.put_along_axis(out, a[..., None], 1, -1)
+    return wrap(out)

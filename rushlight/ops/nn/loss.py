@@ -1,0 +1,615 @@
+"""Losses. Each has the reduction 'none', 'mean' or 'sum' as its last argument; `nn.functional` checks arguments.
+
+`mean` divides by the number of elements of the broadcast inputs, for class losses by the total weight of the targets.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.record import composite, primitive
+from ...core.size import broadcast_shapes
+from ...core.tensor import Tensor, constant, type_word
+from ..pointwise.helpers import MANY, extremes, lies_within, not_implemented
+
+
+def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
+    if reduction == "none":
+        return a
+    wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
+    total = np.add.reduce(a, None, dtype=wide)
+    if reduction == "mean":
+        total = total / a.size
+    return total.astype(a.dtype) if wide is np.float32 else total
+
+
+def _reduce(t: Tensor, reduction: str) -> Tensor:
+    return t.mean() if reduction == "mean" else t.sum() if reduction == "sum" else t
+
+
+def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
+    """The gradient of each element of `t`, whose reduction received `g`."""
+    return g / t._array.size if reduction == "mean" and t._array.size else g
+
+
+def _float_only(a: np.ndarray, word: str) -> None:
+    if a.dtype.kind in "biu":
+        raise not_implemented(word, a.dtype)
+
+
+def _same_type(input: np.ndarray, target: np.ndarray) -> None:
+    if input.dtype != target.dtype:
+        found, expected = (type_word(dtypes.from_numpy(a.dtype)) for a in (target, input))
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
+
+
+def _difference(x: Tensor, y: Tensor) -> Tensor:
+    """x - y, for bools too."""
+    return (x.to(y.dtype) if x.dtype is dtypes.bool_ else x) - (y.to(x.dtype) if y.dtype is dtypes.bool_ else y)
+
+
+# ---------------------------------------------------------------------------------------------- regression
+
+
+@primitive(promote="same", program_from=MANY)
+def mse_loss(input, target, /, reduction="mean"):
+    """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
+    _float_only(input, "mse_cpu")
+    d = input - target
+    return _reduced(d * d, reduction)
+
+
+@mse_loss.vjp("input")
+def _(g, input, target, reduction):
+    d = _difference(input, target)
+    return d * (_share(g, d, reduction) * 2.0)
+
+
+@mse_loss.vjp("target")
+def _(g, input, target, reduction):
+    d = _difference(target, input)
+    return d * (_share(g, d, reduction) * 2.0)
+
+
+@composite()
+def l1_loss(input, target, reduction="mean"):
+    """|input - target|. Shape: (*), (*) -> () or (*) with reduction='none'."""
+    return _reduce((input - target).abs(), reduction)
+
+
+def _smooth_slope(d: Tensor, beta: float) -> Tensor:
+    return (d / beta).clamp(-1.0, 1.0) if beta else d.sign()
+
+
+@primitive(promote="same", node="SmoothL1LossBackward0", program_from=MANY)
+def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    _float_only(input, "smooth_l1_cpu")
+    d = np.abs(input - target)
+    if beta:
+        d = np.where(d < beta, d * d * d.dtype.type(0.5 / beta), d - d.dtype.type(0.5 * beta))
+    return _reduced(d, reduction)
+
+
+@smooth_l1_loss.vjp("input")
+def _(g, input, target, reduction, beta):
+    d = _difference(input, target)
+    return _smooth_slope(d, beta) * _share(g, d, reduction)
+
+
+@smooth_l1_loss.vjp("target")
+def _(g, input, target, reduction, beta):
+    d = _difference(target, input)
+    return _smooth_slope(d, beta) * _share(g, d, reduction)
+
+
+@primitive(program_from=MANY)
+def huber_loss(input, target, /, reduction="mean", delta=1.0):
+    """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    if target.dtype is not input.dtype:
+        own, other = dtypes.from_numpy(input.dtype), dtypes.from_numpy(target.dtype)
+        if not dtypes.can_cast(other, own):
+            words = f"result type {type_word(other)} can't be cast to the desired output type {type_word(own)}"
+            raise RuntimeError(words)
+        target = target.astype(input.dtype)
+    _float_only(input, "huber_cpu")
+    d = np.abs(input - target)
+    kind = d.dtype.type
+    return _reduced(np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction)
+
+
+@huber_loss.vjp("input")
+def _(g, input, target, reduction, delta):
+    _same_type(input._array, target._array)
+    d = _difference(input, target)
+    return d.clamp(-delta, delta) * _share(g, d, reduction)
+
+
+@huber_loss.vjp("target")
+def _(g, input, target, reduction, delta):
+    _same_type(input._array, target._array)
+    d = _difference(target, input)
+    return d.clamp(-delta, delta) * _share(g, d, reduction)
+
+
+@composite()
+def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction="mean"):
+    """exp(input) - target * input, or without log_input input - target * log(input + eps); full adds Stirling's term."""
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return _reduce(loss, reduction)
+
+
+# ---------------------------------------------------------------------------------------------- classes
+
+
+def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
+    if input.ndim == 0 or input.ndim > 2 and target.ndim != input.ndim - 1:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
+        )
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim == 1:
+        if target.size != 1:
+            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
+    elif target.ndim == 0 or input.shape[0] != target.shape[0]:
+        n = target.shape[0] if target.ndim else 0
+        raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({n}).")
+    if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
+        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    if target.dtype != np.int64 and target.dtype != np.uint8:
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}"
+        )
+
+
+def _rows(input: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """(classes last and flattened to rows, the target of each row, number of classes)."""
+    c = input.shape[0] if input.ndim == 1 else input.shape[1]
+    x = input if input.ndim < 3 else np.moveaxis(input, 1, -1)
+    return x.reshape(-1, c), target.reshape(-1), c
+
+
+def _valid(target: np.ndarray, c: int, ignore_index: int) -> np.ndarray | None:
+    """Which targets count: None for all. Raises IndexError for a class that does not exist."""
+    if target.dtype == np.uint8:
+        target = target.astype(np.int64)
+    if lies_within(target, 0, c) and (not target.size or not 0 <= ignore_index < c):
+        return None
+    valid = target != ignore_index
+    bad = target[valid & ((target < 0) | (target >= c))]
+    if bad.size:
+        raise IndexError(f"Target {bad[0]} is out of bounds.")
+    return valid
+
+
+def _check_weight(weight: Any, c: int, name: str = "") -> None:
+    if tuple(weight.shape) != (c,):
+        raise RuntimeError(
+            f"{name}weight tensor should be defined either for all {c} classes or no classes but got weight tensor of shape: "
+            f"{list(weight.shape)}"
+        )
+
+
+def _weights(target: np.ndarray, valid: Any, weight: Any, c: int, kind: np.dtype) -> np.ndarray | None:
+    """The weight of each row, or None where all are 1."""
+    if weight is not None:
+        _check_weight(weight, c)
+    if weight is None:
+        return None if valid is None else valid.astype(kind)
+    if weight.dtype != kind:
+        words = [type_word(dtypes.from_numpy(d)) for d in (kind, weight.dtype)]
+        raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
+    w = weight[np.where(valid, target, 0) if valid is not None else target]
+    return w if valid is None else np.where(valid, w, 0)
+
+
+_I64, _F32 = np.dtype(np.int64), np.dtype(np.float32)
+
+
+def _mean_of_rows(x: np.ndarray, target: np.ndarray) -> np.ndarray | None:
+    """The usual case in a third of the time: every target a class, none of them ignored. None where that has to be looked into."""
+    n = len(x)
+    if len(target) != n or not n or x.dtype is not _F32 or target.item(target.argmin()) < 0:
+        return None
+    try:
+        return np.add.reduce(x[np.arange(n), target]) / -n + 0.0  # never -0
+    except IndexError:
+        return None
+
+
+@primitive(public=False, name="nll_loss")
+def _nll_loss(input, target, weight=None, /, ignore_index=-100, reduction="mean"):
+    usual = weight is None and reduction == "mean" and ignore_index < 0
+    if usual and input.ndim == 2 and target.ndim == 1 and target.dtype is _I64:
+        quick = _mean_of_rows(input, target)
+        if quick is not None:
+            return quick
+    _check_targets(input, target)
+    x, t, c = _rows(input, target)
+    valid = _valid(t, c, ignore_index)
+    w = _weights(t, valid, weight, c, input.dtype)
+    n = len(t)
+    loss = -x[np.arange(n), t if valid is None else np.where(valid, t, 0)]
+    if w is not None:
+        loss = np.where(w == 0, 0, loss * w).astype(input.dtype)
+    if reduction == "none" and input.ndim > 1:
+        return loss.reshape(target.shape)
+    total = np.add.reduce(loss, dtype=np.float32 if input.dtype.itemsize == 2 else None)
+    if reduction == "mean":
+        total = total / (input.dtype.type(n) if w is None else w.sum(dtype=total.dtype))
+    return np.asarray(total, input.dtype)
+
+
+@_nll_loss.vjp("input")
+def _(g, input_shape, target, weight, ignore_index, reduction):
+    return _nll_loss_backward(g, target, weight, input_shape, ignore_index, reduction)
+
+
+@primitive(public=False, name="nll_loss_backward")
+def _nll_loss_backward(g, target, weight=None, /, shape=(), ignore_index=-100, reduction="mean"):
+    """Zeros of `shape` with minus the weighted gradient at each target."""
+    c = shape[0] if len(shape) == 1 else shape[1]
+    t = target.reshape(-1)
+    valid = _valid(t, c, ignore_index)
+    w = _weights(t, valid, weight, c, g.dtype)
+    n = len(t)
+    value = -g.reshape(-1)
+    if reduction == "mean":
+        value = value / (g.dtype.type(n) if w is None else w.sum())
+    if w is not None:
+        value = np.where(w == 0, 0, value * w)
+    out = np.zeros((n, c), g.dtype)
+    out[np.arange(n), t if valid is None else np.where(valid, t, 0)] = value
+    if len(shape) < 3:
+        return out.reshape(shape)
+    return np.ascontiguousarray(np.moveaxis(out.reshape(shape[0], *shape[2:], c), -1, 1))
+
+
+@_nll_loss_backward.vjp("g")
+def _(g, target, weight, ignore_index, reduction):
+    return _nll_loss(g, target, weight, ignore_index, reduction)
+
+
+_nll_loss2d = primitive(public=False, name="nll_loss2d", node="NllLoss2DBackward0")(_nll_loss.record.kernel)
+for _name, _rule in list(_nll_loss.record.rules.items()):
+    _nll_loss2d.vjp(_name)(_rule)
+
+
+@composite()
+def nll_loss(input, target, weight=None, ignore_index=-100, reduction="mean"):
+    """-weight[target] * input[target] for log-probabilities. Shape: (N, C, *), (N, *) -> () or (N, *)."""
+    op = _nll_loss2d if input._array.ndim > 2 else _nll_loss
+    return op(input, target, weight, ignore_index, reduction)
+
+
+@composite()
+def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
+    """-log softmax(input)[target], for class indices or class probabilities as target.
+
+    Shape: (C), (N, C) or (N, C, *); target without C (indices, int64) or of the same shape (probabilities).
+    """
+    if not isinstance(input, Tensor) or not isinstance(target, Tensor):
+        wrong = target if isinstance(input, Tensor) else input
+        place = "'target' (position 2)" if isinstance(input, Tensor) else "'input' (position 1)"
+        raise TypeError(f"cross_entropy_loss(): argument {place} must be Tensor, not {type(wrong).__name__}")
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    d = 0 if input._array.ndim == 1 else 1
+    if target._array.shape == input._array.shape and target.is_floating_point():
+        return _with_probabilities(input.log_softmax(d), target, weight, d, reduction, label_smoothing)
+    if target.is_floating_point() and target._array.ndim == input._array.ndim:
+        raise RuntimeError("Expected floating point type for target with class probabilities, of the input's shape "
+                           f"{list(input.shape)}, got {list(target.shape)}")  # fmt: skip
+    logp = input.log_softmax(d)
+    picked = _nll_loss2d if input._array.ndim > 2 else _nll_loss
+    loss = picked(logp, target, weight, ignore_index, reduction)
+    if not label_smoothing:
+        return loss
+    return loss * (1 - label_smoothing) + _smooth(logp, target, weight, ignore_index, reduction, d) * (
+        label_smoothing / input._array.shape[d]
+    )
+
+
+def _with_probabilities(logp: Tensor, p: Tensor, weight: Any, d: int, reduction: str, smoothing: float) -> Tensor:
+    c = logp._array.shape[d]
+    if smoothing:
+        p = p * (1 - smoothing) + smoothing / c
+    terms = logp * p
+    if weight is not None:
+        _check_weight(weight, c, "cross_entropy: ")
+        terms = terms * weight.reshape((c,) + (1,) * (logp._array.ndim - d - 1))
+    if reduction == "none":
+        return -terms.sum(d)
+    n = max(1, logp._array.size // c) if reduction == "mean" else 1
+    return -terms.sum() / n if reduction == "mean" else -terms.sum()
+
+
+def _smooth(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, d: int) -> Tensor:
+    """The part of a smoothed loss that is spread over all classes."""
+    if weight is None:
+        loss = -logp.sum(d)
+    else:
+        loss = -(logp * weight.reshape((-1,) + (1,) * (logp._array.ndim - d - 1))).sum(d)
+    ignored = target == ignore_index
+    loss = loss.masked_fill(ignored, 0.0)
+    if reduction != "mean":
+        return loss if reduction == "none" else loss.sum()
+    if weight is None:
+        return loss.sum() / (~ignored).sum()
+    return loss.sum() / weight[target.masked_fill(ignored, 0)].masked_fill(ignored, 0).sum()
+
+
+@composite()
+def kl_div(input, target, reduction="mean", log_target=False):
+    """target (log target - input), for log-probabilities `input`; with log_target, exp(target) (target - input)."""
+    if input.dtype.category < 2 or target.dtype.category < 2:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
+    if log_target:
+        return _reduce(target.exp() * (target - input), reduction)
+    from ...core.record import OPS
+
+    return _reduce(OPS["xlogy"](target, target) - target * input, reduction)
+
+
+# ---------------------------------------------------------------------------------------------- two classes
+
+
+@primitive(public=False, name="binary_cross_entropy")
+def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
+    _same_type(input, target)
+    _float_only(input, "binary_cross_entropy")
+    for name, a in (("input", input), ("target", target)):
+        low, high = extremes(a) if a.size else (0, 1)
+        if not (low >= 0 and high <= 1):
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+    kind = input.dtype.type
+    floor = kind(-100)
+    loss = (target - kind(1)) * np.maximum(np.log1p(-input), floor) - target * np.maximum(np.log(input), floor)
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+@_binary_cross_entropy.vjp("input")
+def _(g, input, target, weight, reduction):
+    slope = (input - target) / ((1 - input) * input).clamp(min=1e-12)
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@_binary_cross_entropy.vjp("target")
+def _(g, input, target, weight, reduction):
+    slope = (-input).log1p().clamp(min=-100) - input.log().clamp(min=-100)
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@composite()
+def binary_cross_entropy(input, target, weight=None, reduction="mean"):
+    """-(target log(input) + (1 - target) log(1 - input)), logarithms at least -100. Shape: (*), (*) -> ()."""
+    return _binary_cross_entropy(input, target, weight, reduction)
+
+
+@primitive(name="binary_cross_entropy_with_logits", public=False, program_from=MANY)
+def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"):
+    kind = input.dtype.type
+    tail = np.log1p(np.exp(-np.abs(input))) + np.maximum(-input, kind(0))
+    if pos_weight is not None:
+        tail = tail * ((pos_weight - kind(1)) * target + kind(1))
+    loss = (kind(1) - target) * input + tail
+    return _reduced(loss if weight is None else loss * weight, reduction)
+
+
+@_bce_logits.vjp("input")
+def _(g, input, target, weight, pos_weight, reduction):
+    p = input.sigmoid()
+    slope = p - target if pos_weight is None else (pos_weight * target + 1 - target) * p - pos_weight * target
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@_bce_logits.vjp("target")
+def _(g, input, target, weight, pos_weight, reduction):
+    from ...core.record import OPS
+
+    softplus = OPS["softplus"]
+    slope = -input if pos_weight is None else softplus(-input) * (pos_weight - 1) - input
+    slope = slope + target * 0
+    slope = slope if weight is None else slope * weight
+    return slope * _share(g, slope, reduction)
+
+
+@composite()
+def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
+    """`binary_cross_entropy` of sigmoid(input), computed stably; pos_weight multiplies the target's term."""
+    if target.dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+            "operator instead: binary_cross_entropy_with_logits needs a floating-point target, such as target.float()."
+        )
+    if target.dtype.category < input.dtype.category:
+        raise RuntimeError(
+            f"result type {type_word(input.dtype)} can't be cast to the desired output type {type_word(target.dtype)}: "
+            "binary_cross_entropy_with_logits needs a floating-point target, such as target.float()"
+        )
+    if input.dtype is not target.dtype and input.dtype.is_floating_point:
+        return _bce_logits_of_two_types(input, target, weight, pos_weight, reduction)
+    return _bce_logits(input, target, weight, pos_weight, reduction)
+
+
+def _bce_logits_of_two_types(input, target, weight, pos_weight, reduction):
+    """As torch computes it, in place in (1 - target): the result has the target's dtype, and is rounded to it twice."""
+    from .smooth import logsigmoid
+
+    tail = logsigmoid(input)
+    if pos_weight is not None:
+        tail = tail * ((pos_weight - 1) * target + 1)
+    loss = ((1 - target) * input).to(target.dtype)
+    loss = (loss - tail).to(target.dtype)
+    loss = loss if weight is None else (loss * weight).to(target.dtype)
+    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+
+
+@primitive(promote="same")
+def soft_margin_loss(input, target, /, reduction="mean"):
+    """log(1 + exp(-target input)) for targets of 1 and -1."""
+    return _reduced(np.log1p(np.exp(-target * input)), reduction)
+
+
+@soft_margin_loss.vjp("input")
+def _(g, input, target, reduction):
+    slope = -target * (-target * input).sigmoid()
+    return slope * _share(g, slope, reduction)
+
+
+@soft_margin_loss.vjp("target")
+def _(g, input, target, reduction):
+    slope = -input * (-target * input).sigmoid()
+    return slope * _share(g, slope, reduction)
+
+
+# ---------------------------------------------------------------------------------------------- margins and pairs
+
+
+@composite()
+def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
+    """max(0, -target (input1 - input2) + margin)."""
+    return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+@composite()
+def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
+    """input where target is 1, max(0, margin - input) where it is -1."""
+    broadcast_shapes(target._array.shape, input._array.shape)
+    near = input.masked_fill(target == -1, 0)
+    far = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
+    return _reduce(near + far, reduction)
+
+
+@composite()
+def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
+    """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1."""
+    if target._array.ndim + 1 != input1._array.ndim or input1._array.ndim not in (1, 2):
+        raise RuntimeError(
+            f"{target._array.ndim}D target tensor expects {target._array.ndim + 1}D input tensors, but found inputs with "
+            f"sizes {list(input1.shape)} and {list(input2.shape)}."
+        )
+    d, tiny = target._array.ndim, 1e-12
+    product = (input1 * input2).sum(d)
+    norms = ((input1 * input1).sum(d) + tiny) * ((input2 * input2).sum(d) + tiny)
+    cos = product / norms.sqrt()
+    near = (1 - cos).masked_fill(target != 1, 0)
+    far = (cos - margin).clamp_min(0).masked_fill(target != -1, 0)
+    return _reduce(near + far, reduction)
+
+
+@composite()
+def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean"):
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d."""
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = far.minimum(pairwise_distance(positive, negative, p, eps))
+    return _reduce((near - far + margin).clamp_min(0), reduction)
+
+
+@composite()
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The p-norm of x1 - x2 + eps over the last dimension."""
+    last = max(x1._array.ndim, x2._array.ndim) - 1
+    return (x1 - x2 + eps).norm(p, last, keepdim)
+
+
+@primitive(name="cosine_similarity.at_least", public=False, node="CloneBackward0")
+def _at_least(input, /, low):
+    """The larger of `input` and a number; its gradient passes unchanged, as torch lets it here."""
+    return np.maximum(input, input.dtype.type(low))
+
+
+@_at_least.vjp
+def _(g):
+    return g * 1
+
+
+@composite()
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`."""
+    shape = broadcast_shapes(x1._array.shape, x2._array.shape)
+    x1, x2 = x1.expand(shape), x2.expand(shape)
+    kind = dtypes.promote_types(x1.dtype, x2.dtype)
+    if not kind.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {type_word(kind)}")
+    x1, x2 = x1.to(kind), x2.to(kind)
+    a = _at_least(x1.norm(2, dim, True), eps)
+    b = _at_least(x2.norm(2, dim, True), eps)
+    return ((x1 / a) * (x2 / b)).sum(dim)
+
+
+@composite()
+def pdist(input, p=2.0):
+    """The p-norm distances of all pairs of rows. Shape: (N, M) -> (N (N - 1) / 2)."""
+    if input._array.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
+    i, j = np.triu_indices(input._array.shape[0], 1)
+    return (input[constant(i)] - input[constant(j)]).norm(p, 1)
+
+
+@composite()
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
+    """sum over i != target of max(0, margin - x[target] + x[i])^p / C. Shape: (N, C), (N) -> () or (N)."""
+    x = input if input._array.ndim == 2 else input.reshape(1, -1)
+    t = target.reshape(-1)
+    if x._array.shape[0] != t._array.shape[0] or target._array.ndim > 1:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size [{x._array.shape[0]}], but got {list(target.shape)}. Input has shape {list(x.shape)}."
+        )
+    c = x._array.shape[1]
+    bad = t._array[(t._array < 0) | (t._array >= c)]
+    if bad.size:
+        raise RuntimeError("target out of range")
+    own = t.unsqueeze(1)
+    z = (margin - x.gather(1, own) + x).clamp_min(0)
+    z = z if p == 1 else z * z
+    if weight is not None:
+        z = z * weight[t].unsqueeze(1)
+    loss = z.scatter(1, own, 0.0).sum(1) / c
+    return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+
+
+@primitive(name="label_sets", public=False, outputs=2, differentiable=False)
+def _label_sets(target, /):
+    """Rows of labels up to a first -1: the labels (0 behind their end), and which pairs (label, class) do not count."""
+    alive = np.logical_and.accumulate(target >= 0, axis=1)
+    labels = np.where(alive, target, 0)
+    is_target = np.zeros(target.shape, bool)
+    np.put_along_axis(is_target, labels, False, 1)
+    rows = np.broadcast_to(np.arange(len(target))[:, None], target.shape)
+    is_target[rows[alive], target[alive]] = True
+    return labels, ~alive[:, :, None] | is_target[:, None, :]
+
+
+@composite()
+def multilabel_margin_loss(input, target, reduction="mean"):
+    """sum over targets j and others i of max(0, 1 - x[j] + x[i]) / C; a row's targets end at its first -1."""
+    x = input if input._array.ndim == 2 else input.reshape(1, -1)
+    if not input._array.size and input._array.shape[-1:] == (0,):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {list(input.shape)}"
+        )
+    if target._array.shape != input._array.shape:
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}")
+    labels, outside = _label_sets(target.reshape(x.shape))
+    z = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
+    loss = z.masked_fill(outside, 0).sum((1, 2)) / x._array.shape[1]
+    return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)

@@ -1,0 +1,459 @@
+"""Normalisation by mean and variance: over the batch, over the last dimensions, over groups of channels.
+
+The primitives return the result with the mean and 1 / sqrt(variance + eps) that they used, which backward needs. While a
+backward is itself recorded, these are computed anew from the input, so that second derivatives see them.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core.channels import in_suggested_format, is_channels_last
+from ...core.mode import no_grad, thread
+from ...core.placeholder import Placeholder
+from ...core.record import composite, primitive
+from ...core.storage import storage_of
+from ...core.tensor import Tensor
+from ..pointwise.helpers import not_implemented
+
+_add_reduce = np.add.reduce
+
+
+def _wide(a: np.ndarray) -> np.ndarray:
+    return a.astype(np.float32) if a.dtype.itemsize == 2 else a
+
+
+def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(x - mean, mean, variance) over `axes`, dimensions kept."""
+    n = prod([x.shape[a] for a in axes])
+    mean = _add_reduce(x, axes, None, None, True)
+    mean /= n
+    d = x - mean
+    var = _add_reduce(d * d, axes, None, None, True)
+    var /= n
+    return d, mean, var
+
+
+def _check_types(input: np.ndarray, *parameters: np.ndarray | None) -> None:
+    """Raise where the parameters' type is not the input's, nor the float32 that goes with halves."""
+    d = input.dtype
+    if d.kind in "biu":
+        raise not_implemented("batch_norm", d)
+    for p in parameters:
+        if p is not None and p.dtype is not d and p.dtype != d and (d.itemsize > 2 or p.dtype != np.float32):
+            raise RuntimeError(
+                f"mixed dtype (CPU): all inputs must share same datatype. Got an input of {d} and a parameter of {p.dtype}."
+            )
+
+
+def _inverse_root(var: np.ndarray, eps: float) -> np.ndarray:
+    root = np.sqrt(var + eps)
+    return np.true_divide(1.0, root, root)
+
+
+def _statistics(x: Tensor, axes: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor]:
+    """Mean and 1 / sqrt(var + eps) in the tensor language."""
+    mean = x.mean(axes, keepdim=True)
+    d = x - mean
+    return mean, ((d * d).mean(axes, keepdim=True) + eps).rsqrt()
+
+
+def _input_gradient(gy: Tensor, xhat: Tensor, rstd: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """The gradient of (x - mean) rstd, whose mean and rstd depend on x, for the gradient `gy` of the result."""
+    return (gy - gy.mean(axes, keepdim=True) - xhat * (gy * xhat).mean(axes, keepdim=True)) * rstd
+
+
+def _standardised_slope(gy: np.ndarray, xhat: np.ndarray, rstd: np.ndarray) -> np.ndarray:
+    """`_input_gradient` over the last axis, on arrays; overwrites xhat."""
+    n = max(gy.shape[-1], 1)
+    along = np.vecdot(gy, xhat)[..., None]
+    along /= -n
+    xhat *= along
+    xhat += gy
+    xhat -= _add_reduce(gy, -1, keepdims=True) / n
+    xhat *= rstd
+    return xhat
+
+
+def _wanted(gradients: tuple, needs: tuple) -> tuple:
+    """The gradients of input, weight and bias, with None for those that nobody wants."""
+    return tuple([g if wanted else None for g, wanted in zip(gradients, needs, strict=False)])
+
+
+_NO_SHAPE = "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, but got normalized_shape = []"
+
+_SHORT = 4096
+_CONSTANTS: dict = {}  # (n, dtype, eps) -> n times 1/n, and eps
+
+
+def _rows_standardised(x: np.ndarray, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """((x - mean) rstd, mean, rstd) of each row: sums as products with a vector, half the time of reductions."""
+    n = x.shape[-1]
+    constants = _CONSTANTS.get((n, x.dtype, eps))
+    if constants is None:
+        constants = _CONSTANTS[n, x.dtype, eps] = np.full(n, 1 / n, x.dtype), np.array(eps, x.dtype)
+    share, eps_array = constants
+    rows = x.reshape(-1, n)
+    mean = rows.dot(share)[:, None]
+    d = rows - mean
+    rest = d.dot(share)[:, None]  # what rounding left: rstd would multiply it by up to 1 / sqrt(eps) on constant rows
+    d -= rest
+    mean += rest
+    rstd = (d * d).dot(share)[:, None]
+    rstd += eps_array  # 0.3 us sooner than a number
+    np.sqrt(rstd, rstd)
+    np.reciprocal(rstd, rstd)
+    d *= rstd
+    if x.ndim == 2:
+        return d, mean, rstd
+    kept = (*x.shape[:-1], 1)
+    return d.reshape(x.shape), mean.reshape(kept), rstd.reshape(kept)
+
+
+# ---------------------------------------------------------------------------------------------- layer norm
+
+
+@primitive(public=False, name="native_layer_norm", extras=("mean", "rstd"), node="NativeLayerNormBackward0")
+def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5):
+    k = len(normalized_shape)
+    if not k:
+        raise RuntimeError(_NO_SHAPE)
+    if input.shape[input.ndim - k :] != normalized_shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape [*, "
+            f"{', '.join(map(str, normalized_shape))}], but got input of size{list(input.shape)}"
+        )
+    if weight is not None or bias is not None:
+        _check_parameters(input, weight, bias, normalized_shape)
+    if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
+        d, mean, rstd = _rows_standardised(input, eps)
+    else:
+        d, mean, var = _moments(np.asarray(_wide(input), order="C"), tuple(range(input.ndim - k, input.ndim)))
+        rstd = _inverse_root(var, eps)
+        d *= rstd
+    if weight is not None:
+        d *= weight
+    if bias is not None:
+        d += bias
+    return d if d.dtype is input.dtype else d.astype(input.dtype), mean, rstd
+
+
+def _check_parameters(
+    input: np.ndarray, weight: np.ndarray | None, bias: np.ndarray | None, normalized_shape: tuple[int, ...]
+) -> None:
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and p.shape != normalized_shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape {list(p.shape)} and "
+                f"normalized_shape = {list(normalized_shape)}"
+            )
+    if input.dtype.kind not in "biu":
+        _check_types(input, weight, bias)
+
+
+@_layer_norm.vjp
+def _(g, input, weight, mean, rstd, normalized_shape, eps, needs):
+    if not thread.state.grad:
+        return _wanted(_layer_norm_backward(g, input, mean, rstd, weight, normalized_shape, eps), needs)
+    k, n = len(normalized_shape), input._array.ndim
+    axes, lead = tuple(range(n - k, n)), tuple(range(n - k))
+    mean, rstd = _statistics(input, axes, eps)
+    xhat = (input - mean) * rstd
+    gx = gw = gb = None
+    if needs[0]:
+        gx = _input_gradient(g if weight is None else g * weight, xhat, rstd, axes)
+    if needs[1]:
+        gw = (g * xhat).sum(lead) if lead else g * xhat
+    if needs[2]:
+        gb = g.sum(lead) if lead else g
+    return gx, gw, gb
+
+
+@primitive(public=False, name="native_layer_norm_backward", outputs=3, differentiable=False)
+def _layer_norm_backward(grad, input, mean, rstd, weight=None, /, normalized_shape=(), eps=1e-5):
+    """The gradients of input, weight and bias, where they need no gradients themselves."""
+    k = len(normalized_shape)
+    lead = input.shape[: input.ndim - k]
+    rows = (prod(lead), prod(normalized_shape))
+    g, x = _wide(grad).reshape(rows), _wide(input).reshape(rows)
+    xhat = x - mean.reshape(-1, 1)
+    xhat *= rstd.reshape(-1, 1)
+    gw, gb = _add_reduce(g * xhat, 0), _add_reduce(g, 0)
+    gy = g if weight is None else g * _wide(weight).reshape(-1)
+    gx = _standardised_slope(gy, xhat, rstd.reshape(-1, 1))
+    return gx.reshape(input.shape), gw.reshape(normalized_shape), gb.reshape(normalized_shape)
+
+
+@composite()
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
+    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions. Shape: (*, normalized_shape)."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    return _layer_norm(input, weight, bias, shape, eps)
+
+
+@composite()
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """x / sqrt(mean(x^2) + eps) weight over the last dimensions; eps defaults to the type's machine epsilon."""
+    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    k, n = len(shape), input._array.ndim
+    if not k:
+        raise RuntimeError(_NO_SHAPE)
+    if input._array.shape[n - k :] != shape:
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*, {', '.join(map(str, shape))}], but got "
+            f"input of size{list(input.shape)}"
+        )
+    axes = tuple(range(n - k, n))
+    small = input.dtype in _SIXTEEN
+    x = input.float() if small else input
+    x = x if is_channels_last(x._array) else x.contiguous()
+    eps = float(np.finfo(x._array.dtype).eps) if eps is None else eps
+    out = x * ((x * x).mean(axes, keepdim=True) + eps).rsqrt()
+    out = out if weight is None else out * weight
+    return out.to(input.dtype) if small else out
+
+
+def _sixteen() -> tuple:
+    from ...core.dtype import bfloat16, float16
+
+    return float16, bfloat16
+
+
+_SIXTEEN = _sixteen()
+
+# ---------------------------------------------------------------------------------------------- batch norm
+
+
+def _per_channel(p: np.ndarray, ndim: int) -> np.ndarray:
+    return p.reshape((1, -1) + (1,) * (ndim - 2))
+
+
+def _channel_axes(ndim: int) -> tuple[int, ...]:
+    return (0, *range(2, ndim))
+
+
+@primitive(public=False, name="native_batch_norm", outputs=1, node="NativeBatchNormBackward0")
+def _batch_norm(
+    input, weight=None, bias=None, running_mean: Any = None, running_var: Any = None, /, training=True, eps=1e-5
+):
+    """The result, and mean, 1 / sqrt(var + eps) and the biased variance of the batch (kept dimensions)."""
+    if input.ndim < 2:
+        if input.size:
+            raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input.ndim}")
+        return input.copy(), *(np.empty(0, input.dtype),) * 3
+    c = input.shape[1]
+    for name, p in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+        if p is not None and p.size != c:
+            raise RuntimeError(f"{name} should contain {c} elements not {p.size}")
+    _check_types(input, running_mean, running_var, weight, bias)
+    x = _wide(input)
+    if training:
+        d, mean, var = _moments(x, _channel_axes(x.ndim))
+    else:
+        mean, var = _per_channel(_wide(running_mean), x.ndim), _per_channel(_wide(running_var), x.ndim)
+        d = x - mean
+    rstd = _inverse_root(var, eps)
+    scale = rstd if weight is None else rstd * _per_channel(weight, x.ndim)
+    out = np.multiply(d, scale, out=d if d.dtype == scale.dtype else None)
+    if bias is not None:
+        out = np.add(out, _per_channel(bias, x.ndim), out=out)
+    return in_suggested_format(out.astype(input.dtype, copy=False)), mean, rstd, var
+
+
+@_batch_norm.vjp
+def _(g, input, weight, out1, out2, training, eps, needs):
+    g = g[0]
+    n = input._array.ndim
+    if n < 2:
+        return g, None, None, None, None
+    if not thread.state.grad:
+        return (*_wanted(_batch_norm_backward(g, input, out1, out2, weight, training), needs), None, None)
+    axes = _channel_axes(n)
+    mean, rstd = _statistics(input, axes, eps) if training else (out1, out2)
+    xhat = (input - mean) * rstd
+    gx = gw = gb = None
+    if needs[0]:
+        gy = g if weight is None else g * weight.reshape((1, -1) + (1,) * (n - 2))
+        gx = _input_gradient(gy, xhat, rstd, axes) if training else gy * rstd
+    if needs[1]:
+        gw = (g * xhat).sum(axes)
+    if needs[2]:
+        gb = g.sum(axes)
+    return gx, gw, gb, None, None
+
+
+@primitive(public=False, name="native_batch_norm_backward", outputs=3, differentiable=False)
+def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True):
+    """The gradients of input, weight and bias, where they need no gradients themselves."""
+    g, xhat = _wide(grad), _wide(input) - mean
+    axes = _channel_axes(xhat.ndim)
+    xhat *= rstd
+    gw, gb = _add_reduce(g * xhat, axes), _add_reduce(g, axes)
+    scale = rstd if weight is None else rstd * _per_channel(_wide(weight), xhat.ndim)
+    if not training:
+        return g * scale, gw, gb
+    n = xhat.size // max(xhat.shape[1], 1) or 1
+    xhat *= _per_channel(gw / -n, xhat.ndim)
+    xhat += g
+    xhat -= _per_channel(gb / n, xhat.ndim)
+    xhat *= scale
+    return xhat, gw, gb
+
+
+def _update(running: Tensor, new: Tensor, momentum: float) -> None:
+    """running moves towards new by the share `momentum`; a listener sees it as operators."""
+    a = running._array
+    if thread.state.level > 1:
+        with no_grad():
+            running.mul_(1 - momentum).add_(new.reshape(a.shape) * momentum)
+        return
+    if isinstance(new._array, Placeholder) and not isinstance(a, Placeholder):
+        raise RuntimeError(
+            "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+            "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+            "False; replace_all_batch_norm_modules_ does so."
+        )
+    kind = a.dtype.type
+    a[...] = a * kind(1 - momentum) + new._array.reshape(a.shape) * kind(momentum)
+    storage_of(running).wrote("batch_norm(training=True)")
+
+
+@composite()
+def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5,
+               cudnn_enabled=True):  # fmt: skip
+    """(x - mean) / sqrt(var + eps) weight + bias for each channel. Shape: (N, C, *), the others (C).
+
+    In training mean and (biased) variance are the batch's, and the running ones move towards them (with the unbiased
+    variance) by the share `momentum`; otherwise the running ones are used.
+    """
+    if input._array.shape == (0,):
+        return input.clone()
+    if input._array.ndim < 2 and training:
+        raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input._array.ndim}")
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    used = (None, None) if training else (running_mean, running_var)
+    if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
+        raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")
+    out, mean, _, var = _batch_norm(input, weight, bias, *used, training, eps)
+    if training and running_mean is not None:
+        n = input._array.size // max(input._array.shape[1], 1)
+        _update(running_mean, mean, momentum)
+        with no_grad():
+            unbiased = var * (n / max(n - 1, 1))
+        _update(running_var, unbiased, momentum)
+    return out
+
+
+# ---------------------------------------------------------------------------------------------- groups
+
+
+@primitive(
+    public=False, name="native_group_norm", extras=("mean", "rstd"), follows=(0,), node="NativeGroupNormBackward0"
+)
+def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
+    n, c = input.shape[:2]
+    if num_groups <= 0 or c % num_groups:
+        raise RuntimeError(
+            f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(input.shape)} and num_groups={num_groups}"
+        )
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and p.shape != (c,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of shape "
+                f"{list(p.shape)} and input of shape {list(input.shape)}"
+            )
+    rows = _wide(input).reshape(
+        n, num_groups, input.size // (n * num_groups) if n else c // num_groups * prod(input.shape[2:])
+    )
+    d, mean, var = _moments(rows, (2,))
+    rstd = _inverse_root(var, eps)
+    out = np.multiply(d, rstd, out=d).reshape(input.shape)
+    if weight is not None:
+        out = out * _per_channel(weight, input.ndim)
+    if bias is not None:
+        out = out + _per_channel(bias, input.ndim)
+    return out.astype(input.dtype, copy=False), mean, rstd
+
+
+@_group_norm.vjp
+def _(g, input, weight, mean, rstd, num_groups, eps, needs):
+    if not thread.state.grad:
+        return _wanted(_group_norm_backward(g, input, mean, rstd, weight, num_groups), needs)
+    shape = input._array.shape
+    axes = _channel_axes(len(shape))
+    rows = input.reshape(shape[0], num_groups, prod(shape[1:]) // num_groups)
+    mean, rstd = _statistics(rows, (2,), eps)
+    xhat = (rows - mean) * rstd
+    gx = gw = gb = None
+    if needs[0]:
+        gy = g if weight is None else g * weight.reshape((1, -1) + (1,) * (len(shape) - 2))
+        gx = _input_gradient(gy.reshape(rows._array.shape), xhat, rstd, (2,)).reshape(shape)
+    if needs[1]:
+        gw = (g * xhat.reshape(shape)).sum(axes)
+    if needs[2]:
+        gb = g.sum(axes)
+    return gx, gw, gb
+
+
+@primitive(public=False, name="native_group_norm_backward", outputs=3, differentiable=False)
+def _group_norm_backward(grad, input, mean, rstd, weight=None, /, num_groups=1):
+    """The gradients of input, weight and bias, where they need no gradients themselves."""
+    shape = input.shape
+    rows = (shape[0], num_groups, prod(shape[1:]) // num_groups)
+    g, xhat = _wide(grad), _wide(input).reshape(rows) - mean
+    xhat *= rstd
+    axes = _channel_axes(len(shape))
+    gw, gb = _add_reduce(g * xhat.reshape(shape), axes), _add_reduce(g, axes)
+    gy = g if weight is None else g * _per_channel(_wide(weight), len(shape))
+    return _standardised_slope(gy.reshape(rows), xhat, rstd).reshape(shape), gw, gb
+
+
+@composite()
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
+    """(x - mean) / sqrt(var + eps) weight + bias over groups of channels. Shape: (N, C, *), weight and bias (C)."""
+    if input._array.ndim < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}")
+    return _group_norm(input, weight, bias, num_groups, eps)
+
+
+@composite()
+def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
+                  eps=1e-5, cudnn_enabled=True):  # fmt: skip
+    """`batch_norm` of every sample by itself. Shape: (N, C, *)."""
+    if use_input_stats is False and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+    shape = input._array.shape
+    n, c = shape[:2]
+    repeated = [None if p is None else p.repeat(n) for p in (running_mean, running_var, weight, bias)]
+    x = input.contiguous().view(1, n * c, *shape[2:])
+    out = batch_norm(x, *repeated, use_input_stats, momentum, eps)
+    if use_input_stats:
+        for running, new in zip((running_mean, running_var), repeated, strict=False):
+            if running is not None and new is not None:
+                with no_grad():
+                    running.copy_(new.view(n, c).mean(0))
+    return out.view(shape)
+
+
+@composite()
+def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. Shape: (N, C, *)."""
+    from ...core.record import OPS
+
+    shape = input._array.shape
+    if len(shape) < 3:
+        raise ValueError(
+            f"Expected 3D or higher dimensionality                          input (got {len(shape)} dimensions)"
+        )
+    if not input._array.size:
+        return input
+    squares = (input * input).reshape(shape[0], 1, shape[1], -1)
+    padded = OPS["pad"](squares, (0, 0, size // 2, (size - 1) // 2))
+    windows = padded.unfold(2, size, 1)  # a view: (N, 1, C, rest, size)
+    mean = (windows.sum(-1) / size if input.is_floating_point() else windows.sum(-1) // size).reshape(shape)
+    return input / (mean * alpha + k) ** beta

@@ -1,0 +1,240 @@
+"""Smooth activation functions: gelu, silu, mish, softplus and the sigmoids, each with its gradient kernel beside it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.record import binary, primitive, publish
+from ...core.slow import write_out
+from ..pointwise.comparison import where
+from ..pointwise.helpers import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
+from ..special.special import erf_of, sigmoid_of
+from .activation import floats_only, inplace_of
+
+_ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+_ROOT_HALF32, _HALF32 = np.array(_ROOT_HALF, F32), np.array(0.5, F32)
+_TANH_A, _TANH_B = math.sqrt(2 / math.pi), 0.044715
+
+
+def _normal_cdf(x):
+    d = x.dtype
+    r = erf_of(np.multiply(x, _ROOT_HALF32 if d is F32 else _ROOT_HALF))
+    if not x.ndim:
+        return (r + 1) * d.type(0.5)
+    np.add(r, ONE32 if d is F32 else ONE64, r)
+    return np.multiply(r, _HALF32 if d is F32 else 0.5, r)
+
+
+def _tanh_inside(x):
+    return np.tanh(_TANH_A * (x + _TANH_B * x * x * x))
+
+
+@widened
+@pieced
+def _gelu_of(x, approximate):
+    floats_only(x, "GeluKernelImpl")
+    if approximate == "tanh":
+        return 0.5 * x * (1 + _tanh_inside(x))
+    return x * _normal_cdf(x)
+
+
+@primitive(public=False, name="gelu")
+def _gelu(input, /, approximate):
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return _gelu_of(input, approximate)
+
+
+@_gelu.vjp
+def _(g, input, approximate):
+    return _gelu_backward(g, input, approximate)
+
+
+@widened
+@pieced
+def _gelu_slope(g, x, approximate):
+    if approximate == "tanh":
+        t = _tanh_inside(x)
+        inner = _TANH_A * (1 + 3 * _TANH_B * x * x)
+        return g * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
+    density = np.exp(x * x * -0.5) * x.dtype.type(_PDF)
+    return g * (_normal_cdf(x) + x * density)
+
+
+@primitive(public=False, name="gelu_backward")
+def _gelu_backward(grad, input, /, approximate):
+    return _gelu_slope(grad, input, approximate)
+
+
+@_gelu_backward.vjp("grad")
+def _(g, input, approximate):
+    return _gelu_backward(g, input, approximate)
+
+
+@_gelu_backward.vjp("input")
+def _(g, grad, input, approximate):
+    return g * grad * _gelu_curvature(input, approximate)
+
+
+def _gelu_curvature(x, approximate):
+    if approximate == "none":
+        return (2 - x * x) * ((-0.5 * x * x).exp() * _PDF)
+    t = (_TANH_A * (x + _TANH_B * x * x * x)).tanh()
+    d1, d2 = _TANH_A * (1 + 3 * _TANH_B * x * x), 6 * _TANH_A * _TANH_B * x
+    return (1 - t * t) * (d1 + 0.5 * x * (d2 - 2 * t * d1 * d1))
+
+
+def gelu(input, *, approximate="none", out=None):
+    """input times the normal distribution function of it; 'tanh' uses the approximation of Hendrycks and Gimpel.
+
+    >>> gelu(tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.1587,  0.0000,  0.8413])
+    """
+    result = _gelu(input, approximate)
+    return result if out is None else write_out("gelu", (input,), result, out)
+
+
+@primitive(public=False, name="silu")
+def _silu(input, /):
+    floats_only(input, "silu_cpu")
+    return _silu_of(input)
+
+
+@widened
+@pieced
+def _silu_of(x):
+    d = x.dtype
+    if not x.ndim or (d is not F32 and d is not F64):
+        return np.asarray(x / (1 + np.exp(-x)))
+    r = np.negative(x)
+    np.exp(r, r)
+    np.add(r, ONE32 if d is F32 else ONE64, r)
+    return np.divide(x, r, r)
+
+
+@_silu.vjp
+def _(g, input):
+    return _silu_backward(g, input)
+
+
+@widened
+@pieced
+def _silu_slope(g, x):
+    s = sigmoid_of(x)
+    return g * s * (1 + x * (1 - s))
+
+
+_silu_backward = binary(
+    "silu_backward", _silu_slope, lambda g, y: _silu_backward(g, y), lambda g, x, y: g * x * _silu_curvature(y),
+    "The gradient of silu.", export=False, inplace=False,
+)  # fmt: skip
+
+
+def _silu_curvature(x):
+    s = x.sigmoid()
+    return s * (1 - s) * (2 + x * (1 - 2 * s))
+
+
+def silu(input, inplace=False):
+    """input * sigmoid(input)."""
+    return silu_(input) if inplace else _silu(input)
+
+
+silu_ = inplace_of(_silu)
+
+
+@widened
+@pieced
+def _softplus_of(x, beta, limit):
+    t = x if beta == 1 else x * beta
+    r = np.log1p(np.exp(np.minimum(t, limit)))
+    if beta != 1:
+        r = r / beta
+    if beta <= 0 or limit < 20:
+        return np.where(t > limit, x, r)
+    return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input, by 2e-9 at 20
+
+
+@primitive(public=False, name="mish", program_from=MANY)
+def _mish(input, /):
+    floats_only(input, "mish_cpu")
+    return _mish_of(input)
+
+
+@widened
+@pieced
+def _mish_of(x):
+    e = np.exp(np.minimum(x, 20))
+    n = e * (e + 2)  # tanh(log(1 + e)) = n / (n + 2), which is 1 in both types for x > 20
+    return x * (n / (n + 2))
+
+
+@_mish.vjp
+def _(g, input):
+    t = softplus(input).tanh()
+    return g * (t + input * input.sigmoid() * (1 - t * t))
+
+
+def mish(input, inplace=False):
+    """input * tanh(softplus(input))."""
+    return mish_(input) if inplace else _mish(input)
+
+
+mish_ = inplace_of(_mish)
+
+
+@primitive(public=False, name="softplus", program_from=MANY)
+def _softplus(input, /, beta, threshold):
+    floats_only(input, "softplus_cpu")
+    return _softplus_of(input, beta, threshold)
+
+
+@_softplus.vjp
+def _(g, input, beta, threshold):
+    t = input * beta
+    return where(in_single(input) * beta > threshold, g, g * t.sigmoid())
+
+
+def softplus(input, beta=1.0, threshold=20.0, *, out=None):
+    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
+    result = _softplus(input, beta, threshold)
+    return result if out is None else write_out("softplus", (input,), result, out)
+
+
+@primitive(public=False, name="log_sigmoid", program_from=MANY, node="LogSigmoidBackward0")
+def _log_sigmoid(input, /):
+    floats_only(input, "log_sigmoid_cpu")
+    return dense(_log_sigmoid_of(input))
+
+
+@widened
+@pieced
+def _log_sigmoid_of(x):
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+@_log_sigmoid.vjp
+def _(g, input):
+    return g * (-input).sigmoid()
+
+
+def logsigmoid(input, *, out=None):
+    """log(sigmoid(input)), without overflow."""
+    result = _log_sigmoid(input)
+    return result if out is None else write_out("logsigmoid", (input,), result, out)
+
+
+def softsign(input):
+    """input / (1 + |input|)."""
+    return input / (1 + input.abs())
+
+
+def tanhshrink(input):
+    """input - tanh(input)."""
+    return input - input.tanh()
+
+
+for _f in (gelu, silu, mish, softplus, logsigmoid, softsign, tanhshrink):
+    publish(_f.__name__, _f, False, True, ())

@@ -1,0 +1,228 @@
+"""Distributions from scores: softmax, log_softmax, softmin, gumbel_softmax; and vectors of length 1: normalize."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.casting import cast
+from ...core.random import default_generator, exponential
+from ...core.record import OPS, primitive, publish
+from ...core.slow import write_out
+from ...core.tensor import Tensor, wrap
+from ..pointwise.helpers import F32, F64, MANY, by_rows, not_implemented, widened
+from ..reduce.reduction import vector_norm
+
+# ---------------------------------------------------------------------------------------------- softmax
+
+
+def _check_softmax(x, dim, word):
+    if x.dtype.kind in "biuc":
+        raise not_implemented(word, x.dtype)
+    n = x.ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+
+
+@by_rows
+def _softmax_of(x, dim):
+    r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+    np.exp(r, r)
+    r /= np.add.reduce(r, dim, None, None, True)
+    return r
+
+
+@primitive(public=False, name="softmax")
+def _softmax(input, /, dim, dtype):
+    if dtype is not None:
+        input = cast(input, dtype.numpy)
+    input = np.asarray(input, order="C")  # the result is contiguous whatever the input
+    d = input.dtype
+    if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
+        return _softmax_of(input, dim)
+    _check_softmax(input, dim, "softmax_lastdim_kernel_impl")
+    if not input.ndim:
+        return np.ones_like(input)
+    return widened(_softmax_of)(input, dim) if input.size else input.copy()
+
+
+@_softmax.vjp
+def _(g, out, dim):
+    return _softmax_backward(g, out, dim)
+
+
+@primitive(public=False, name="softmax_backward")
+def _softmax_backward(grad, output, /, dim):
+    if not grad.ndim:
+        return np.zeros_like(grad)
+    return _softmax_slope(grad, output, dim)
+
+
+@widened
+@by_rows
+def _softmax_slope(g, y, dim):
+    r = g * y
+    r -= y * np.add.reduce(r, dim, None, None, True)
+    return r
+
+
+@_softmax_backward.vjp
+def _(g, grad, output, dim, needs):
+    first = _softmax_backward(g, output, dim) if needs[0] else None
+    if not needs[1]:
+        return first, None
+    inner = (g * output).sum(dim, keepdim=True)
+    return first, g * (grad - (grad * output).sum(dim, keepdim=True)) - inner * grad
+
+
+@by_rows
+def _log_softmax_of(x, dim):
+    r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+    r -= np.log(np.add.reduce(np.exp(r), dim, None, None, True))
+    return r
+
+
+@primitive(public=False, name="log_softmax", program_from=MANY)
+def _log_softmax(input, /, dim, dtype):
+    if dtype is not None:
+        input = cast(input, dtype.numpy)
+    input = np.asarray(input, order="C")  # the result is contiguous whatever the input
+    d = input.dtype
+    if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
+        return _log_softmax_of(input, dim)
+    _check_softmax(input, dim, "log_softmax_lastdim_kernel_impl")
+    if not input.ndim:
+        return np.zeros_like(input)
+    return widened(_log_softmax_of)(input, dim) if input.size else input.copy()
+
+
+@_log_softmax.vjp
+def _(g, out, dim):
+    return _log_softmax_backward(g, out, dim)
+
+
+@primitive(public=False, name="log_softmax_backward")
+def _log_softmax_backward(grad, output, /, dim):
+    if not grad.ndim:
+        return np.zeros_like(grad)
+    return _log_softmax_slope(grad, output, dim)
+
+
+@widened
+@by_rows
+def _log_softmax_slope(g, y, dim):
+    r = np.exp(y)
+    r *= np.add.reduce(g, dim, None, None, True)
+    return np.subtract(g, r, r)
+
+
+@_log_softmax_backward.vjp
+def _(g, grad, output, dim, needs):
+    first = g - (g * output.exp()).sum(dim, keepdim=True) if needs[0] else None
+    second = -g * output.exp() * grad.sum(dim, keepdim=True) if needs[1] else None
+    return first, second
+
+
+def _implicit_dim(name, ndim, stacklevel):
+    import warnings
+
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel + 1,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
+    """exp(input) / sum(exp(input)) along `dim`.
+
+    Shape: (*) -> (*)
+    >>> softmax(tensor([0.0, 0.0]), dim=0)
+    tensor([0.5000, 0.5000])
+    """
+    if axis is not None:
+        dim = axis
+    if dim is None:
+        dim = _implicit_dim("softmax", input.ndim, _stacklevel)
+    dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
+    result = _softmax(input, dim, dtype)
+    return result if out is None else write_out("softmax", (input,), result, out)
+
+
+def _legacy_dtype(dim, third, dtype):
+    """torch.softmax takes the dtype as third argument, nn.functional.softmax as fourth."""
+    return dim, third if isinstance(third, dtypes.dtype) else dtype
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
+    """The logarithm of `softmax`, without overflow."""
+    if axis is not None:
+        dim = axis
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
+    dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
+    result = _log_softmax(input, dim, dtype)
+    return result if out is None else write_out("log_softmax", (input,), result, out)
+
+
+def softmin(input, dim=None, _stacklevel=3, dtype=None):
+    """softmax of -input."""
+    if dim is None:
+        dim = _implicit_dim("softmin", input.ndim, _stacklevel)
+    return _softmax(-input, dim, dtype)
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """A sample from the Gumbel-softmax distribution (Jang et al., 2017); `hard` makes it one-hot.
+
+    Shape: (*, classes) -> (*, classes)
+    """
+    if eps != 1e-10:
+        import warnings
+
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    a = logits._array
+    gumbels = wrap(-np.log(exponential(default_generator, a.shape, a.dtype)))
+    soft = softmax((logits + gumbels) / tau, dim)
+    if not hard:
+        return soft
+    index = np.expand_dims(np.argmax(soft._array, dim), dim)
+    one_hot = np.zeros_like(soft._array)
+    np.put_along_axis(one_hot, index, 1, dim)
+    return wrap(one_hot) - soft.detach() + soft
+
+
+def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
+    """input divided by its p-norm over `dim`, which counts as at least `eps`.
+
+    >>> normalize(tensor([[3.0, 4.0]]))
+    tensor([[0.6000, 0.8000]])
+    """
+    size = vector_norm(input, float(p), dim, True, None).clamp_min(eps)
+    if out is None:
+        return input / size.expand_as(input)
+    return OPS["div"](input, size.expand_as(input), out=out)
+
+
+# ---------------------------------------------------------------------------------------------- names
+
+for _f in (softmax, log_softmax, softmin, gumbel_softmax, normalize):
+    publish(_f.__name__, _f, False, True, ())
+
+
+def _softmax_method(self, dim=None, dtype=None, *, axis=None):
+    """exp(input) / sum(exp(input)) along `dim`."""
+    if axis is not None:
+        dim = axis
+    return _softmax(self, dim, dtype)
+
+
+def _log_softmax_method(self, dim=None, dtype=None, *, axis=None):
+    """The logarithm of `softmax`, without overflow."""
+    if axis is not None:
+        dim = axis
+    return _log_softmax(self, dim, dtype)
+
+
+Tensor.softmax, Tensor.log_softmax = _softmax_method, _log_softmax_method
+OPS["special.softmax"], OPS["special.log_softmax"] = softmax, log_softmax

@@ -1,0 +1,380 @@
+"""Operators on each element by itself: rows of a table, simplest first.
+
+A row is a name, a NumPy function, the gradient rules and a sentence. In a rule `g` is the incoming gradient, `x` and `y`
+are the inputs and `out` is the result. Here is arithmetic; functions of one element are in `elementary.py` and
+`special.py`, comparisons, choices and limits in `comparison.py`, operators on bits in `bitwise.py`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.inplace import accept_inplace, write
+from ...core.placeholder import Placeholder
+from ...core.record import binary, composite, primitive, publish, unary
+from ...core.slow import common_type, write_out
+from ...core.tensor import Tensor
+from .helpers import (
+    F32,
+    F64,
+    MANY,
+    check_bool,
+    conjugate,
+    not_implemented,
+    refuse_bool,
+    tensors_only,
+    widened,
+    zero_rule,
+)
+from .multiply_add import multiply_add
+
+# ---------------------------------------------------------------------------------------------- addition
+
+
+_SUB_BOTH = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator "
+    "instead."
+)
+_SUB_ONE = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` "
+    "or `logical_not()` operator instead."
+)
+
+_add = binary(
+    "add",
+    np.add,
+    lambda g: g,
+    lambda g: g,
+    "The sum of two tensors.",
+    operator="add",
+    export=False,
+)
+_sub = binary(
+    "sub",
+    np.subtract,
+    lambda g: g,
+    lambda g: -g,
+    "The difference of two tensors.",
+    operator="sub",
+    export=False,
+)
+_rsub = binary(
+    "rsub", lambda x, y: np.subtract(y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
+    inplace=False, node="RsubBackward1",
+)  # fmt: skip
+del Tensor.__rrsub__
+refuse_bool(_sub, _SUB_ONE, _SUB_BOTH)
+refuse_bool(_rsub, _SUB_ONE, _SUB_BOTH)
+
+
+def _scaled(input, other, alpha):
+    """alpha * other, checked as torch checks `alpha` against the type of the result."""
+    if isinstance(other, Tensor) and isinstance(alpha, (int, float)):
+        category = max(
+            input.dtype.category if isinstance(input, Tensor) else 0,
+            other.dtype.category,
+        )
+        if isinstance(alpha, bool) and category:
+            raise RuntimeError("Boolean alpha only supported for Boolean results.")
+        if isinstance(alpha, float) and category < 2:
+            raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        if other.dtype.category < 2:  # alpha takes the result's type, it has no say in it
+            d = common_type(_add.record, (input, other))
+            return (other.to(d) * alpha).to(d)
+    return other * alpha
+
+
+@primitive(public=False, name="add.scaled", promote="same", node="AddBackward0")
+def _add_scaled(input, other, /, alpha):
+    """input + alpha * other of floats, rounded once; alpha takes their type."""
+    d = input.dtype
+    if d.itemsize == 2:
+        return np.asarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
+    return multiply_add(other, alpha, input)
+
+
+@_add_scaled.vjp
+def _(g, alpha, needs):
+    return g, g * alpha if needs[1] else None
+
+
+def _is_fused(input, other, alpha) -> bool:
+    """Whether `input + alpha * other` rounds once: of real floats, unless the factor changes no digit."""
+    if not (isinstance(input, Tensor) and isinstance(other, Tensor)) or type(alpha) is not float or abs(alpha) == 1:
+        return False
+    d, e = input._array.dtype, other._array.dtype
+    if (d is F32 or d is F64) and e is d:
+        return True
+    kinds = input.dtype, other.dtype
+    return max(k.category for k in kinds) == 2 and not any(type(t._array) is Placeholder for t in (input, other))
+
+
+def add(input, other, *, alpha=1, out=None):
+    """input + alpha * other.
+
+    >>> add(tensor([1.0, 2.0]), tensor([10.0, 20.0]), alpha=2)
+    tensor([21., 42.])
+    """
+    if alpha != 1:
+        if _is_fused(input, other, alpha):
+            result = _add_scaled(input, other, alpha)
+            return result if out is None else write_out("add", (input, other), result, out)
+        other = _scaled(input, other, alpha)
+    return _add(input, other) if out is None else _add(input, other, out=out)
+
+
+@primitive(public=False, name="sub.scaled", promote="same", node="SubBackward0")
+def _sub_scaled(input, other, /, alpha):
+    """input - alpha * other of floats, rounded once."""
+    return _add_scaled.record.reference(input, other, -alpha)
+
+
+@_sub_scaled.vjp
+def _(g, alpha, needs):
+    return g, g * -alpha if needs[1] else None
+
+
+def sub(input, other, *, alpha=1, out=None):
+    """input - alpha * other."""
+    if alpha != 1:
+        check_bool((input, other), _SUB_ONE, _SUB_BOTH)
+        if _is_fused(input, other, alpha):
+            result = _sub_scaled(input, other, alpha)
+            return result if out is None else write_out("sub", (input, other), result, out)
+        other = _scaled(input, other, alpha)
+    return _sub(input, other) if out is None else _sub(input, other, out=out)
+
+
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input."""
+    return _rsub(input, other) if alpha == 1 else sub(other, input, alpha=alpha)
+
+
+publish("add", add, True, False, ())
+publish("sub", sub, True, False, ("subtract",))
+publish("rsub", rsub, True, False, ())
+
+_plain_add_, _plain_sub_ = Tensor.add_, Tensor.sub_
+
+
+def add_(self, other, *, alpha=1):
+    """self += alpha * other, in place."""
+    if alpha == 1:
+        return _plain_add_(self, other)
+    if add_scaled(self, other, alpha):
+        return self
+    if _is_fused(self, other, alpha):
+        return write(_add_scaled.record, self, (other,), (alpha,))
+    return write(_add.record, self, (_scaled(self, other, alpha),), ())
+
+
+def sub_(self, other, *, alpha=1):
+    """self -= alpha * other, in place."""
+    check_bool((self, other), _SUB_ONE, _SUB_BOTH)
+    if alpha == 1:
+        return _plain_sub_(self, other)
+    if type(alpha) is float and add_scaled(self, other, -alpha):
+        return self
+    if _is_fused(self, other, alpha):
+        return write(_sub_scaled.record, self, (other,), (alpha,))
+    return write(_sub.record, self, (_scaled(self, other, alpha),), ())
+
+
+def add_scaled(self, other, alpha) -> bool:
+    """`self += alpha * other` without history, if that is possible."""
+    if (type(alpha) is not float and type(alpha) is not int) or not isinstance(other, Tensor):
+        return False
+    state = accept_inplace(self, other)
+    if state is None:
+        return False
+    a = self._array
+    state.run(multiply_add, other._array, alpha, a, a)
+    return True
+
+
+for _name, _f in (
+    ("add_", add_),
+    ("sub_", sub_),
+    ("subtract_", sub_),
+):
+    setattr(Tensor, _name, _f)
+
+# ---------------------------------------------------------------------------------------------- products and quotients
+
+
+mul = binary(
+    "mul", np.multiply, lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x), "The product of two tensors.",
+    operator="mul", aliases=("multiply",), unrounded="any",
+)  # fmt: skip
+_div = binary(
+    "div", np.true_divide, lambda g, y: g / conjugate(y), lambda g, x, y: -g * conjugate((x / y) / y),
+    "The quotient of two tensors.", promote="float", operator="truediv", export=False, unrounded="other",
+)  # fmt: skip
+
+
+def _reject_zero(y) -> None:
+    if (y.dtype.kind in "iu" and not y.all()) if isinstance(y, np.ndarray) else (type(y) is int and not y):
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _whole(x, y) -> bool:
+    """Whether a division of `x` by `y` is one of integers; raises for division by zero, and for bools."""
+    if isinstance(x, np.ndarray) and x.dtype.kind == "b":
+        raise not_implemented("div_floor_cpu", x.dtype)
+    if x.dtype.kind not in "biu" if isinstance(x, np.ndarray) else type(x) is float:
+        return False
+    _reject_zero(y)
+    return True
+
+
+@widened
+def _floor_quotient(x, y):
+    _whole(x, y)
+    return np.floor_divide(x, y)
+
+
+@widened
+def _trunc_quotient(x, y):
+    if not _whole(x, y):
+        return np.trunc(np.true_divide(x, y))
+    q = np.floor_divide(x, y)
+    return q + ((q < 0) & (np.remainder(x, y) != 0)).astype(q.dtype)
+
+
+floor_divide = binary(
+    "floor_divide",
+    _floor_quotient,
+    None,
+    None,
+    "The quotient rounded down.",
+    operator="floordiv",
+    node="NotImplemented",
+    unrounded="other",
+)
+_div_floor = binary(
+    "div.floor", _floor_quotient, zero_rule, zero_rule, "The quotient rounded down.", export=False,
+    inplace=False, node="DivBackward2", unrounded="other",
+)  # fmt: skip
+_div_trunc = binary(
+    "div.trunc", _trunc_quotient, zero_rule, zero_rule, "The quotient rounded to zero.", export=False,
+    inplace=False, node="DivBackward2",
+)  # fmt: skip
+_ROUNDED = {"floor": _div_floor, "trunc": _div_trunc}
+
+
+def _rounded(rounding_mode):
+    if rounding_mode is None:
+        return _div
+    if rounding_mode not in _ROUNDED:
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    return _ROUNDED[rounding_mode]
+
+
+def div(input, other, *, rounding_mode=None, out=None):
+    """input / other; integers give floating-point numbers unless `rounding_mode` is 'floor' or 'trunc'."""
+    f = _div if rounding_mode is None else _rounded(rounding_mode)
+    return f(input, other) if out is None else f(input, other, out=out)
+
+
+def true_divide(input, other, *, out=None):
+    """input / other; integers give floating-point numbers."""
+    return _div(input, other) if out is None else _div(input, other, out=out)
+
+
+publish("div", div, True, False, ("divide",))
+publish("true_divide", true_divide, True, False, ())
+_plain_div_ = Tensor.div_
+
+
+def div_(self, other, *, rounding_mode=None):
+    """self /= other, in place."""
+    if rounding_mode is None:
+        return _plain_div_(self, other)
+    return write(_rounded(rounding_mode).record, self, (other,), ())
+
+
+Tensor.div_ = Tensor.divide_ = div_
+Tensor.true_divide_ = _plain_div_
+
+
+def _rtruediv(self, other):
+    """other / self, computed as torch does: the reciprocal times `other`."""
+    if not isinstance(other, (Tensor, int, float, complex, np.generic, np.ndarray)):
+        return NotImplemented
+    return self.reciprocal() * other
+
+
+Tensor.__rtruediv__ = Tensor.__rdiv__ = _rtruediv
+Tensor.__div__ = Tensor.__truediv__
+
+
+def _remainder(x, y):
+    if isinstance(x, np.ndarray) and x.dtype.kind == "b":
+        raise not_implemented("remainder_cpu", x.dtype)
+    if isinstance(y, np.ndarray):
+        _reject_zero(y)
+    elif not y and x.dtype.kind in "iu":
+        raise RuntimeError("ZeroDivisionError")
+    r = np.remainder(x, y)
+    return r if r.dtype.kind in "biu" else np.where(r == 0, np.copysign(r, x), r)  # NumPy's zero has the sign of y
+
+
+@widened
+def _fmod(x, y):
+    _whole(x, y)
+    return np.fmod(x, y)
+
+
+remainder = binary(
+    "remainder", _remainder, lambda g: g, lambda g, x, y: -g * _div_floor(x, y),
+    "What division rounded down leaves over: it has the sign of `other`.", operator="mod", node="RemainderBackward1",
+    program_from=MANY,
+)  # fmt: skip
+fmod = binary(
+    "fmod", _fmod, lambda g: g, lambda g, x, y: -g * _div_trunc(x, y),
+    "What division rounded to zero leaves over: it has the sign of `input`.", node="FmodBackward1",
+)  # fmt: skip
+
+
+def _negative(x):
+    """Never into a strided array: there NumPy 2.4 with AVX-512 changes the first of every few elements only."""
+    return np.negative(x)
+
+
+neg = unary(
+    "neg",
+    _negative,
+    lambda g: -g,
+    "Minus the input.",
+    promote="same",
+    aliases=("negative",),
+)
+Tensor.__neg__ = neg
+_NEG_BOOL = (
+    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+    "`logical_not()` operator instead."
+)
+refuse_bool(neg, _NEG_BOOL, _NEG_BOOL)
+
+
+tensors_only(_rsub, 0)
+tensors_only(fmod, 0)
+
+
+@composite(method=True)
+def positive(input):
+    """The input itself. Raises RuntimeError for bools."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+Tensor.__pos__ = positive
+reciprocal = unary(
+    "reciprocal",
+    lambda x: np.true_divide(1, x),
+    lambda g, out: -g * conjugate(out * out),
+    "One divided by each element.",
+)

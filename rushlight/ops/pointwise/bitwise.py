@@ -1,0 +1,177 @@
+"""Operators on the bits of integers and bools, greatest common divisors, and operators on the parts of floats."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.record import OPS, binary, primitive, publish, unary
+from ...core.return_types import named
+from ...core.scalars import number_as
+from ...core.slow import write_out
+from ...core.tensor import Tensor, constant
+from .helpers import F32, for_types, not_implemented, of_arrays, tensors_only, zeros_of
+
+# ---------------------------------------------------------------------------------------------- bits
+
+
+def _on_bits(ufunc, name):
+    """`ufunc`, for integers and bools only."""
+
+    def kernel(x, *y):
+        d = x.dtype if isinstance(x, np.ndarray) else y[0].dtype
+        if d.kind not in "biu":
+            raise not_implemented(name + "_cpu", d)
+        return ufunc(x, *y)
+
+    return kernel
+
+
+def _bits(name, ufunc, doc, operator):
+    return binary(
+        name,
+        _on_bits(ufunc, name),
+        None,
+        None,
+        doc,
+        operator=operator,
+        differentiable=False,
+    )
+
+
+bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bits that both elements have.", "and")
+bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bits that one of the elements has.", "or")
+bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bits in which the elements differ.", "xor")
+bitwise_not = unary(
+    "bitwise_not", _on_bits(np.invert, "bitwise_not"), None, "The other bits; for bools the opposite.", promote="same",
+    differentiable=False,
+)  # fmt: skip
+
+
+def _invert(self):
+    if self._array.dtype.kind not in "biu":
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
+
+
+def _shift(ufunc, fill):
+    def kernel(x, y):
+        x, y = np.asarray(x), np.asarray(y)
+        d = x.dtype if x.ndim or not y.ndim else y.dtype
+        bits = 8 * d.itemsize - (d.kind == "i" and fill is not None)
+        wild = (y < 0) | (y >= bits)
+        if not wild.any():
+            return ufunc(x, y)
+        r = ufunc(x, np.where(wild, 0, y).astype(y.dtype))
+        return np.where(wild, 0 if fill is None else np.where(x < 0, -1, 0), r).astype(r.dtype)
+
+    return kernel
+
+
+bitwise_left_shift = binary(
+    "bitwise_left_shift", _on_bits(_shift(np.left_shift, None), "lshift"), None, None, "The bits moved up by `other` places.",
+    differentiable=False,
+)  # fmt: skip
+bitwise_right_shift = binary(
+    "bitwise_right_shift", _on_bits(_shift(np.right_shift, 0), "rshift"), None, None,
+    "The bits moved down by `other` places.", differentiable=False,
+)  # fmt: skip
+
+
+def _shift_operator(shift):
+
+    def operator(self, other):
+        if not isinstance(other, (Tensor, int, float, np.generic)):
+            return NotImplemented
+        return shift(self, other)
+
+    return operator
+
+
+def _reflected_shift(shift):
+    def operator(self, other):
+        return shift(constant(number_as(other, self.dtype)), self) if isinstance(other, int) else NotImplemented
+
+    return operator
+
+
+for _word, _shift_op, _sign in (
+    ("lshift", bitwise_left_shift, 1),
+    ("rshift", bitwise_right_shift, -1),
+):
+    setattr(Tensor, f"__{_word}__", _shift_operator(_shift_op))
+    setattr(Tensor, f"__r{_word}__", _reflected_shift(_shift_op))
+    setattr(Tensor, f"__i{_word}__", getattr(Tensor, _shift_op.record.name + "_"))
+
+# ---------------------------------------------------------------------------------------------- divisors
+
+
+def _divisors(name, ufunc, doc):
+    return binary(name, of_arrays(_on_bits(ufunc, name)), None, None, doc, differentiable=False)
+
+
+gcd = _divisors("gcd", np.gcd, "The greatest common divisor.")
+lcm = _divisors("lcm", np.lcm, "The least common multiple.")
+
+tensors_only(gcd, 0, 1)
+tensors_only(lcm, 0, 1)
+
+# ---------------------------------------------------------------------------------------------- sign, mantissa and exponent
+
+
+def _copysign_rule(g, x, out):
+    return g * (out.sgn() * x.sgn())
+
+
+copysign = binary(
+    "copysign", np.copysign, _copysign_rule, lambda g: zeros_of(g), "The size of the input with the sign of `other`.",
+    promote="float",
+)  # fmt: skip
+nextafter = binary(
+    "nextafter", of_arrays(for_types("fV", "nextafter_cpu", np.nextafter)), lambda g: g, lambda g: zeros_of(g),
+    "The next floating-point number after the input towards `other`.",
+)  # fmt: skip
+tensors_only(copysign, 0)
+tensors_only(nextafter, 0, 1)
+
+
+def ldexp(input, other, *, out=None):
+    """input * 2**other."""
+    if not isinstance(other, Tensor):
+        raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    result = input * OPS["pow"](2.0, other)
+    return result if out is None else write_out("ldexp", (input, other), result, out)
+
+
+publish("ldexp", ldexp, True, False, ())
+Tensor.ldexp_ = lambda self, other: self.mul_(OPS["pow"](2.0, other))  # type: ignore[attr-defined]
+
+
+@primitive(
+    name="frexp",
+    method=True,
+    out=True,
+    outputs=1,
+    returns=named("frexp", "mantissa", "exponent"),
+)
+def frexp(input, /):
+    """The mantissa in [0.5, 1) and the exponent with input = mantissa * 2**exponent.
+
+    >>> frexp(tensor([8.0]))
+    torch.return_types.frexp(
+    mantissa=tensor([0.5000]),
+    exponent=tensor([4], dtype=torch.int32))
+    """
+    if input.dtype.kind not in "fV":
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    if input.dtype.kind == "V":
+        mantissa, exponent = np.frexp(input.astype(F32))
+        return mantissa.astype(input.dtype), exponent
+    return np.frexp(input)
+
+
+@frexp.vjp
+def _(g, out1):
+    return g[0] / 2.0**out1

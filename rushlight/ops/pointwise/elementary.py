@@ -1,0 +1,350 @@
+"""Elementary functions of each element, rows of a table: sign, roots, exponentials, circular functions, rounding.
+
+In a rule `g` is the incoming gradient, `x` and `y` are the inputs and `out` is the result.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.inplace import write
+from ...core.record import binary, composite, primitive, unary
+from ...core.tensor import Tensor
+from .fused_loops import LARGE, one_pass
+from .helpers import (
+    MANY,
+    conjugate,
+    for_types,
+    not_implemented,
+    of_arrays,
+    tensors_only,
+    widened,
+    zero_rule,
+    zeros_of,
+)
+
+# ---------------------------------------------------------------------------------------------- size and sign
+
+
+def _sgn(x):
+    if x.dtype.kind == "b":
+        return x.copy()
+    if x.dtype.kind not in "fV":
+        return np.sign(x)
+    if x.size > LARGE and (r := one_pass("sign", (x,))) is not None:
+        return r
+    return np.subtract(x > 0, x < 0, dtype=x.dtype)  # 0 for nan and for -0
+
+
+def _size(x):
+    if x.dtype.kind == "b":
+        raise not_implemented("abs_cpu", x.dtype)
+    return np.absolute(x)
+
+
+def _sign(x):
+    if x.dtype.kind == "c":
+        raise RuntimeError("Unlike NumPy, torch.sign doesn't allow complex numbers. Please use torch.sgn instead.")
+    return _sgn(x)
+
+
+def _sgn_rule(g, x, out):
+    if x._array.dtype.kind != "c":
+        return zeros_of(g)
+    size = x.abs()
+    return ((g - (g * out.conj()).real * out) / size).masked_fill(size == 0, 0)
+
+
+sign = unary("sign", _sign, zero_rule, "-1, 0 or 1 for each element; 0 for nan.", promote="same")
+sgn = unary("sgn", _sgn, _sgn_rule, "Each element divided by its size; 0 for 0.", promote="same")
+abs = unary(
+    "abs",
+    _size,
+    lambda g, x: g * x.sgn(),
+    "The size of each element.",
+    promote="same",
+    aliases=("absolute",),
+)
+Tensor.__abs__ = abs
+signbit = unary(
+    "signbit", lambda x: np.signbit(x) if x.dtype.kind in "fV" else np.less(x, 0), None,
+    "Whether the sign bit of each element is set.", promote="bool", differentiable=False, inplace=False,
+)  # fmt: skip
+
+
+def _square(x):
+    return np.square(x) if x.dtype.kind != "b" else x.astype(np.int64)
+
+
+square = unary(
+    "square",
+    _square,
+    lambda g, x: g * (2 * conjugate(x)),
+    "The square of each element.",
+    promote="same",
+    node="PowBackward0",
+)
+
+# ---------------------------------------------------------------------------------------------- roots, exponentials, logarithms
+
+_LN2, _LN10 = math.log(2), math.log(10)
+
+
+@widened
+def _rsqrt(x):
+    r = np.sqrt(x)
+    return np.true_divide(1, r)
+
+
+sqrt = unary(
+    "sqrt",
+    np.sqrt,
+    lambda g, out: g / (2 * conjugate(out)),
+    "The square root of each element.",
+)
+rsqrt = unary(
+    "rsqrt",
+    _rsqrt,
+    lambda g, out: -0.5 * g * conjugate(out * out * out),
+    "One divided by the square root of each element.",
+    program_from=MANY,
+)
+exp = unary("exp", np.exp, lambda g, out: g * conjugate(out), "e to the power of each element.")
+exp2 = unary(
+    "exp2",
+    np.exp2,
+    lambda g, out: g * conjugate(out) * _LN2,
+    "2 to the power of each element.",
+)
+expm1 = unary(
+    "expm1",
+    np.expm1,
+    lambda g, out: g * conjugate(out + 1),
+    "exp(input) - 1, exact near 0.",
+)
+log = unary(
+    "log",
+    np.log,
+    lambda g, x: g / conjugate(x),
+    "The natural logarithm of each element.",
+)
+log2 = unary(
+    "log2",
+    np.log2,
+    lambda g, x: g / conjugate(x * _LN2),
+    "The logarithm to base 2 of each element.",
+)
+log10 = unary(
+    "log10",
+    np.log10,
+    lambda g, x: g / conjugate(x * _LN10),
+    "The logarithm to base 10 of each element.",
+)
+log1p = unary(
+    "log1p",
+    np.log1p,
+    lambda g, x: g / conjugate(x + 1),
+    "log(1 + input), exact near 0.",
+)
+
+
+def log_add_exp(x, y):
+    """The kernel of `logaddexp`; of two complex numbers the one with the larger real part is taken out."""
+    if x.dtype.kind != "c":
+        return np.logaddexp(x, y)
+    first = (x.real >= y.real) | np.isnan(x.real)
+    high, low = np.where(first, x, y), np.where(first, y, x)
+    r = high + np.log1p(np.exp(low - high))
+    endless = np.isinf(high.real) & (high.real == low.real)
+    r = np.where(endless, np.where(high.real < 0, low, np.log(np.exp(low) + np.exp(high))), r)
+    return np.where(np.isnan(x) | np.isnan(y), x.dtype.type(complex(np.nan, np.nan)), r)
+
+
+logaddexp = binary(
+    "logaddexp", of_arrays(for_types("fcV", "logaddexp_cpu", log_add_exp)),
+    lambda g, x, out: g * conjugate((x - out).exp()), lambda g, y, out: g * conjugate((y - out).exp()),
+    "log(exp(input) + exp(other)).", inplace=False, program_from=MANY,
+)  # fmt: skip
+logaddexp2 = binary(
+    "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, out: g * (x - out).exp2(), lambda g, y, out: g * (y - out).exp2(),
+    "log2(2**input + 2**other).", inplace=False,
+)  # fmt: skip
+
+tensors_only(logaddexp, 0, 1)
+tensors_only(logaddexp2, 0, 1)
+
+# ---------------------------------------------------------------------------------------------- circular and hyperbolic functions
+
+sin = unary("sin", np.sin, lambda g, x: g * conjugate(x.cos()), "The sine of each element.")
+cos = unary("cos", np.cos, lambda g, x: g * -conjugate(x.sin()), "The cosine of each element.")
+tan = unary(
+    "tan",
+    np.tan,
+    lambda g, out: g * conjugate(1 + out * out),
+    "The tangent of each element.",
+)
+asin = unary(
+    "asin",
+    np.arcsin,
+    lambda g, x: g * conjugate((1 - x * x).rsqrt()),
+    "The inverse sine.",
+    aliases=("arcsin",),
+)
+acos = unary(
+    "acos",
+    np.arccos,
+    lambda g, x: g * -conjugate((1 - x * x).rsqrt()),
+    "The inverse cosine.",
+    aliases=("arccos",),
+)
+atan = unary(
+    "atan",
+    np.arctan,
+    lambda g, x: g / conjugate(x * x + 1),
+    "The inverse tangent.",
+    aliases=("arctan",),
+)
+sinh = unary("sinh", np.sinh, lambda g, x: g * conjugate(x.cosh()), "The hyperbolic sine.")
+cosh = unary("cosh", np.cosh, lambda g, x: g * conjugate(x.sinh()), "The hyperbolic cosine.")
+tanh = unary(
+    "tanh",
+    np.tanh,
+    lambda g, out: g * conjugate(1 - out * out),
+    "The hyperbolic tangent.",
+    functional=True,
+)
+asinh = unary(
+    "asinh", np.arcsinh, lambda g, x: g * conjugate((x * x + 1).rsqrt()), "The inverse hyperbolic sine.",
+    aliases=("arcsinh",),
+)  # fmt: skip
+acosh = unary(
+    "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt()), "The inverse hyperbolic cosine.",
+    aliases=("arccosh",),
+)  # fmt: skip
+atanh = unary(
+    "atanh",
+    np.arctanh,
+    lambda g, x: g / conjugate(1 - x * x),
+    "The inverse hyperbolic tangent.",
+    aliases=("arctanh",),
+)
+
+
+def _square_of_hypot(x, y):
+    """x^2 + y^2, but 1 at the origin, where atan2 has torch's gradient 0."""
+    s = x * x + y * y
+    return s.masked_fill(s == 0, 1)
+
+
+atan2 = binary(
+    "atan2", of_arrays(np.arctan2),
+    lambda g, x, y: g * y / _square_of_hypot(x, y), lambda g, x, y: g * -x / _square_of_hypot(x, y),
+    "The angle of the point (other, input), from -pi to pi.", promote="float", aliases=("arctan2",),
+)  # fmt: skip
+hypot = binary(
+    "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out),
+    "sqrt(input**2 + other**2).",
+)  # fmt: skip
+tensors_only(atan2, 0, 1)
+tensors_only(hypot, 0, 1)
+deg2rad = unary(
+    "deg2rad", widened(lambda x: np.multiply(x, math.pi / 180)), lambda g: g * (math.pi / 180), "Degrees as radians.",
+    node="Deg2RadBackward0",
+)  # fmt: skip
+rad2deg = unary(
+    "rad2deg", widened(lambda x: np.multiply(x, 180 / math.pi)), lambda g: g * (180 / math.pi), "Radians as degrees.",
+    node="Rad2DegBackward0",
+)  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- rounding
+
+
+def _rounding(ufunc, word):
+    """NumPy's ufunc on floats; integers are round already."""
+
+    def kernel(x):
+        if x.dtype.kind == "b":
+            raise not_implemented(word, x.dtype)
+        return ufunc(x) if x.dtype.kind in "fV" else x.copy()
+
+    return kernel
+
+
+_ROUND = "rounded {}. Integers stay as they are."
+floor = unary(
+    "floor",
+    _rounding(np.floor, "floor_vml_cpu"),
+    zero_rule,
+    "Each element " + _ROUND.format("down"),
+    promote="same",
+)
+ceil = unary(
+    "ceil",
+    _rounding(np.ceil, "ceil_vml_cpu"),
+    zero_rule,
+    "Each element " + _ROUND.format("up"),
+    promote="same",
+)
+trunc = unary(
+    "trunc",
+    _rounding(np.trunc, "trunc_vml_cpu"),
+    zero_rule,
+    "Each element " + _ROUND.format("to zero"),
+    promote="same",
+    aliases=("fix",),
+)
+frac = unary(
+    "frac",
+    for_types("fV", "frac_cpu", lambda x: np.subtract(x, np.trunc(x))),
+    lambda g: g,
+    "What truncation takes away.",
+    promote="same",
+)
+
+
+@primitive(public=False, name="round", inplace=True)
+def _round(input, /):
+    """The nearest integer, halves to even."""
+    if input.dtype.kind == "b":
+        raise not_implemented("round_vml_cpu", input.dtype)
+    return np.rint(input) if input.dtype.kind in "fV" else input.copy()
+
+
+@_round.vjp
+def _(g):
+    return zeros_of(g)
+
+
+@primitive(public=False, name="round.decimals", node="RoundBackward1")
+def _round_decimals(input, /, decimals):
+    if input.dtype.kind not in "fV":
+        raise not_implemented("round_cpu", input.dtype)
+    scale = 10.0 ** (decimals if decimals >= 0 else -decimals)
+    a = np.rint(input * scale) / scale if decimals >= 0 else np.rint(input / scale) * scale
+    return a.astype(input.dtype)
+
+
+@_round_decimals.vjp
+def _(g):
+    return zeros_of(g)
+
+
+@composite(method=True, out=True)
+def round(input, *, decimals=0):
+    """Each element rounded to `decimals` places, halves to even.
+
+    >>> round(tensor([0.5, 1.5, -2.7]))
+    tensor([ 0.,  2., -3.])
+    """
+    return _round(input) if decimals == 0 else _round_decimals(input, decimals)
+
+
+def round_(self, *, decimals=0):
+    """Round in place to `decimals` places."""
+    record = _round.record if decimals == 0 else _round_decimals.record
+    return write(record, self, (), () if decimals == 0 else (decimals,))
+
+
+Tensor.round_ = round_

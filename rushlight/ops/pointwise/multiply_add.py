@@ -1,0 +1,85 @@
+"""x * y + z with one rounding, which torch's loops on the CPU do with one instruction and NumPy has no function for.
+
+`add` and `sub` with `alpha`, `lerp`, `addcmul` and with them most optimizers round like that; two roundings give another
+last bit in 2 to 25 of 100 elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .fused_loops import LARGE, one_pass
+from .helpers import CHUNK, F32, F64
+
+_SPLIT = 134217729.0  # 2^27 + 1 cuts a float64 into two halves whose products are exact
+
+
+def multiply_add(x: Any, y: Any, z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """x * y + z of float32 or float64 arrays, rounded once; one of x and y may be a number, which takes their type.
+
+    Large arrays take one native loop. Elsewhere a float32 product is exact in float64, and the sum rounds once more there:
+    an element in 5e8 comes out otherwise. That costs 1.2 ns an element instead of the 0.4 of a product and a sum.
+    """
+    d = z.dtype
+    if type(x) is not np.ndarray:
+        x, y = y, x
+    if type(y) is not np.ndarray:
+        y = np.array(y, d)
+    of = _in_float64 if d is F32 else _in_halves
+    if z.size > LARGE and x.shape == z.shape and y.shape in (z.shape, ()):
+        r = _of_large(of, x, y, z, out)
+        if r is not None:
+            return r
+    r = of(x, y, z)
+    if out is None:
+        return np.asarray(r).astype(d, copy=False)
+    out[...] = r
+    return out
+
+
+def _of_large(of: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
+    """In one native loop, or in pieces; None for arrays that are not contiguous."""
+    if not all(a.flags.c_contiguous for a in (x, y, z)):
+        return None
+    r = one_pass("multiply_add", (x, y, z), (), out) if y.ndim else one_pass("scaled", (x, z), (y,), out)
+    return _in_pieces(of, x, y, z, out) if r is None and z.size > 2 * CHUNK else r
+
+
+def _in_pieces(of: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None) -> np.ndarray:
+    """`of` on parts that stay in the cache."""
+    if out is None or not out.flags.c_contiguous:
+        r = np.empty(z.shape, z.dtype)
+    else:
+        r = out
+    flat = [a.reshape(-1) if a.ndim else a for a in (x, y, z)]
+    to = r.reshape(-1)
+    for i in range(0, z.size, CHUNK):
+        to[i : i + CHUNK] = of(*[a[i : i + CHUNK] if a.ndim else a for a in flat])
+    if out is not None and r is not out:
+        np.copyto(out, r)
+    return r if out is None else out
+
+
+def _in_float64(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
+    p = x.astype(F64) * y.astype(F64)  # to convert within an operation takes NumPy twice as long
+    z = z.astype(F64)
+    return np.add(p, z, p) if type(p) is np.ndarray and p.shape == z.shape else p + z
+
+
+def _in_halves(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:
+    """By the errors of the product (Dekker) and of the sum (Knuth), which float64 holds exactly."""
+    p = x * y
+    (x1, x2), (y1, y2) = _halves(x), _halves(y)
+    below = x2 * y2 - (((p - x1 * y1) - x2 * y1) - x1 * y2)
+    s = p + z
+    back = s - p
+    rest = (p - (s - back)) + (z - back) + below
+    return np.where(np.abs(rest) > 0, s + rest, s)  # the sum itself where it is exact, -0 too, or has overflowed
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    c = _SPLIT * x
+    high = c - (c - x)
+    return high, x - high

@@ -1,0 +1,460 @@
+"""Powers, and the operators that combine three tensors in one pass: lerp, addcmul, addcdiv."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.errors import argument_type
+from ...core.inplace import accept_inplace, write
+from ...core.mode import may_look
+from ...core.record import binary, primitive, publish
+from ...core.scalars import exact, number_as, type_name
+from ...core.slow import are_operands, write_out
+from ...core.tensor import Tensor, constant, type_word
+from .fused_loops import LARGE, one_pass
+from .helpers import CHUNK, F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
+from .multiply_add import multiply_add
+
+# ---------------------------------------------------------------------------------------------- powers
+
+
+def _integer_power(x, y):
+    """Powers of integers; a negative exponent gives 0 unless the base is 1 or -1, as torch computes it."""
+    y = np.asarray(y)
+    negative = y < 0
+    r = np.power(x, np.where(negative, 0, y).astype(x.dtype))
+    if negative.any():
+        odd = (y & 1) == 1
+        inverse = np.where(x == 1, 1, np.where(x == -1, np.where(odd, -1, 1), 0))
+        r = np.where(negative, inverse, r).astype(x.dtype)
+    return r
+
+
+def _power(x, y):
+    return np.power(x, y) if x.dtype.kind not in "iub" else _integer_power(x, y)
+
+
+_SPECIAL = {
+    2: np.square,
+    3: lambda x: x * x * x,
+    0.5: np.sqrt,
+    -0.5: lambda x: np.true_divide(1, np.sqrt(x)),
+    -1: lambda x: np.true_divide(1, x),
+    -2: lambda x: np.true_divide(1, x * x),
+    1: np.copy,
+    0: np.ones_like,
+}
+
+
+@widened
+def _power_of_widened(x, exponent):
+    special = _SPECIAL.get(exponent)
+    return np.power(x, exponent) if special is None else special(x)
+
+
+def _power_of_floats(x, exponent):
+    """Powers; an exponent takes the type of 16-bit floats, and bfloat16 rounds the square within a cube, as in torch."""
+    d = x.dtype
+    if d.itemsize == 2 and type(exponent) is float:
+        exponent = float(d.type(exponent))
+    if d.kind == "V" and exponent in (3, -2):
+        square = np.square(x)
+        return square * x if exponent == 3 else np.true_divide(d.type(1), square)
+    return _power_of_widened(x, exponent)
+
+
+def _cast_for(x, number):
+    """`x` in the type that it has together with a Python number."""
+    p = dtypes.Promotion()
+    d = dtypes.from_numpy(x.dtype)
+    p.add_array(d, 1)
+    p.add_number(number)
+    result = p.result()
+    return x if result is d else x.astype(result.numpy)
+
+
+@primitive(public=False, name="pow.scalar", node="PowBackward0")
+def _pow_scalar(input, /, exponent):
+    d = input.dtype
+    if (d is not F32 and d is not F64) or type(exponent) is complex:
+        input = _cast_for(input, exponent)
+        if input.dtype.kind in "iub":
+            assert not isinstance(exponent, complex)  # it would have made the input complex
+            if exponent < 0:
+                raise RuntimeError("Integers to negative integer powers are not allowed.")
+            return _integer_power(input, int(exponent))
+    return _power_of_floats(input, exponent)
+
+
+@_pow_scalar.vjp
+def _(g, input, exponent):
+    if exponent == 0:
+        return g * 0
+    return g * conjugate(exponent * (input if exponent == 2 else _pow_scalar(input, exponent - 1)))
+
+
+def _base_rule(g, x, y):
+    return (g * conjugate(y * _pow_tensor(x, y - 1))).masked_fill(y == 0, 0)
+
+
+def _exponent_rule(g, x, y, out):
+    zero = x == 0
+    if not may_look() or zero._array.any():
+        zero = zero if x.is_complex() else zero & ((y.real if y.is_complex() else y) >= 0)
+    base = x.to(out.dtype) if out.is_complex() else x  # a negative base has a complex logarithm
+    return (g * conjugate(out * base.log())).masked_fill(zero, 0)
+
+
+_pow_tensor = binary(
+    "pow.tensor", lambda x, y: _power(np.asarray(x), y), _base_rule, _exponent_rule, "input ** exponent.", export=False,
+    inplace=False, node="PowBackward1",
+)  # fmt: skip
+
+
+@primitive(public=False, name="pow.base", node="PowBackward2")
+def _pow_base(exponent, /, base):
+    exponent = _cast_for(exponent, base)
+    base = number_as(base, dtypes.from_numpy(exponent.dtype))
+    return dense(_power(base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent))
+
+
+@_pow_base.vjp
+def _(g, exponent, out, base):
+    if base == 0:
+        if exponent.is_complex():
+            flat = (exponent.imag == 0) & (exponent.real >= 0)
+        else:
+            flat = exponent >= 0
+        return (g * conjugate(out * float("-inf"))).masked_fill(flat, 0)
+    with np.errstate(all="ignore"):  # a negative base gives NaN
+        slope = constant(np.log(number_as(base, out.dtype)))
+    return g * conjugate(out * slope)
+
+
+def pow(input, exponent, *, out=None):
+    """input ** exponent; either may be a number.
+
+    >>> pow(tensor([1.0, 2.0, 3.0]), 2)
+    tensor([1., 4., 9.])
+    """
+    if not are_operands((input, exponent)):
+        got = f"({type(input).__name__}, {type(exponent).__name__})"
+        raise TypeError(f"pow() received an invalid combination of arguments - got {got}, expected tensors or numbers")
+    if isinstance(exponent, Tensor):
+        result = _pow_tensor(input, exponent) if isinstance(input, Tensor) else _pow_base(exponent, input)
+    else:
+        result = _pow_scalar(input, exponent)
+    return result if out is None else write_out("pow", (input, exponent), result, out)
+
+
+def _power_operator(self, exponent):
+    if isinstance(exponent, Tensor):
+        return _pow_tensor(self, exponent)
+    return _pow_scalar(self, exponent) if isinstance(exponent, (int, float, complex, np.generic)) else NotImplemented
+
+
+def _reflected_power(self, base):
+    if isinstance(base, Tensor):
+        return _pow_tensor(base, self)
+    return _pow_base(self, base) if isinstance(base, (int, float, complex, np.generic)) else NotImplemented
+
+
+def pow_(self, exponent):
+    """self **= exponent, in place."""
+    if not are_operands((exponent,)):
+        raise TypeError(f"pow_() received an invalid combination of arguments - got ({type(exponent).__name__})")
+    if isinstance(exponent, Tensor):
+        return write(_pow_tensor.record, self, (exponent,), ())
+    if self._array.dtype.kind in "iub" and isinstance(exponent, float):
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {type_word(self.dtype)}")
+    return write(_pow_scalar.record, self, (), (exponent,))
+
+
+def _inplace_power_operator(self, exponent):
+    return pow_(self, exponent) if are_operands((exponent,)) else NotImplemented
+
+
+def _double(value):
+    if not isinstance(value, Tensor):
+        return complex(value) if isinstance(value, complex) else float(value)
+    return value.to(dtypes.complex128 if value.is_complex() else dtypes.float64)
+
+
+def float_power(input, exponent, *, out=None):
+    """input ** exponent, computed in double precision."""
+    return pow(_double(input), _double(exponent), out=out)
+
+
+def float_power_(self, exponent):
+    """self **= exponent in double precision, in place. Raises RuntimeError unless the tensor is of that type."""
+    wanted = dtypes.complex128 if self.is_complex() or isinstance(exponent, complex) else dtypes.float64
+    if self.dtype is not wanted:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {type_word(self.dtype)} but the operation's result requires dtype "
+            f"{type_word(wanted)}"
+        )
+    return self.pow_(_double(exponent))
+
+
+publish("pow", pow, True, False, ())
+publish("float_power", float_power, True, False, ())
+Tensor.__pow__, Tensor.__rpow__ = _power_operator, _reflected_power
+Tensor.pow_, Tensor.__ipow__ = pow_, _inplace_power_operator
+Tensor.float_power_ = float_power_
+
+# ---------------------------------------------------------------------------------------------- three tensors at once
+
+
+@widened
+def _lerp(a, b, weight):
+    d = a.dtype.type
+    if a.dtype.kind == "c":
+        return a + d(weight) * (b - a) if abs(weight) < 0.5 else b - (b - a) * d(1 - weight)
+    loop, part = _part_of_way(a, weight)
+    r = one_pass(loop, (a, b), (part,)) if a.size > LARGE else None
+    return multiply_add(np.subtract(b, a), part, a if loop == "lerp_from" else b) if r is None else r
+
+
+def _part_of_way(a, weight):
+    """(the loop to take, its factor): forth from the start for less than half the way, else back from the end."""
+    d = a.dtype.type
+    weight = d(weight)
+    return ("lerp_from", weight) if abs(weight) < 0.5 else ("lerp_to", weight - d(1))
+
+
+@primitive(public=False, name="lerp.scalar", node="LerpBackward0")
+def _lerp_scalar(input, end, /, weight):
+    _same_for_lerp(input, end)
+    return in_order_of(_lerp(input, end, weight), input, end)
+
+
+_WORDS = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+
+
+def _word(d):
+    word = type_word(dtypes.from_numpy(d))
+    return _WORDS.get(word, word.lower())
+
+
+def _same_for_lerp(a, b, name="end"):
+    if a.dtype is not b.dtype and a.dtype != b.dtype:
+        raise RuntimeError(f"expected dtype {_word(a.dtype)} for `{name}` but got dtype {_word(b.dtype)}")
+    if a.dtype.kind in "iub":
+        raise not_implemented("lerp_kernel_scalar", a.dtype)
+
+
+@_lerp_scalar.vjp
+def _(g, weight, needs):
+    weight = conjugate(weight)
+    return g * (1 - weight) if needs[0] else None, g * weight if needs[1] else None
+
+
+@primitive(public=False, name="lerp.tensor", node="LerpBackward1")
+def _lerp_tensor(input, end, weight, /):
+    _same_for_lerp(input, end)
+    _same_for_lerp(input, weight, "weight")
+    return widened(_lerp_by)(input, end, weight)
+
+
+def _lerp_by(a, b, weight):
+    if a.size > LARGE and (r := one_pass("lerp", (a, b, weight))) is not None:
+        return r
+    small = np.abs(weight) < 0.5
+    if a.dtype.kind == "c":
+        return np.where(small, a + weight * (b - a), b - (b - a) * (1 - weight))
+    return multiply_add(b - a, np.where(small, weight, weight - a.dtype.type(1)), np.where(small, a, b))
+
+
+@_lerp_tensor.vjp
+def _(g, input, end, weight, needs):
+    return (
+        g * conjugate(1 - weight) if needs[0] else None,
+        g * conjugate(weight) if needs[1] else None,
+        g * conjugate(end - input) if needs[2] else None,
+    )
+
+
+def lerp(input, end, weight, *, out=None):
+    """input + weight * (end - input): the point between two tensors.
+
+    >>> lerp(tensor([0.0, 10.0]), tensor([1.0, 20.0]), 0.25)
+    tensor([ 0.2500, 12.5000])
+    """
+    if not isinstance(end, Tensor):
+        raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
+    tensor = isinstance(weight, Tensor)
+    result = _lerp_tensor(input, end, weight) if tensor else _lerp_scalar(input, end, weight)
+    return result if out is None else write_out("lerp", (input, end), result, out)
+
+
+def lerp_(self, end, weight):
+    """self += weight * (end - self), in place."""
+    if isinstance(weight, Tensor):
+        return write(_lerp_tensor.record, self, (end, weight), ())
+    state = accept_inplace(self, end)
+    if state is not None:
+        a = self._array
+        loop, part = _part_of_way(a, weight)
+        _run(state, loop, _lerp_from if loop == "lerp_from" else _lerp_to, (a, end._array), part)
+        return self
+    return write(_lerp_scalar.record, self, (end,), (weight,))
+
+
+def _run(state, loop, step, arrays, number):
+    """Run `step`, which writes to the first array, on whole arrays or in pieces that stay in the cache; or the loop."""
+    a = arrays[0]
+    if a.size > LARGE and one_pass(loop, arrays, (number,), a) is not None:
+        return
+    if a.size <= CHUNK or not all(x.flags.c_contiguous for x in arrays):
+        state.run(step, *arrays, number)
+        return
+    flat = [x.reshape(-1) for x in arrays]
+    for i in range(0, a.size, CHUNK):
+        state.run(step, *[x[i : i + CHUNK] for x in flat], number)
+
+
+def _lerp_from(a, b, part):
+    multiply_add(np.subtract(b, a), part, a, a)
+
+
+def _lerp_to(a, b, part):
+    multiply_add(np.subtract(b, a), part, b, a)
+
+
+def _check_value(name, d, value) -> None:
+    if type(value) is float or type(value) is int:
+        if d.kind in "iu" and type(value) is float:
+            raise RuntimeError("value cannot be converted to type int64_t without overflow")
+    elif isinstance(value, (Tensor, np.ndarray, list, tuple)):
+        raise TypeError(f"{name}(): argument 'value' must be Number, not {type_name(value)}")
+    elif isinstance(value, complex):
+        exact(value, d)  # raises where something would be lost
+
+
+@primitive(method=True, out=True, promote="same")
+def addcmul(input, tensor1, tensor2, /, *, value=1):
+    """input + value * tensor1 * tensor2.
+
+    >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
+    tensor([61.])
+    """
+    _check_value("addcmul", input.dtype, value)
+    return in_order_of(_add_product(input, tensor1, tensor2, value), input, tensor1, tensor2)
+
+
+@widened
+def _add_product(x, y, z, value):
+    if x.size > LARGE and (r := one_pass("addcmul", (x, y, z), (value,))) is not None:
+        return r
+    y = y if value == 1 else _by(value, y)
+    return multiply_add(y, z, x) if x.dtype.kind == "f" else x + y * z
+
+
+def _by(value, a):
+    return a * a.dtype.type(value) if not a.ndim else a * value
+
+
+@addcmul.vjp
+def _(g, tensor1, tensor2, value, needs):
+    return (
+        g,
+        g * conjugate(tensor2 * value) if needs[1] else None,
+        g * conjugate(tensor1 * value) if needs[2] else None,
+    )
+
+
+@primitive(method=True, out=True, promote="same")
+def addcdiv(input, tensor1, tensor2, /, *, value=1):
+    """input + value * tensor1 / tensor2. Raises RuntimeError for integers.
+
+    >>> addcdiv(tensor([1.0]), tensor([3.0]), tensor([4.0]), value=2)
+    tensor([2.5000])
+    """
+    if input.dtype.kind in "biu":
+        raise TypeError("integers")  # the careful path explains
+    return in_order_of(_add_quotient(input, tensor1, tensor2, value), input, tensor1, tensor2)
+
+
+@widened
+def _add_quotient(x, y, z, value):
+    if x.size > LARGE and (r := one_pass("addcdiv", (x, y, z), (value,))) is not None:
+        return r
+    return x + (y / z if value == 1 else _by(value, y) / z)
+
+
+@addcdiv.vjp
+def _(g, tensor1, tensor2, value, needs):
+    return (
+        g,
+        g * conjugate(value / tensor2) if needs[1] else None,
+        -g * conjugate(value * (tensor1 / (tensor2 * tensor2))) if needs[2] else None,
+    )
+
+
+def _no_numbers(op):
+    names = op.record.signature.arrays
+
+    def check(tensors):
+        for i, t in enumerate(tensors):
+            if not isinstance(t, Tensor):
+                raise TypeError(
+                    f"{op.record.name}(): argument '{names[i]}' (position {i + 1}) must be Tensor, not {type(t).__name__}"
+                )
+
+    guard(op, check, operators=False)
+
+
+for _op in (addcmul, addcdiv):
+    _no_numbers(_op)
+
+
+def _no_whole_quotient(tensors):
+    if tensors[1].dtype.category < 2 and tensors[2].dtype.category < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true "
+            "division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * "
+            "torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value * "
+            "tensor1 / tensor2), for all dtypes."
+        )
+
+
+guard(addcdiv, _no_whole_quotient, operators=False)
+
+
+def _addcmul_into(a, b, c, value):
+    multiply_add(b if value == 1 else np.multiply(b, value), c, a, a)
+
+
+def _addcdiv_into(a, b, c, value):
+    t = np.multiply(b, value)
+    np.add(a, np.true_divide(t, c, t) if t.ndim else t / c, a)
+
+
+def _three(op, step):
+    record = op.record
+
+    def method(self, tensor1, tensor2, *, value=1):
+        kind = type(value)
+        if kind is float or kind is int:
+            state = accept_inplace(self, tensor1, tensor2)
+            if state is not None:
+                _run(state, record.name, step, (self._array, tensor1._array, tensor2._array), value)
+                return self
+        for i, t in enumerate((tensor1, tensor2)):
+            if not isinstance(t, Tensor):
+                raise argument_type(f"{record.name}_", f"tensor{i + 1}", i + 1, t)
+        return write(record, self, (tensor1, tensor2), (value,))
+
+    method.__name__, method.__doc__ = (
+        record.name + "_",
+        f"In-place form of `{record.name}`.",
+    )
+    return method
+
+
+Tensor.addcmul_ = _three(addcmul, _addcmul_into)
+Tensor.addcdiv_ = _three(addcdiv, _addcdiv_into)
+Tensor.lerp_ = lerp_
+publish("lerp", lerp, True, False, ())

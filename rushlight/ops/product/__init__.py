@@ -1,0 +1,1 @@
+"""Products of matrices, vectors and many indices, and what is added to them."""

@@ -1,0 +1,192 @@
+"""beta * x + alpha * (y z): products added to something, for each kind of product."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.record import primitive
+from ..pointwise.helpers import F32, conjugate
+from ..pointwise.multiply_add import multiply_add
+from .matmul import (
+    bmm,
+    check_batches,
+    check_mv,
+    folded,
+    gram,
+    linear_plain,
+    matmul,
+    mv,
+    outer,
+    product,
+    refuse_bool,
+    refuse_expansion,
+    refuse_shapes,
+    vector_matrix,
+    word,
+)
+
+
+def _blend(input, r, beta, alpha):
+    """beta * input + alpha * r, in the memory of r; a zero beta leaves even nans out."""
+    if input.dtype != r.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(input)} and {word(r)}")
+    refuse_expansion(r.shape, input)
+    if r.dtype.kind in "iu":
+        beta, alpha = int(beta), int(alpha)
+    if alpha != 1:
+        np.multiply(r, alpha, r)
+    if beta == 0:
+        return r
+    return np.add(r, input if beta == 1 else input * r.dtype.type(beta), r)
+
+
+def _sum_with(of, input, x, y, beta, alpha):
+    """beta * input + alpha * of(x, y); 16-bit floats are rounded once, at the end."""
+    if x.dtype.itemsize > 2 or x.dtype.kind in "biu" or input.dtype != x.dtype:
+        return _blend(input, of(x, y), beta, alpha)
+    return _blend(input.astype(F32), of(x.astype(F32), y.astype(F32)), beta, alpha).astype(x.dtype)
+
+
+def _times(g, factor):
+    """The gradient behind a product with the number `factor`."""
+    return g if factor == 1 else g * conjugate(factor)
+
+
+@primitive(method=True, inplace=True, out=True)
+def addmm(input, mat1, mat2, /, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat1 @ mat2). Shape: (n, m) or broadcast to it, (n, k), (k, m) -> (n, m)"""
+    for a, name in ((mat1, "mat1"), (mat2, "mat2")):
+        if a.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {a.ndim}-D tensor")
+    if mat1.shape[1] != mat2.shape[0]:
+        refuse_shapes(mat1, mat2)
+    if mat1.dtype != mat2.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(input)} and {word(mat2)}")
+    refuse_bool(mat1, "addmm_impl_cpu_")
+    return _sum_with(folded, input, mat1, mat2, beta, alpha)
+
+
+@addmm.vjp("input")
+def _(g, beta):
+    return _times(g, beta)
+
+
+@addmm.vjp("mat1")
+def _(g, mat2, alpha):
+    return _times(linear_plain(g, conjugate(mat2)), alpha)
+
+
+@addmm.vjp("mat2")
+def _(g, mat1, alpha):
+    return _times(gram(conjugate(mat1), g), alpha)
+
+
+@primitive(method=True, inplace=True, out=True)
+def addmv(input, mat, vec, /, *, beta=1, alpha=1):
+    """beta * input + alpha * (mat @ vec). Shape: (n,) or broadcast to it, (n, k), (k,) -> (n,)"""
+    check_mv(mat, vec, input.ndim)
+    if input.shape not in ((), (1,), mat.shape[:1]):
+        raise RuntimeError(
+            f"size mismatch, got input ({input.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({len(vec)})"
+        )
+    return _sum_with(product, input, mat, vec, beta, alpha)
+
+
+@addmv.vjp("input")
+def _(g, beta):
+    return _times(g, beta)
+
+
+@addmv.vjp("mat")
+def _(g, vec, alpha):
+    return _times(outer(g, conjugate(vec)), alpha)
+
+
+@addmv.vjp("vec")
+def _(g, mat, alpha):
+    return _times(vector_matrix(g, conjugate(mat)), alpha)
+
+
+@primitive(method=True, inplace=True, out=True)
+def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
+    """beta * input + alpha * (batch1 @ batch2).
+
+    Shape: (b, n, m) or broadcast to it, (b, n, k), (b, k, m) -> (b, n, m)
+    """
+    check_batches(batch1, batch2)
+    return _sum_with(product, input, batch1, batch2, beta, alpha)
+
+
+@baddbmm.vjp("input")
+def _(g, beta):
+    return _times(g, beta)
+
+
+@baddbmm.vjp("batch1")
+def _(g, batch2, alpha):
+    return _times(bmm(g, conjugate(batch2).transpose(1, 2)), alpha)
+
+
+@baddbmm.vjp("batch2")
+def _(g, batch1, alpha):
+    return _times(bmm(conjugate(batch1).transpose(1, 2), g), alpha)
+
+
+@primitive(method=True, inplace=True, out=True)
+def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
+    """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]. Shape: (n, m), (b, n, k), (b, k, m) -> (n, m)"""
+    check_batches(batch1, batch2)
+    (_, n, _), m = batch1.shape, batch2.shape[2]
+    columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)
+    return _sum_with(product, input, columns, batch2.reshape(columns.shape[1], m), beta, alpha)
+
+
+@addbmm.vjp("input")
+def _(g, beta):
+    return _times(g, beta)
+
+
+@addbmm.vjp("batch1")
+def _(g, batch2, alpha):
+    return _times(matmul(g, conjugate(batch2).transpose(1, 2)), alpha)
+
+
+@addbmm.vjp("batch2")
+def _(g, batch1, alpha):
+    return _times(matmul(conjugate(batch1).transpose(1, 2), g), alpha)
+
+
+@primitive(method=True, inplace=True, out=True)
+def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
+    """beta * input + alpha * the outer product. Shape: (n, m) or broadcast to it, (n,), (m,) -> (n, m)"""
+    for a, name in ((vec1, "vec1"), (vec2, "vec2")):
+        if a.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {a.ndim}-D")
+    if vec1.dtype.kind == "b" and input.dtype.kind == "b":
+        r = np.logical_and.outer(vec1, vec2) & bool(alpha)
+        return r | input if beta else r
+    d = np.promote_types(input.dtype, np.promote_types(vec1.dtype, vec2.dtype))
+    input, vec1, vec2 = (a.astype(d, copy=False) for a in (input, vec1, vec2))
+    if d.kind not in "fV":
+        return _blend(input, np.multiply.outer(vec1, vec2), beta, alpha)
+    column = (vec1 if alpha == 1 else vec1 * d.type(alpha))[:, None]
+    if beta == 0:
+        return column * vec2
+    input = input if beta == 1 else input * d.type(beta)
+    refuse_expansion((len(vec1), len(vec2)), input)
+    return multiply_add(column, vec2, input) if d.itemsize > 2 else column * vec2 + input
+
+
+@addr.vjp("input")
+def _(g, beta):
+    return _times(g, beta)
+
+
+@addr.vjp("vec1")
+def _(g, vec2, alpha):
+    return _times(mv(g, conjugate(vec2)), alpha)
+
+
+@addr.vjp("vec2")
+def _(g, vec1, alpha):
+    return _times(vector_matrix(conjugate(vec1), g), alpha)

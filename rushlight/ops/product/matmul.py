@@ -1,0 +1,569 @@
+"""Products of matrices and vectors, and the affine map made of them.
+
+Three products of matrices are enough for every gradient: x y, x y^T (`linear` without bias) and x^T y (`gram`); the
+gradients of each are two of the three, and none needs a transposed copy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.autocast import LOWER, Off, brought
+from ...core.dtype import from_numpy
+from ...core.errors import argument_type
+from ...core.record import composite, primitive
+from ...core.slow import write_out
+from ...core.tensor import Tensor
+from ..pointwise.helpers import conjugate, word
+from ..reduce.reduction import is_long, sum_of_rows
+from .affine_graph import affine_graph
+
+F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
+_dot = np.ndarray.dot  # 490 ns for small matrices; np.matmul takes 700
+
+# ---------------------------------------------------------------------------------------------- on raw arrays
+
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "uint8": "unsigned "
+    "char",
+    "int8": "signed char", "int16": "short int", "int32": "int", "int64": "long int", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(a: np.ndarray) -> str:
+    return _C_NAMES[from_numpy(a.dtype).name]
+
+
+def refuse_shapes(x, y):
+    """Raise torch's error for an (n x k) and an (l x m) matrix with k != l."""
+    rows = x.size // x.shape[-1] if x.ndim and x.shape[-1] else int(np.prod(x.shape[:-1]))
+    raise RuntimeError(
+        f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1]} and {y.shape[0]}x{y.shape[1]})"
+    )
+
+
+def _check_types(x, y, name="addmm_impl_cpu_"):
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {c_name(x)} != {c_name(y)}")
+    refuse_bool(x, name)
+
+
+def refuse_bool(x, name):
+    if x.dtype.kind == "b":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+
+
+def product(x, y):
+    """x @ y by NumPy's rules for ranks; 16-bit floats are multiplied and summed in float32."""
+    d = x.dtype
+    if d is F32 or d is F64:
+        if x.ndim < 3 and y.ndim < 3 and x.size > 1 < y.size:  # BLAS leaves out a factor 0 of a matrix of one number
+            return _dot(x, y)
+        return np.matmul(x, y)
+    if d.itemsize == 2 and d.kind not in "iu":
+        return np.asarray(np.matmul(x.astype(F32), y.astype(F32))).astype(d)
+    return np.asarray(np.matmul(x, y))
+
+
+def folded(x, y):
+    """x (*, k) times the matrix y (k, n), all leading dimensions as rows of one matrix -> (*, n), memory of its own."""
+    if x.ndim == 2 and (x.dtype is F32 or x.dtype is F64):
+        return _dot(x, y) if x.size > 1 < y.size else np.matmul(x, y)
+    lead, k, n = x.shape[:-1], x.shape[-1], y.shape[1]
+    if not x.size or not n or k == 1 or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
+        return product(x, y)
+    out = np.empty((*lead, n), x.dtype)
+    _dot(x.reshape(-1, k), y, out.reshape(-1, n))
+    return out
+
+
+def _rows(x):
+    """x (*, k) as one matrix (rows, k)."""
+    if x.ndim == 2:
+        return x
+    k = x.shape[-1]
+    return x.reshape(x.size // k if k else int(np.prod(x.shape[:-1])), k)
+
+
+# ---------------------------------------------------------------------------------------------- matrices
+
+
+@primitive(method=True, out=True)
+def mm(input, mat2, /):
+    """The product of two matrices. Shape: (n, k), (k, m) -> (n, m)
+
+    >>> mm(ones(2, 3), ones(3, 4)).shape
+    torch.Size([2, 4])
+    """
+    d = input.dtype
+    if (d is F32 or d is F64) and mat2.dtype is d and input.ndim == 2 and mat2.ndim == 2:
+        try:
+            return _dot(input, mat2) if input.size > 1 < mat2.size else np.matmul(input, mat2)
+        except ValueError:
+            refuse_shapes(input, mat2)
+    for a, name in ((input, "self"), (mat2, "mat2")):
+        if a.ndim != 2:
+            raise RuntimeError(f"{name} must be a matrix")
+    if input.shape[1] != mat2.shape[0]:
+        refuse_shapes(input, mat2)
+    _check_types(input, mat2)
+    return product(input, mat2)
+
+
+@mm.vjp("input")
+def _(g, mat2):
+    return linear_plain(g, conjugate(mat2))
+
+
+@mm.vjp("mat2")
+def _(g, input):
+    return gram(conjugate(input), g)
+
+
+@primitive(name="gram", public=False, node="MmBackward0")
+def gram(x, y, /):
+    """The sum over all leading positions of the outer products: x^T y. Shape: (*, n), (*, m) -> (n, m)"""
+    x, y = _rows(x), _rows(y)
+    if x.dtype is F32 or x.dtype is F64:
+        return x.T * y if x.shape[0] == 1 else _dot(x.T, y)  # BLAS leaves out a factor 0, be the other one nan
+    return product(x.T, y)
+
+
+@gram.vjp("x")
+def _(g, y):
+    return linear(conjugate(y), g)
+
+
+@gram.vjp("y")
+def _(g, x):
+    return matmul(conjugate(x), g)
+
+
+# ---------------------------------------------------------------------------------------------- vectors
+
+
+def _check_vectors(x, y):
+    if x.ndim != 1 or y.ndim != 1:
+        raise RuntimeError(f"1D tensors expected, but got {x.ndim}D and {y.ndim}D tensors")
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {word(x)} and {word(y)}")
+    if x.shape != y.shape:
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{len(x)}] and src [{len(y)}] to have the same number of "
+            "elements, "
+            f"but got {len(x)} and {len(y)} elements respectively"
+        )
+    refuse_bool(x, "dot")
+
+
+@primitive(method=True, out=True)
+def dot(input, tensor, /):
+    """The sum of the products of two vectors' elements. Shape: (n,), (n,) -> ()"""
+    _check_vectors(input, tensor)
+    return product(input, tensor)
+
+
+@dot.vjp("input")
+def _(g, tensor):
+    return g * conjugate(tensor)
+
+
+@dot.vjp("tensor")
+def _(g, input):
+    return g * conjugate(input)
+
+
+@primitive(method=True, out=True)
+def vdot(input, other, /):
+    """As `dot`, with the conjugate of the first vector. Shape: (n,), (n,) -> ()"""
+    _check_vectors(input, other)
+    return product(np.conjugate(input) if input.dtype.kind == "c" else input, other)
+
+
+@vdot.vjp("input")
+def _(g, other):
+    return conjugate(g) * other
+
+
+@vdot.vjp("other")
+def _(g, input):
+    return g * input
+
+
+def check_mv(mat, vec, sizes=None):
+    if mat.ndim != 2 or vec.ndim != 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {sizes or 1}, {mat.ndim}, {vec.ndim}")
+    if mat.shape[1] != len(vec):
+        raise RuntimeError(
+            f"size mismatch, got input ({mat.shape[0]}), mat ({mat.shape[0]}x{mat.shape[1]}), vec ({len(vec)})"
+        )
+    if mat.dtype != vec.dtype:
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {word(vec)}, {word(mat)}, and {word(vec)}"
+        )
+    refuse_bool(mat, "addmv_impl_cpu")
+
+
+@primitive(method=True, out=True)
+def mv(input, vec, /):
+    """A matrix times a vector. Shape: (n, k), (k,) -> (n,)"""
+    check_mv(input, vec)
+    return product(input, vec)
+
+
+@mv.vjp("input")
+def _(g, vec):
+    return outer(g, conjugate(vec))
+
+
+@mv.vjp("vec")
+def _(g, input):
+    return vector_matrix(g, conjugate(input))
+
+
+@primitive(name="matmul.vector_matrix", public=False, node="SqueezeBackward4")
+def vector_matrix(input, other, /):
+    """A vector times a matrix. Shape: (k,), (k, m) -> (m,)"""
+    if len(input) != other.shape[0]:
+        refuse_shapes(input[None], other)
+    _check_types(input, other)
+    return product(input, other)
+
+
+@vector_matrix.vjp("input")
+def _(g, other):
+    return mv(conjugate(other), g)
+
+
+@vector_matrix.vjp("other")
+def _(g, input):
+    return outer(conjugate(input), g)
+
+
+@primitive(name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0")
+def outer(input, vec2, /):
+    """All products of an element of one vector and one of another. Shape: (n,), (m,) -> (n, m)"""
+    for a, name in ((input, "self"), (vec2, "vec2")):
+        if a.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {a.ndim}-D")
+    return np.multiply.outer(input, vec2)
+
+
+@outer.vjp("input")
+def _(g, vec2):
+    return mv(g, conjugate(vec2).to(g.dtype))
+
+
+@outer.vjp("vec2")
+def _(g, input):
+    return vector_matrix(conjugate(input).to(g.dtype), g)
+
+
+# ---------------------------------------------------------------------------------------------- batches
+
+
+def check_batches(x, y):
+    for a, name in ((x, "batch1"), (y, "batch2")):
+        if a.ndim != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if x.shape[0] != y.shape[0] or x.shape[2] != y.shape[1]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{x.shape[0]}, {x.shape[2]}] but got: "
+            f"[{y.shape[0]}, {y.shape[1]}]."
+        )
+    if x.dtype != y.dtype:
+        raise RuntimeError(f"expected scalar type {word(x)} but found {word(y)}")
+    refuse_bool(x, "baddbmm")
+
+
+@primitive(method=True, out=True)
+def bmm(input, mat2, /):
+    """The products of two batches of matrices. Shape: (b, n, k), (b, k, m) -> (b, n, m)"""
+    check_batches(input, mat2)
+    return product(input, mat2)
+
+
+@bmm.vjp("input")
+def _(g, mat2):
+    return bmm(g, conjugate(mat2).transpose(1, 2))
+
+
+@bmm.vjp("mat2")
+def _(g, input):
+    return bmm(conjugate(input).transpose(1, 2), g)
+
+
+@primitive(name="matmul", public=False, node="UnsafeViewBackward0")
+def _matmul(input, other, /):
+    """x @ y where one of the two has at least three dimensions."""
+    n, m = input.ndim, other.ndim
+    if not n or not m:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {n}D and {m}D")
+    if input.shape[-1] != other.shape[-2 if m > 1 else 0]:
+        _refuse_batches(input, other)
+    _check_types(input, other, "baddbmm")
+    return folded(input, other) if m == 2 else product(input, other)
+
+
+def _refuse_batches(x, y):
+    n, m = x.ndim, y.ndim
+    if m == 1:
+        rows = int(np.prod(x.shape[:-1]))
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{x.shape[-1]}), vec ({len(y)})")
+    if n == 1:
+        rows = int(np.prod(y.shape[:-2])) * y.shape[-1]
+        raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{y.shape[-2]}), vec ({len(x)})")
+    if m == 2:
+        refuse_shapes(x, y)
+    if n == 2:
+        rows = int(np.prod(y.shape[:-2])) * y.shape[-1]
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{y.shape[-2]} and {x.shape[1]}x{x.shape[0]})"
+        )
+    batch = int(np.prod(np.broadcast_shapes(x.shape[:-2], y.shape[:-2])))
+    raise RuntimeError(
+        f"Expected size for first two dimensions of batch2 tensor to be: [{batch}, {x.shape[-1]}] but got: "
+        f"[{batch}, {y.shape[-2]}]."
+    )
+
+
+@_matmul.vjp("input")
+def _(g, other, input_shape):
+    y = conjugate(other)
+    if y._array.ndim == 1:
+        return g.unsqueeze(-1) * y
+    if len(input_shape) == 1:
+        return matmul(y, g.unsqueeze(-1)).squeeze(-1)
+    return linear(g, y) if y._array.ndim == 2 else matmul(g, y.transpose(-2, -1))
+
+
+@_matmul.vjp("other")
+def _(g, input, other_shape):
+    x = conjugate(input)
+    if len(other_shape) == 1:
+        return gram(g.unsqueeze(-1), x).squeeze(0)
+    if x._array.ndim == 1:
+        return x.unsqueeze(-1) * g.unsqueeze(-2)
+    return gram(x, g) if len(other_shape) == 2 else matmul(x.transpose(-2, -1), g)
+
+
+def matmul(input, other, *, out=None):
+    """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast.
+
+    Shape: (n,), (n,) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m); a vector counts as a row on
+    the left and as a column on the right, and its dimension is left out of the result.
+    >>> matmul(ones(5, 1, 2, 3), ones(4, 3, 2)).shape
+    torch.Size([5, 4, 2, 2])
+    """
+    if out is not None:
+        with Off():
+            result = matmul(input, other)
+        return write_out("matmul", (input, other), result, out)
+    if not isinstance(input, Tensor) or not isinstance(other, Tensor):
+        first = not isinstance(input, Tensor)
+        raise argument_type("matmul", *(("input", 1, input) if first else ("other", 2, other)))
+    n, m = input._array.ndim, other._array.ndim
+    if n == 2 and m == 2:
+        return mm(input, other)
+    if m == 1 and n in (1, 2):  # alone, dot and mv are no operators that autocast lowers
+        input, other = brought(LOWER, input, other) or (input, other)
+        return dot(input, other) if n == 1 else mv(input, other)
+    if n == 1 and m == 2:
+        return vector_matrix(input, other)
+    return _matmul(input, other)
+
+
+composite(method=True)(matmul)
+
+
+def _operator(self, other):
+    if not isinstance(other, Tensor):
+        return NotImplemented
+    return mm(self, other) if self._array.ndim == 2 and other._array.ndim == 2 else matmul(self, other)
+
+
+def _reflected(self, other):
+    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__matmul__ = _operator  # type: ignore[attr-defined]
+Tensor.__rmatmul__ = _reflected  # type: ignore[attr-defined]
+
+
+@composite(method=True, out=True)
+def inner(input, other):
+    """The sums of products along the last dimensions of both. Shape: (*, k), (+, k) -> (*, +)"""
+    x, y = input._array, other._array
+    if not x.ndim or not y.ndim:
+        return input * other
+    if x.shape[-1] != y.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(x.shape)} and {list(y.shape)}"
+        )
+    k = x.shape[-1]
+    rows, columns = (int(np.prod(a.shape[:-1])) for a in (x, y))
+    return mm(input.reshape(rows, k), other.reshape(columns, k).t()).view(x.shape[:-1] + y.shape[:-1])
+
+
+# ---------------------------------------------------------------------------------------------- the affine map
+
+
+@primitive(name="column_sums", public=False, node="SumBackward1")
+def column_sums(x, /):
+    """The sum over all dimensions but the last. Shape: (*, n) -> (n,)"""
+    x, d = _rows(x), x.dtype
+    if is_long(x, 0):
+        return sum_of_rows(x)
+    return np.add.reduce(x, 0) if d.itemsize > 2 else np.add.reduce(x, 0, F32).astype(d)
+
+
+@column_sums.vjp
+def _(g, x_shape):
+    return g.expand(x_shape)
+
+
+def _affine(input, weight, bias=None, /):
+    """x w^T + b: each output is a weighted sum of the inputs. Shape: (*, k), (n, k), (n,) -> (*, n)"""
+    d = input.dtype
+    if (d is not F32 and d is not F64) or weight.dtype is not d or (bias is not None and bias.dtype is not d):
+        return _affine_general(input, weight, bias)
+    try:
+        r = _dot(input, weight.T) if input.ndim < 3 and input.size > 1 < weight.size else folded(input, weight.T)
+    except ValueError:
+        refuse_shapes(input if input.ndim > 1 else input[None], weight.T)
+    if bias is not None:
+        try:
+            np.add(r, bias, r)
+        except ValueError:
+            _refuse_bias(r.shape, bias)
+    return r
+
+
+def _affine_general(input, weight, bias):
+    """As `_affine`, for the types that BLAS does not know, and for wrong ones."""
+    if input.ndim and input.shape[-1] != weight.shape[1]:
+        refuse_shapes(input if input.ndim > 1 else input[None], weight.T)
+    if bias is None:
+        _check_types(input, weight)
+    elif input.dtype != weight.dtype:
+        raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {word(input)} and {word(weight)}")
+    elif bias.dtype != weight.dtype:
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {word(bias)} and {word(weight)}")
+    refuse_bool(input, "addmm_impl_cpu_")
+    d = input.dtype
+    if d.itemsize == 2 and d.kind not in "iu":
+        return _affine(input.astype(F32), weight.astype(F32), None if bias is None else bias.astype(F32)).astype(d)
+    r = folded(input, weight.T)
+    if bias is not None:
+        refuse_expansion(r.shape, bias)
+        r += bias
+    return r
+
+
+def _refuse_bias(shape, bias):
+    """The affine map adds its bias to the matrix of all rows, and torch's message speaks of that."""
+    refuse_expansion((int(np.prod(shape[:-1])), shape[-1]), bias)
+    raise RuntimeError(f"linear(): a bias of shape {list(bias.shape)} does not fit the result's shape {list(shape)}")
+
+
+def refuse_expansion(shape, a):
+    """Raise torch's error if `a` cannot be expanded to `shape`."""
+    if a.ndim > len(shape):
+        raise RuntimeError(
+            f"expand({list(a.shape)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
+            "greater or "
+            f"equal to the number of dimensions in the tensor ({a.ndim})"
+        )
+    for i in range(1, a.ndim + 1):
+        if a.shape[-i] not in (1, shape[-i]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[-i]}) must match the existing size ({a.shape[-i]}) at "
+                f"non-singleton dimension {len(shape) - i}.  Target sizes: {list(shape)}.  Tensor sizes: "
+                f"{list(a.shape)}"
+            )
+
+
+def _affine_operator(name: str, node: str, *graph: str):
+    """One of the affine map's records, which differ in the name of the node and the graph it shows."""
+    operator = primitive(name=name, public=False, node=node)(_affine)
+    operator.record.node_class.shown = staticmethod(affine_graph(*graph))
+
+    @operator.vjp("input")
+    def _(g, weight):
+        return matmul(g, conjugate(weight))
+
+    @operator.vjp("weight")
+    def _(g, input):
+        return gram(g, conjugate(input))
+
+    @operator.vjp("bias")
+    def _(g, bias_shape):
+        return column_sums(g) if bias_shape == g._array.shape[-1:] else g
+
+    return operator
+
+
+_linear = _affine_operator("linear", "AddmmBackward0", "", "", "bias")
+linear_plain = _affine_operator("linear.plain", "MmBackward0", "", "", "")
+_linear_vector = _affine_operator("linear.vector", "SqueezeBackward4", "UnsqueezeBackward0", "MmBackward0", "")
+_linear_nd = _affine_operator("linear.nd", "ViewBackward0", "ViewBackward0", "AddmmBackward0", "bias")
+_linear_nd_plain = _affine_operator("linear.nd_plain", "UnsafeViewBackward0", "ViewBackward0", "MmBackward0", "")
+
+
+@composite(functional=True)
+def linear(input, weight, bias=None, *, out=None):
+    """x w^T + b: each output is a weighted sum of the inputs.
+
+    Shape: input (*, in), weight (out, in), bias (out,) -> (*, out); weight (in,) -> (*)
+    """
+    if out is not None:
+        with Off():
+            result = linear(input, weight, bias)
+        return write_out("linear", (input, weight), result, out)
+    try:
+        n, m = input._array.ndim, weight._array.ndim
+    except AttributeError:
+        return _linear(input, weight, bias)
+    if m != 2 or not n:
+        return _linear_odd(input, weight, bias)
+    if bias is not None:
+        return _linear(input, weight, bias) if n == 2 else _linear_nd(input, weight, bias)
+    if n == 2:
+        return linear_plain(input, weight)
+    return _linear_nd_plain(input, weight) if n > 2 else _linear_vector(input, weight)
+
+
+def _linear_odd(input, weight, bias):
+    if not input._array.ndim or not weight._array.ndim:
+        n, m = input._array.ndim, weight._array.ndim
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {m}D")
+    r = matmul(input, weight.t())
+    return r if bias is None else r + bias
+
+
+@composite(functional=True)
+def bilinear(input1, input2, weight, bias=None):
+    """out[k] = x1^T W[k] x2 + b[k]. Shape: (*, n), (*, m), weight (k, n, m), bias (k,) -> (*, k)"""
+    x, y, w = input1._array, input2._array, weight._array
+    if x.ndim != y.ndim:
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")
+    for i in range(x.ndim - 1):
+        if x.shape[i] != y.shape[i]:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {i}: got {x.shape[i]} and {y.shape[i]}"
+            )
+    for i, a in ((1, x), (2, y)):
+        if a.shape[-1] != w.shape[i]:
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {a.shape[-1]} but expected {w.shape[i]}"
+            )
+    if bias is not None and bias._array.shape[0] != w.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias._array.shape[0]} but expected {w.shape[0]}"
+        )
+    rows, (k, n, m) = int(np.prod(x.shape[:-1])), w.shape
+    left = mm(input1.reshape(rows, n), weight.permute(1, 0, 2).reshape(n, k * m)).view(rows, k, m)
+    r = bmm(left, input2.reshape(rows, m, 1)).view((*x.shape[:-1], k))
+    return r if bias is None else r + bias

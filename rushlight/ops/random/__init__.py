@@ -1,0 +1,1 @@
+"""Random tensors, from the streams of `core/random`."""

@@ -1,0 +1,490 @@
+"""Random tensors. Every draw comes from `core/random`, which reproduces torch's CPU streams."""
+
+from __future__ import annotations
+
+from functools import partial
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ...core import device as devices
+from ...core import dtype as dtypes
+from ...core import random as streams
+from ...core.casting import dense_like
+from ...core.errors import argument_type
+from ...core.inplace import check_writable
+from ...core.mode import tell, thread
+from ...core.overlap import check_apart
+from ...core.record import composite, primitive
+from ...core.size import new_shape_from, shape_keyword
+from ...core.slow import resize_out
+from ...core.tensor import Tensor, constant, type_word, wrap
+from ..shape.copying import history_node, write_values
+from ..shape.create import arranged, check_options, fresh, numpy_type
+from ..shape.into import kind_of, put, sized
+
+
+def drawn(name: str, draw: Any, *arguments: Any) -> Any:
+    """`draw(*arguments)`, an array of random numbers that no operator's call shows; a listener is told of it."""
+    values = draw(*arguments)
+    if thread.state.level > 1:
+        tell("drew", values, name, draw, arguments)
+    return values
+
+
+# ---------------------------------------------------------------------------------------------- by shape
+
+
+def _of_shape(name: str, draw: Any, generator: Any, shape: tuple, kind: Any, *rest: Any, requires_grad: bool) -> Tensor:
+    """A new tensor of `draw(generator, shape, kind, *rest)`."""
+    batching = thread.state.batching
+    if batching is None:
+        return fresh(drawn(name, draw, generator, shape, kind, *rest), requires_grad)
+    return batching(lambda lead: fresh(drawn(name, draw, generator, (*lead, *shape), kind, *rest), requires_grad))
+
+
+def _drawn_into(
+    name: str, draw: Any, generator: Any, shape: tuple, out: Any, dtype: Any, requires_grad: bool, scattered: Any = None
+) -> Tensor:
+    """`out` with this shape, filled by `draw(generator, shape, type)` in the order of its memory.
+
+    scattered: what draws where that is not contiguous, if it is something else.
+    """
+    kind = kind_of(name, out, dtype)
+    like = sized(out, shape)._array
+    check_apart(like)
+    if like.flags.c_contiguous:
+        values = drawn(name, draw, generator, shape, kind)
+    else:
+        values = drawn(name, _draw_like, scattered or draw, generator, like)
+    return put(name, out, wrap(values), requires_grad)
+
+
+def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
+    return streams.store(np.empty_like(like), draw(generator, like.shape, like.dtype))
+
+
+def _creator(name: str, draw: Any, scattered: Any, doc: str) -> Any:
+    def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
+          pin_memory=False):  # fmt: skip
+        if device is not None:
+            devices.check(device)
+        if layout is not None or pin_memory:
+            check_options(layout, pin_memory)
+        if not args and size is None:
+            raise _no_match(name, (), ("(tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS,))
+        shape = new_shape_from(args if size is None else (shape_keyword(size, name),), name)
+        if out is not None:
+            return _drawn_into(name, draw, generator, shape, out, dtype, requires_grad, scattered)
+        default = dtypes.get_default_dtype()
+        kind = default.numpy if dtype is None else numpy_type(dtype, default)
+        return _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = doc
+    return composite()(f)
+
+
+def _uniform(generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
+    return (
+        _complex(streams.uniform, generator, shape, kind)
+        if kind.kind == "c"
+        else streams.uniform(generator, shape, kind)
+    )
+
+
+def _normal(generator: Any, shape: tuple, kind: np.dtype, contiguous: bool = True) -> np.ndarray:
+    if kind.kind == "c":
+        half = np.dtype(np.float32 if kind == np.complex64 else np.float64)
+        both = streams.normal(generator, (*shape, 2), half, 0.0, 0.5**0.5, contiguous)
+        return both.view(kind).reshape(shape)
+    return streams.normal(generator, shape, kind, 0.0, 1.0, contiguous)
+
+
+def _complex(draw: Any, generator: Any, shape: tuple, kind: np.dtype) -> np.ndarray:
+    half = np.dtype(np.float32 if kind == np.complex64 else np.float64)
+    return draw(generator, (*shape, 2), half).view(kind).reshape(shape)
+
+
+rand = _creator("rand", _uniform, None, "A tensor of uniform random numbers in [0, 1).")
+randn = _creator(
+    "randn",
+    _normal,
+    partial(_normal, contiguous=False),
+    "A tensor of normal random numbers with mean 0 and variance 1.",
+)
+
+
+_OPTIONS = (
+    "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory "
+    "= False, bool requires_grad = False)"
+)
+
+
+def _no_match(name: str, given: tuple, forms: tuple[str, ...]) -> TypeError:
+    """torch's error for positional arguments that fit none of a function's forms."""
+    got = ", ".join(type(v).__name__ for v in given)
+    expected = "".join(f"\n * {form}" for form in forms)
+    return TypeError(
+        f"{name}() received an invalid combination of arguments - got ({got}), but expected one of:{expected}\n"
+    )
+
+
+def _limits(low: Any, high: Any, size: Any) -> tuple[Any, Any, Any]:
+    """low, high and size of randint from its first three arguments: the limit may be one, the size is a sequence."""
+    given = tuple(v for v in (low, high, size) if v is not None)
+    if size is None and isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    if not (isinstance(size, (tuple, list)) and hasattr(low, "__index__") and hasattr(high, "__index__")):
+        rest = "tuple of ints size, *, torch.Generator generator = None, " + _OPTIONS
+        raise _no_match("randint", given, ("(int high, " + rest, "(int low, int high, " + rest))
+    return low, high, size
+
+
+@composite()
+def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+            requires_grad=False, pin_memory=False):  # fmt: skip
+    """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    devices.check(device)
+    check_options(layout, pin_memory)
+    low, high, size = _limits(low, high, size)
+    shape, limits = new_shape_from((size,), "randint"), (int(low), int(high))
+    if out is not None:
+        draw = partial(streams.randint, low=limits[0], high=limits[1])
+        return _drawn_into("randint", draw, generator, shape, out, dtype, requires_grad)
+    kind = numpy_type(dtype, dtypes.int64)
+    return _of_shape("randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad)
+
+
+@composite()
+def randperm(
+    n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """A random order of the integers 0 ... n - 1."""
+    devices.check(device)
+    check_options(layout, pin_memory)
+    n = index(n)
+    kind = numpy_type(dtype, dtypes.int64) if out is None else kind_of("randperm", out, dtype)
+    values = drawn("randperm", streams.randperm, generator, n, kind)
+    return (
+        fresh(values, requires_grad) if out is None else put("randperm", sized(out, (n,)), wrap(values), requires_grad)
+    )
+
+
+def _like(name: str, draw: Any, scattered: Any) -> None:
+    """The operator `name`: `draw` into contiguous memory, `scattered` into any other."""
+
+    def f(
+        input,
+        *,
+        dtype=None,
+        layout=None,
+        device=None,
+        requires_grad=False,
+        memory_format=None,
+        generator=None,
+        pin_memory=False,
+    ):
+        devices.check(device)
+        check_options(layout, pin_memory)
+        if not isinstance(input, Tensor):
+            raise argument_type(name, "input", 1, input)
+        kind = numpy_type(dtype, input.dtype)
+        if hasattr(input, "_drawn_like"):  # a batch
+            return input._drawn_like(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
+        out = arranged(dense_like(input._array, kind), memory_format)
+        if out.flags.c_contiguous:
+            return fresh(drawn(name, draw, generator, out.shape, kind), requires_grad)
+        return fresh(drawn(name, _draw_like, scattered, generator, out), requires_grad)
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
+    composite()(f)
+
+
+_like("rand_like", _uniform, _uniform)
+_like("randn_like", _normal, partial(_normal, contiguous=False))
+
+
+@composite()
+def randint_like(
+    input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
+):
+    """`randint` in the shape and type of `input`."""
+    devices.check(device)
+    check_options(layout, False)
+    if high is None:
+        low, high = 0, low
+    kind = numpy_type(dtype, input.dtype)
+    if hasattr(input, "_drawn_like"):  # a batch
+        return input._drawn_like(lambda t: randint_like(t, low, high, dtype=dtype, requires_grad=requires_grad))
+    out = arranged(dense_like(input._array, kind), memory_format)
+    draw = partial(streams.randint, low=int(low), high=int(high))
+    return fresh(drawn("randint_like", _draw_like, draw, None, out), requires_grad)
+
+
+# ---------------------------------------------------------------------------------------------- by parameters
+
+
+def _drawn(name: str, kernel: Any, node: str | None = None) -> Any:
+    """An operator that draws by an array of parameters. Its gradient is zero, as in torch."""
+    op = primitive(name=name, public=False, node=node, draws="data")(kernel)
+    op.vjp(lambda g: g * 0)
+    return op
+
+
+_bernoulli = _drawn("bernoulli", lambda input, /, generator: streams.bernoulli_of(generator, input))
+_bernoulli_p = _drawn(
+    "bernoulli.p",
+    lambda input, /, p, generator: streams.bernoulli(generator, input.shape, input.dtype, p),
+    "BernoulliBackward1",
+)
+_poisson = _drawn("poisson", lambda input, /, generator: streams.poisson(generator, input))
+
+
+@composite(method=True)
+def bernoulli(input, p=None, *, generator=None, out=None):
+    """Ones with the probabilities in `input` (or probability `p` in its shape), zeros elsewhere."""
+    if out is not None:
+        kind_of("bernoulli", out)
+        return sized(out, input._array.shape).bernoulli_(input if p is None else p, generator=generator)
+    return _bernoulli(input, generator) if p is None else _bernoulli_p(input, p, generator)
+
+
+@composite()
+def poisson(input, generator=None):
+    """Poisson counts with the rates in `input`."""
+    return _poisson(input, generator)
+
+
+@primitive(name="binomial", public=False, differentiable=False, draws="data")
+def _binomial(count, prob, /, generator):
+    return streams.binomial(generator, count, prob)
+
+
+@composite()
+def binomial(count, prob, generator=None):
+    """Binomial counts of `count` trials with probability `prob`."""
+    return _binomial(count, prob, generator)
+
+
+@primitive(name="multinomial", public=False, differentiable=False, draws="data")
+def _multinomial(input, /, num_samples, replacement, generator):
+    return streams.multinomial(generator, input, num_samples, replacement)
+
+
+@composite(method=True)
+def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
+    """`num_samples` column indices for each row of weights."""
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_word(out.dtype)}")
+    result = _multinomial(input, num_samples, replacement, generator)
+    return result if out is None else put("multinomial", sized(out, result._array.shape), result)
+
+
+@composite(name="normal")
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
+           requires_grad=False, pin_memory=False):  # fmt: skip
+    """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`."""
+    devices.check(device)
+    check_options(layout, pin_memory)
+    if size is not None:
+        shape = new_shape_from((shape_keyword(size, "normal"),), "normal")
+        moments = float(mean), float(std)
+        if out is not None:
+            draw = partial(streams.normal, mean=moments[0], std=moments[1])
+            scattered = partial(draw, contiguous=False)
+            return _drawn_into("normal", draw, generator, shape, out, dtype, requires_grad, scattered)
+        kind = numpy_type(dtype, dtypes.get_default_dtype())
+        t = _of_shape("normal", streams.normal, generator, shape, kind, *moments, requires_grad=requires_grad)
+    elif out is not None:
+        return _normal_into(out, mean, std, generator)
+    elif isinstance(mean, Tensor) and isinstance(std, Tensor):
+        t = _normal_both(mean, std, generator)
+    elif isinstance(mean, Tensor):
+        t = _normal_mean(mean, std, generator)
+    elif isinstance(std, Tensor):
+        t = _normal_std(std, mean, generator)
+    else:
+        raise TypeError("normal() received numbers for mean and std and no size: give size=, or a tensor")
+    return t
+
+
+def _normal_into(out: Any, mean: Any, std: Any, generator: Any) -> Tensor:
+    """`normal` of tensors into `out`: drawn in its memory, then scaled and moved."""
+    kind_of("normal", out)
+    shape = np.broadcast_shapes(*(t._array.shape for t in (mean, std) if isinstance(t, Tensor)))
+    if isinstance(std, Tensor) and not bool((std._array >= 0).all()):
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    if out._array.shape != shape:
+        resize_out(out, np.empty(shape, out._array.dtype))
+    out.normal_(0.0, 1.0 if isinstance(std, Tensor) else std, generator=generator)
+    if isinstance(std, Tensor):
+        out.mul_(std)
+    return out.add_(mean)
+
+
+_normal_mean = _drawn(
+    "normal.mean", lambda input, /, std, generator: streams.normal_of(generator, input, std), "NormalBackward1"
+)
+_normal_std = _drawn(
+    "normal.std", lambda input, /, mean, generator: streams.normal_of(generator, mean, input), "NormalBackward2"
+)
+
+
+@primitive(name="normal.both", public=False, node="NormalBackward3", draws="data")
+def _normal_both(mean, std, /, generator):
+    return streams.normal_of(generator, mean, std)
+
+
+@_normal_both.vjp
+def _(g):
+    return g * 0, g * 0
+
+
+# ---------------------------------------------------------------------------------------------- in place
+
+
+def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
+    """The method `name`, which overwrites the tensor with draws."""
+    history = primitive(name=name, public=False, node=node)(lambda input, /: input)
+    history.vjp(lambda g: g * 0)
+
+    def f(self, *args, generator=None, **kwargs):
+        a = self._array
+        check_writable(self, thread.state)  # before the generator goes on
+        values = drawn(name, _fill, draw, generator, a, args, kwargs)
+        return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
+
+    f.__name__, f.__doc__ = name, doc
+    return composite(method=True, function=False)(f)
+
+
+def _fill(draw: Any, generator: Any, a: np.ndarray, args: tuple, kwargs: dict) -> np.ndarray:
+    """Draws in the layout of `a`."""
+    values = draw(generator, a, *args, **kwargs)
+    return values if a.flags.c_contiguous else streams.store(np.empty_like(a, subok=False), values)
+
+
+def _draw_normal(generator, a, mean=0.0, std=1.0):
+    if a.dtype.kind == "c":  # torch moves both parts
+        draws = _normal(generator, a.shape, a.dtype, a.flags.c_contiguous)
+        return draws if (mean, std) == (0.0, 1.0) else draws * std + complex(mean, mean)
+    return streams.normal(generator, a.shape, a.dtype, float(mean), float(std), contiguous=a.flags.c_contiguous)
+
+
+def _draw_random(generator, a, from_=None, to=None, **named):
+    from_ = named.pop("from", from_)
+    if named:
+        raise TypeError(f"random_() got an unexpected keyword argument '{next(iter(named))}'")
+    if to is None and from_ is not None:
+        from_, to = 0, from_
+    return streams.random_(generator, a.shape, a.dtype, from_, to)
+
+
+def _draw_uniform(generator, a, from_=0.0, to=1.0, **named):
+    from_, to = named.pop("from", from_), named.pop("a", to)
+    return streams.uniform(generator, a.shape, a.dtype, float(from_), float(to))
+
+
+def _draw_bernoulli(generator, a, p=0.5):
+    if isinstance(p, Tensor):
+        return streams.bernoulli_of(generator, p._array, a.dtype, a.shape)
+    return streams.bernoulli(generator, a.shape, a.dtype, p)
+
+
+_filler("uniform_", "UniformBackward0", _draw_uniform, "Overwrite with uniform random numbers in [from, to).")
+_filler("normal_", "NormalBackward0", _draw_normal, "Overwrite with normal random numbers.")
+_filler("random_", "RandomBackward0", _draw_random, "Overwrite with random integers in [from, to).")
+_filler("bernoulli_", "BernoulliBackward2", _draw_bernoulli, "Overwrite with ones of probability `p`, zeros elsewhere.")
+_filler("exponential_", "ExponentialBackward0", lambda gen, a, lambd=1.0: streams.exponential(gen, a.shape, a.dtype, lambd),
+        "Overwrite with exponentially distributed numbers of rate `lambd`.")  # fmt: skip
+_filler("geometric_", "GeometricBackward0", lambda gen, a, p: streams.geometric(gen, a.shape, a.dtype, p),
+        "Overwrite with numbers of trials up to the first success of probability `p`.")  # fmt: skip
+_filler("cauchy_", "CauchyBackward0", lambda gen, a, median=0.0, sigma=1.0: streams.cauchy(gen, a.shape, a.dtype, median, sigma),
+        "Overwrite with Cauchy distributed numbers.")  # fmt: skip
+_filler("log_normal_", "LogNormalBackward0", lambda gen, a, mean=1.0, std=2.0: streams.log_normal(gen, a.shape, a.dtype, mean, std),
+        "Overwrite with numbers whose logarithm is normal.")  # fmt: skip
+
+# ---------------------------------------------------------------------------------------------- dropout
+
+
+@primitive(public=False, differentiable=False, draws="shape")
+def _dropout_mask(input, /, p):
+    return streams.dropout_mask(None, input, p)
+
+
+@primitive(public=False, differentiable=False, draws="shape")
+def _feature_dropout_mask(input, /, p):
+    return streams.feature_dropout_mask(None, input, p)
+
+
+def _check_p(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) -> Tensor:
+    _check_p(p)
+    if not training or p == 0.0 or not input._array.size:
+        return input
+    return input.mul_(mask(input, p)) if inplace else input * mask(input, p)
+
+
+@composite(name="dropout", functional=True)
+def dropout(input, p=0.5, training=True, inplace=False):
+    """Zero each element with probability `p` and scale the others by 1 / (1 - p). Nothing happens unless training."""
+    return _dropped(input, p, training, inplace, _dropout_mask)
+
+
+@composite(name="feature_dropout", functional=False)
+def feature_dropout(input, p=0.5, training=True, inplace=False):
+    """`dropout` of whole channels: input (N, C, *)."""
+    return _dropped(input, p, training, inplace, _feature_dropout_mask)
+
+
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool) -> Tensor:
+    _check_p(p)
+    if not training or p == 0.0 or not input._array.size:
+        return input
+    if p == 1.0:
+        zeros = constant(np.zeros((), input._array.dtype))
+        return input.mul_(zeros) if inplace else input * zeros
+    factor, summand = map(wrap, drawn("alpha_dropout", streams.alpha_dropout_masks, None, input._array, p, feature))
+    return input.mul_(factor).add_(summand) if inplace else input * factor + summand
+
+
+@composite(functional=True)
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean and variance of self-normalising activations (SELU)."""
+    return _alpha(input, p, training, inplace, False)
+
+
+@composite(functional=True)
+def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """`alpha_dropout` of whole channels: input (N, C, *)."""
+    return _alpha(input, p, training, inplace, True)
+
+
+# ---------------------------------------------------------------------------------------------- the generator's state
+
+
+def _state_tensor(self: streams.Generator) -> Tensor:
+    """The state as a uint8 tensor in torch's layout."""
+    return wrap(self.state_bytes())
+
+
+def get_rng_state():
+    """The default generator's state, a uint8 tensor in torch's layout."""
+    return wrap(streams.default_generator.state_bytes())
+
+
+def set_rng_state(new_state):
+    """Set the default generator's state."""
+    streams.default_generator.set_state(new_state)
+
+
+streams.Generator.get_state = _state_tensor  # type: ignore[method-assign]

@@ -1,0 +1,215 @@
+"""Running sums and products along a dimension: cumsum, cumprod, logcumsumexp, diff, trapezoid."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.casting import cast
+from ...core.inplace import write
+from ...core.record import composite, primitive, publish
+from ...core.size import wrap_dim
+from ...core.tensor import Tensor
+from ..pointwise.elementary import log_add_exp
+from ..pointwise.helpers import F32, F64, MANY, conjugate, dense, widened
+from .reduction import shifted, unless_zero
+
+# ---------------------------------------------------------------------------------------------- sums and products
+
+
+_ACCUMULATED_IN = {F32: F64, np.dtype(np.complex64): np.dtype(np.complex128)}  # 16-bit floats: in float32
+
+
+def _accumulate(ufunc, a, dim, dtype):
+    d, a = wrap_dim(dim, a.ndim), np.asarray(a, order="C")
+    if dtype is not None:
+        a = cast(a, dtype.numpy)
+    elif a.dtype.kind in "biu":
+        a = a.astype(np.int64, copy=False)
+    if not a.ndim:
+        return a.copy()
+    wide = _ACCUMULATED_IN.get(a.dtype, F32 if a.dtype.itemsize == 2 and a.dtype.kind not in "iu" else a.dtype)
+    return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
+
+
+@primitive(method=True, out=True, program_from=MANY)
+def cumsum(input, /, dim, *, dtype=None):
+    """The sum of all elements up to each one along `dim`.
+
+    >>> cumsum(tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 3., 6.])
+    """
+    return _accumulate(np.add, input, dim, dtype)
+
+
+@cumsum.vjp
+def _(g, dim):
+    return g.flip(dim).cumsum(dim).flip(dim) if g.ndim else g
+
+
+@primitive(method=True, out=True, program_from=MANY)
+def cumprod(input, /, dim, *, dtype=None):
+    """The product of all elements up to each one along `dim`.
+
+    >>> cumprod(tensor([1.0, 2.0, 3.0]), 0)
+    tensor([1., 2., 6.])
+    """
+    return _accumulate(np.multiply, input, dim, dtype)
+
+
+@cumprod.vjp
+def _(g, input, out, dim):
+    if not g.ndim or not g.numel():
+        return g
+
+    def otherwise():
+        x = conjugate(input)
+        before = shifted(x, dim, 1, 1).cumprod(dim)
+        after = _scan(g.flip(dim), shifted(x, dim, -1, 0).flip(dim), dim).flip(dim)
+        return before * after
+
+    return unless_zero(input, lambda x: (g * conjugate(out)).flip(dim).cumsum(dim).flip(dim) / conjugate(x), otherwise)
+
+
+@primitive(public=False, name="scan")
+def _scan(input, factor, /, dim):
+    """y[k] = input[k] + factor[k] * y[k - 1] along `dim`."""
+    r = np.empty(input.shape, input.dtype)
+    to, source, by = (
+        np.moveaxis(r, dim, 0),
+        np.moveaxis(input, dim, 0),
+        np.moveaxis(factor, dim, 0),
+    )
+    to[0] = source[0]
+    for k in range(1, len(to)):
+        to[k] = source[k] + by[k] * to[k - 1]
+    return r
+
+
+@_scan.vjp
+def _(g, factor, out, dim, needs):
+    factor = conjugate(factor)
+    back = _scan(g.flip(dim), shifted(factor, dim, -1, 0).flip(dim), dim).flip(dim)
+    return back, back * conjugate(shifted(out, dim, 1, 0)) if needs[1] else None
+
+
+def _inplace(op):
+    def method(self, dim, *, dtype=None):
+        return write(op.record, self, (), (dim, dtype))
+
+    method.__name__, method.__doc__ = (
+        op.record.name + "_",
+        f"In-place form of `{op.record.name}`.",
+    )
+    return method
+
+
+Tensor.cumsum_, Tensor.cumprod_ = _inplace(cumsum), _inplace(cumprod)
+
+
+@primitive(method=True, out=True)
+def logcumsumexp(input, /, dim):
+    """log of the running sum of exp(input) along `dim`, without overflow.
+
+    >>> logcumsumexp(tensor([0.0, 0.0]), 0)
+    tensor([0.0000, 0.6931])
+    """
+    d = wrap_dim(dim, input.ndim)
+    if input.dtype.kind in "biu":
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.from_numpy(input.dtype)}'")
+    if not input.ndim:
+        return input.copy()
+    if input.dtype.kind == "c" and input.size:
+        rows = list(accumulate(np.moveaxis(input, d, 0), log_add_exp))
+        return np.ascontiguousarray(np.moveaxis(np.stack(rows), 0, d))
+    return dense(widened(np.logaddexp.accumulate)(input, d))
+
+
+@logcumsumexp.vjp
+def _(g, input, out, dim):
+    if not g.ndim or not g.numel():
+        return g
+    # S[k] = sum over j >= k of g[j] exp(out[k] - out[j]); no factor is above 1
+    step = out - shifted(out, dim, -1, float("inf"))  # infinite at the end, where nothing follows
+    decay = step.masked_fill(step.isnan() | step.isinf(), float("-inf")).exp()
+    total = _scan(g.flip(dim), conjugate(decay).flip(dim), dim).flip(dim)
+    share = input - out
+    return total * conjugate(share.masked_fill(share.isnan(), float("-inf")).exp())
+
+
+# ---------------------------------------------------------------------------------------------- differences and areas
+
+
+@composite(method=True, out=True)
+def diff(input, n=1, dim=-1, prepend=None, append=None):
+    """The `n`-th difference of neighbours along `dim`.
+
+    >>> diff(tensor([1.0, 4.0, 9.0]))
+    tensor([3., 5.])
+    """
+    if input.ndim == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    for extra in (prepend, append):
+        if extra is not None and extra.ndim != input.ndim:
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    if n == 0:
+        return input.clone()
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if len(parts) > 1:
+        from ..shape.join import cat
+
+        input = cat(parts, dim)
+    for _ in range(min(input.shape[dim], n)):
+        m = input.shape[dim]
+        after, before = input.narrow(dim, 1, m - 1), input.narrow(dim, 0, m - 1)
+        input = after.logical_xor(before) if input.dtype is dtypes.bool_ else after - before
+    return input
+
+
+def _halves(y, x, dx, dim):
+    """The areas between neighbours."""
+    n = y.shape[dim]
+    pairs = y.narrow(dim, 0, n - 1) + y.narrow(dim, 1, n - 1) if n else y
+    if x is None:
+        return pairs * (dx / 2.0)
+    if x.ndim == 1 and y.ndim > 1:
+        if x.shape[0] != n:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
+    m = x.shape[dim]
+    return pairs * (x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1)) / 2.0
+
+
+def _check_trapezoid(name, y, x, dx):
+    if y.dtype is dtypes.bool_ or (x is not None and x.dtype is dtypes.bool_):
+        raise RuntimeError(
+            f"{name}: received a bool input for `{'y' if y.dtype is dtypes.bool_ else 'x'}`, but bool is not supported"
+        )
+    if x is not None and dx is not None:
+        raise TypeError(f"{name}() takes either `x` or `dx`, not both")
+
+
+def trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The area under samples `y` at places `x`, or `dx` apart, by the trapezoidal rule.
+
+    >>> trapezoid(tensor([1.0, 2.0, 3.0]))
+    tensor(4.)
+    """
+    _check_trapezoid("trapezoid", y, x, dx)
+    if y.shape[dim] == 0:
+        return y.sum(dim)
+    return _halves(y, x, 1.0 if dx is None else dx, dim).sum(dim)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
+    """The areas under samples `y` up to each one, by the trapezoidal rule."""
+    _check_trapezoid("cumulative_trapezoid", y, x, dx)
+    return _halves(y, x, 1.0 if dx is None else dx, dim).cumsum(dim)
+
+
+publish("trapezoid", trapezoid, False, False, ("trapz",))
+publish("cumulative_trapezoid", cumulative_trapezoid, False, False, ())

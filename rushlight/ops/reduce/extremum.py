@@ -1,0 +1,374 @@
+"""The largest and smallest elements: max, min, amax, amin, aminmax, argmax, argmin, cummax, cummin.
+
+Along a dimension `max` gives the first largest element and where it is, and its gradient goes there; `amax` shares the
+gradient evenly between equal elements. A nan is larger, and smaller, than everything.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.mode import may_look
+from ...core.record import primitive, publish
+from ...core.return_types import named
+from ...core.size import wrap_dim
+from ...core.slow import write_out
+from ...core.tensor import Tensor, type_word
+from ..index.duplicate_index import add_at
+from ..pointwise.comparison import maximum, minimum
+from ..pointwise.helpers import dense
+from .reduction import axes_of, axis_tuple, keep_dims
+
+F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
+
+# ---------------------------------------------------------------------------------------------- one place for each slice
+
+
+@primitive(public=False, name="put_along", node="ScatterBackward0")
+def put_along(input, index, /, shape, dim, keepdim):
+    """Zeros of `shape` with `input` at the places `index` along `dim`: the gradient of a selection."""
+    if not shape:
+        return input.reshape(()).copy()
+    r = np.zeros(shape, input.dtype)
+    if not keepdim:
+        input, index = np.expand_dims(input, dim), np.expand_dims(index, dim)
+    np.put_along_axis(r, index, input, dim)
+    return r
+
+
+@put_along.vjp("input")
+def _(g, index, dim, keepdim):
+    return take_along(g, index, dim, keepdim)
+
+
+@primitive(public=False, name="take_along", node="GatherBackward0")
+def take_along(input, index, /, dim, keepdim):
+    """The elements at the places `index` along `dim`."""
+    if not input.ndim:
+        return input.copy()
+    r = np.take_along_axis(input, index if keepdim else np.expand_dims(index, dim), dim)
+    return r if keepdim else r.squeeze(dim)
+
+
+@take_along.vjp("input")
+def _(g, index, input_shape, dim, keepdim):
+    return put_along(g, index, input_shape, dim, keepdim)
+
+
+def picked(array, index, dim, keepdim):
+    """Kernel of a selection: the elements of `array` at `index` (which has dimension `dim`), and the index."""
+    values = np.take_along_axis(array, index, dim)
+    return (values, index) if keepdim else (values.squeeze(dim), index.squeeze(dim))
+
+
+def check_not_empty(name, a, dim):
+    """Raise torch's error for a reduction without identity over no elements."""
+    if a.size == 0 and a.shape[dim] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def _along(name, ufunc, arg):
+    reduce = ufunc.reduce
+
+    def kernel(input, dim, keepdim):
+        d = wrap_dim(dim, input.ndim)
+        if not input.ndim:
+            return input.copy(), np.zeros((), I64)
+        check_not_empty(name, input, d)
+        if input.dtype.kind in "cV":
+            if input.dtype.kind == "c":
+                raise RuntimeError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
+            return picked(input, arg(input.astype(np.float32), d, None, keepdims=True), d, keepdim)
+        return dense(reduce(input, d, None, None, keepdim)), arg(input, d, None, keepdims=keepdim)
+
+    return kernel
+
+
+_max_kernel = _along("max", np.maximum, np.ndarray.argmax)
+_min_kernel = _along("min", np.minimum, np.ndarray.argmin)
+
+
+@primitive(
+    public=False,
+    name="max.dim",
+    outputs=1,
+    returns=named("max", "values", "indices"),
+    node="MaxBackward0",
+)
+def _max_along(input, /, dim, keepdim):
+    return _max_kernel(input, dim, keepdim)
+
+
+@primitive(
+    public=False,
+    name="min.dim",
+    outputs=1,
+    returns=named("min", "values", "indices"),
+    node="MinBackward0",
+)
+def _min_along(input, /, dim, keepdim):
+    return _min_kernel(input, dim, keepdim)
+
+
+def selection_rule(g, out1, input_shape, dim, keepdim):
+    """The gradient of an operator that selects one element along `dim`."""
+    return put_along(g[0], out1, input_shape, wrap_dim(dim, len(input_shape)), keepdim)
+
+
+_max_along.vjp(selection_rule)
+_min_along.vjp(selection_rule)
+
+# ---------------------------------------------------------------------------------------------- over several dimensions
+
+
+def _extreme(ufunc, a, axis, keepdims, name):
+    if a.dtype.kind == "c":
+        raise RuntimeError(f"\"{name}_all\" not implemented for 'ComplexFloat'")
+    if not a.size and (axis is None or 0 in [a.shape[d] for d in axis_tuple(axis, a.ndim)]):
+        _refuse_empty(name, a, axis)
+    return dense(ufunc.reduce(a, axis, None, None, keepdims))
+
+
+def _refuse_empty(name, a, axis):
+    if axis is None:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        )
+    dim = next(d for d in axis_tuple(axis, a.ndim) if a.shape[d] == 0)
+    raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def _same(x, value):
+    """Where `x` equals the extreme value, which may be nan."""
+    chosen = x == value
+    if x.dtype.category >= 2 and (not may_look() or bool(np.isnan(value._array).any())):
+        chosen = chosen | (x.isnan() & value.isnan())
+    return chosen
+
+
+def shared(g, x, value, dim, keepdim):
+    """The gradient of an extreme value, shared evenly by the elements that have it."""
+    if x.ndim and not keepdim and dim is not None:
+        g, value = keep_dims(g, dim, x.ndim), keep_dims(value, dim, x.ndim)
+    chosen = _same(x, value)
+    count = chosen.sum(list(axis_tuple(dim, x.ndim)), keepdim=True) if x.ndim else chosen.sum()
+    return chosen * (g / count)
+
+
+@primitive(public=False, name="max", node="MaxBackward1")
+def _max_all(input, /):
+    if not input.size:
+        raise RuntimeError(
+            "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+            "'dim' argument."
+        )
+    return np.maximum.reduce(input, None) if input.dtype is F32 else _extreme(np.maximum, input, None, False, "max")
+
+
+@primitive(public=False, name="min", node="MinBackward1")
+def _min_all(input, /):
+    if input.size and input.dtype is F32:
+        return np.minimum.reduce(input, None)
+    return _extreme(np.minimum, input, None, False, "min")
+
+
+def _all_rule(g, input, out):
+    return shared(g, input, out, None, False)
+
+
+_max_all.vjp(_all_rule)
+_min_all.vjp(_all_rule)
+
+
+@primitive(method=True, out=True)
+def amax(input, /, dim=(), keepdim=False):
+    """The largest element over `dim`; equal ones share the gradient.
+
+    >>> amax(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
+    tensor([3., 2.])
+    """
+    return _extreme(np.maximum, input, axes_of(dim, input.ndim), keepdim, "amax")
+
+
+@primitive(method=True, out=True)
+def amin(input, /, dim=(), keepdim=False):
+    """The smallest element over `dim`; equal ones share the gradient."""
+    return _extreme(np.minimum, input, axes_of(dim, input.ndim), keepdim, "amin")
+
+
+def _amax_rule(g, input, out, dim, keepdim):
+    return shared(g, input, out, dim if dim != () else None, keepdim)
+
+
+amax.vjp(_amax_rule)
+amin.vjp(_amax_rule)
+
+
+@primitive(method=True, out=True, outputs=2, returns=named("aminmax", "min", "max"))
+def aminmax(input, /, *, dim=None, keepdim=False):
+    """The smallest and the largest element along `dim`.
+
+    >>> aminmax(tensor([3.0, 1.0, 2.0]))
+    torch.return_types.aminmax(
+    min=tensor(1.),
+    max=tensor(3.))
+    """
+    axes = axes_of(dim, input.ndim)
+    return (
+        _extreme(np.minimum, input, axes, keepdim, "aminmax"),
+        _extreme(np.maximum, input, axes, keepdim, "aminmax"),
+    )
+
+
+@aminmax.vjp
+def _(g, input, out0, out1, dim, keepdim):
+    low = None if g[0] is None else shared(g[0], input, out0, dim, keepdim)
+    high = None if g[1] is None else shared(g[1], input, out1, dim, keepdim)
+    return high if low is None else low if high is None else low + high
+
+
+# ---------------------------------------------------------------------------------------------- max and min as torch spells them
+
+
+def _dispatch(name, whole, along, pair):
+    def call(input, dim, keepdim, other, out):
+        if isinstance(keepdim, Tensor):
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (Tensor, int, Tensor)")
+        if isinstance(dim, Tensor):
+            dim, other = None, dim
+        if isinstance(input, (int, float)):
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({type(input).__name__}, Tensor)"
+            )
+        if other is not None:
+            return pair(input, other) if out is None else pair(input, other, out=out)
+        result = whole(input) if dim is None else along(input, dim, keepdim)
+        return result if out is None else write_out(name, (input,), result, out)
+
+    return call
+
+
+_max, _min = (
+    _dispatch("max", _max_all, _max_along, maximum),
+    _dispatch("min", _min_all, _min_along, minimum),
+)
+
+
+def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+    """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each two.
+
+    >>> max(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
+    torch.return_types.max(
+    values=tensor([3., 2.]),
+    indices=tensor([1, 0]))
+    """
+    if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
+        return _max_all(input)
+    return _max(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
+
+
+def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
+    """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each two."""
+    if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
+        return _min_all(input)
+    return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
+
+
+publish("max", max, True, False, ())
+publish("min", min, True, False, ())
+
+
+def _arg(name, arg, a, dim, keepdim):
+    if a.dtype.kind == "b":
+        raise RuntimeError(f"{name}(): does not support bool input")
+    if a.dtype.kind == "c":
+        word = type_word(dtypes.from_numpy(a.dtype))
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{word}'")
+    if dim is None:
+        if not a.size:
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the "
+                "'dim' argument."
+            )
+        r = arg(a)
+        return np.full((1,) * a.ndim, r) if keepdim else r
+    d = wrap_dim(dim, a.ndim)
+    if not a.ndim:
+        return np.zeros((), I64)
+    check_not_empty(name, a, d)
+    return arg(a, d, keepdims=True) if keepdim else a.argmax(d) if arg is np.argmax else a.argmin(d)
+
+
+@primitive(method=True, out=True, differentiable=False)
+def argmax(input, /, dim=None, keepdim=False):
+    """Where the first largest element is, along `dim` or in the flattened input.
+
+    >>> argmax(tensor([1.0, 3.0, 2.0]))
+    tensor(1)
+    """
+    return _arg("argmax", np.argmax, input, dim, keepdim)
+
+
+@primitive(method=True, out=True, differentiable=False)
+def argmin(input, /, dim=None, keepdim=False):
+    """Where the first smallest element is, along `dim` or in the flattened input."""
+    return _arg("argmin", np.argmin, input, dim, keepdim)
+
+
+# ---------------------------------------------------------------------------------------------- running extremes
+
+
+def _running(ufunc, a, dim):
+    """The running extreme along `dim` and the latest place where it was found."""
+    d = wrap_dim(dim, a.ndim)
+    if not a.ndim:
+        return a.copy(), np.zeros((), I64)
+    values = ufunc.accumulate(a, d)
+    n = a.shape[d]
+    places = np.arange(n).reshape([n if i == d else 1 for i in range(a.ndim)])
+    found = (a == values) | (np.isnan(a) if a.dtype.kind in "fV" else False)
+    index = np.maximum.accumulate(np.where(found, places, 0), d)
+    return dense(values), dense(index)
+
+
+@primitive(method=True, out=True, outputs=1, returns=named("cummax", "values", "indices"))
+def cummax(input, /, dim):
+    """The largest element so far along `dim`, and where it was last seen.
+
+    >>> cummax(tensor([1.0, 3.0, 2.0]), 0).values
+    tensor([1., 3., 3.])
+    """
+    return _running(np.maximum, input, dim)
+
+
+@primitive(method=True, out=True, outputs=1, returns=named("cummin", "values", "indices"))
+def cummin(input, /, dim):
+    """The smallest element so far along `dim`, and where it was last seen."""
+    return _running(np.minimum, input, dim)
+
+
+@primitive(public=False, name="add_along", node="ScatterAddBackward0")
+def add_along(input, index, /, dim, shape):
+    """Zeros of `shape` with the elements of `input` added at the places `index` along `dim`."""
+    if not shape:
+        return input.copy()
+    r = np.zeros(shape, input.dtype)
+    places = list(np.ix_(*[np.arange(n) for n in index.shape]))
+    places[dim] = index
+    add_at(r, tuple(places), input)
+    return r
+
+
+@add_along.vjp("input")
+def _(g, index, dim):
+    return take_along(g, index, dim, True)
+
+
+def _running_rule(g, out1, input_shape, dim):
+    return add_along(g[0], out1, wrap_dim(dim, len(input_shape)), tuple(input_shape))
+
+
+cummax.vjp(_running_rule)
+cummin.vjp(_running_rule)

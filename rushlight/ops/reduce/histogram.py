@@ -1,0 +1,340 @@
+"""Counting and comparing samples: unique, bincount, histograms, searching in sorted values, covariance."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.mode import demand
+from ...core.record import composite, primitive, publish
+from ...core.return_types import named
+from ...core.size import wrap_dim
+from ...core.slow import write_out
+from ...core.tensor import Tensor, type_word, wrap
+
+I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
+
+# ---------------------------------------------------------------------------------------------- distinct values
+
+
+def _distinct(results, return_inverse, return_counts):
+    """The tensors that the caller asked for, alone or as a tuple."""
+    values, inverse, counts = results
+    wanted = [values] + [inverse] * return_inverse + [counts] * return_counts
+    return wanted[0] if len(wanted) == 1 else tuple(wanted)
+
+
+@primitive(public=False, name="unique2", outputs=1, node="Unique2Backward0")
+def _unique_all(input, /):
+    values, inverse, counts = np.unique(_sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
+    return values.astype(input.dtype), inverse.reshape(input.shape), counts
+
+
+@primitive(public=False, name="unique_dim", outputs=1)
+def _unique_dim(input, /, dim):
+    d = wrap_dim(dim, input.ndim)
+    if input.shape[d] == 0:
+        if 0 in input.shape[:d] + input.shape[d + 1 :]:
+            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+        return input.copy(), np.zeros(0, I64), np.zeros(0, I64)
+    values, inverse, counts = np.unique(_sortable(input), return_inverse=True, return_counts=True, axis=d)
+    return values.astype(input.dtype), inverse.reshape(-1), counts
+
+
+@primitive(public=False, name="unique_consecutive", outputs=1)
+def _unique_runs(input, /, dim):
+    a = input.reshape(-1) if dim is None else np.moveaxis(input, wrap_dim(dim, input.ndim), 0)
+    new = np.ones(len(a), bool)
+    if len(a) > 1:
+        new[1:] = (a[1:] != a[:-1]).reshape(len(a) - 1, -1).any(1)
+    starts = np.flatnonzero(new)
+    values = a[new] if dim is None else np.moveaxis(a[new], 0, wrap_dim(dim, input.ndim))
+    inverse = np.cumsum(new) - 1
+    counts = np.diff(np.append(starts, len(a)))
+    return np.ascontiguousarray(values), inverse.reshape(input.shape) if dim is None else inverse, counts
+
+
+def _sortable(a):
+    return a.astype(np.float32) if a.dtype.kind == "V" else a
+
+
+def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """The distinct elements in order, or the distinct slices along `dim`.
+
+    >>> unique(tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    results = _unique_all(input) if dim is None else _unique_dim(input, dim)
+    return _distinct(results, return_inverse, return_counts)
+
+
+def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
+    """The elements (or slices along `dim`) that differ from the one before.
+
+    >>> unique_consecutive(tensor([1, 1, 2, 1]))
+    tensor([1, 2, 1])
+    """
+    return _distinct(_unique_runs(input, dim), return_inverse, return_counts)
+
+
+publish("unique", unique, True, False, ())
+publish("unique_consecutive", unique_consecutive, True, False, ())
+
+# ---------------------------------------------------------------------------------------------- counts
+
+
+@primitive(method=True, differentiable=False)
+def bincount(input, weights=None, /, minlength=0):
+    """How often each number 0, 1, ... occurs, or the sum of the weights where it does.
+
+    Shape: input (N), weights (N) -> (max(input) + 1)
+    >>> bincount(tensor([0, 2, 2]))
+    tensor([1, 0, 2])
+    """
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.dtype.kind not in "iu":
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'")
+    if input.ndim != 1 or (input.size and input.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return np.bincount(input, minlength=minlength).astype(I64, copy=False)
+    if weights.shape != input.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    r = np.bincount(input, weights.astype(F64), minlength)
+    return r.astype(weights.dtype if weights.dtype == np.float32 else F64)
+
+
+def _range(a, low, high, margin):
+    """The limits of a histogram: those given, or those of the data."""
+    if low == high and a.size:
+        low, high = float(a.min()), float(a.max())
+    if low == high:
+        low, high = low - margin, high + margin
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError("max must be larger than min")
+    return low, high
+
+
+@primitive(method=True, out=True, differentiable=False)
+def histc(input, /, bins=100, min=0, max=0):
+    """How many elements fall into each of `bins` equal intervals from `min` to `max`.
+
+    >>> histc(tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    if input.dtype.kind not in "fV":
+        raise NotImplementedError(
+            f"\"histogram_cpu\" not implemented for '{type_word(dtypes.from_numpy(input.dtype))}'"
+        )
+    if bins <= 0:
+        raise RuntimeError("bins must be > 0")
+    low, high = _range(input, min, max, 1)
+    return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
+
+
+@primitive(
+    public=False, name="histogram", outputs=0, returns=named("histogram", "hist", "bin_edges"), differentiable=False
+)
+def _histogram(input, bins=None, weight=None, /, count=None, range=None, density=False):
+    if bins is None:
+        assert count is not None  # the number of intervals stands in for their edges
+        low, high = _range(input, *(range or (0, 0)), 0.5)
+        edges = np.linspace(low, high, count + 1).astype(input.dtype)
+    else:
+        edges = bins
+    hist = np.histogram(input.reshape(-1), edges, weights=None if weight is None else weight.reshape(-1))[0].astype(F64)
+    if density:
+        hist = hist / hist.sum() / np.diff(edges)
+    return hist.astype(input.dtype), edges
+
+
+def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+    """How many elements fall between each two of the `bins` (edges, or a number of equal intervals)."""
+    if isinstance(bins, Tensor):
+        result = _histogram(input, bins, weight, None, range, density)
+    else:
+        result = _histogram(input, None, weight, bins, range, density)
+    return result if out is None else write_out("histogram", (input,), result, out)
+
+
+publish("histogram", histogram, True, False, ())
+
+
+def _grid_edges(points, bins, limits):
+    """The edges of each dimension's bins, from edges, a number of bins, or one for each dimension."""
+    n = points.shape[1]
+    bins = [bins] * n if isinstance(bins, int) else list(bins)
+    if len(bins) != n:
+        raise RuntimeError(
+            f"histogramdd(): Number of bins does not match dimensionality of input: {len(bins)} bins for {n} dimensions"
+        )
+    if isinstance(bins[0], Tensor):
+        return [b._array for b in bins]
+    limits = [(0, 0)] * n if limits is None else list(zip(limits[::2], limits[1::2], strict=True))
+    edges = []
+    for d, count in enumerate(bins):
+        low, high = _range(points[:, d], *limits[d], 0.5)
+        edges.append(np.linspace(low, high, count + 1).astype(points.dtype))
+    return edges
+
+
+def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
+    """How many points fall into each cell of a grid.
+
+    Shape: (*, D) -> hist (bins of dimension 0, ..., bins of dimension D - 1), and the D edges
+    """
+    if input.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    points = input._array.reshape(-1, input.shape[-1])
+    edges = _grid_edges(points, bins, range)
+    weights = None if weight is None else weight._array.reshape(-1)
+    hist = np.histogramdd(points, edges, weights=weights, density=density)[0]
+    result = _HistogramDD(wrap(hist.astype(points.dtype)), tuple(wrap(e) for e in edges))
+    return result if out is None else write_out("histogramdd", (input,), result, out)
+
+
+_HistogramDD = named("histogramdd", "hist", "bin_edges")
+publish("histogramdd", histogramdd, False, False, ())
+
+# ---------------------------------------------------------------------------------------------- places in sorted values
+
+
+def _places(sequence, values, right):
+    side = "right" if right else "left"
+    if sequence.ndim == 1:
+        return np.searchsorted(sequence, values, side)
+    if not values.size:
+        return np.zeros(values.shape, I64)
+    rows, wanted = sequence.reshape(-1, sequence.shape[-1]), values.reshape(-1, values.shape[-1])
+    found = [np.searchsorted(s, v, side) for s, v in zip(rows, wanted, strict=True)]
+    return np.array(found, I64).reshape(values.shape)
+
+
+@primitive(public=False, name="searchsorted", differentiable=False)
+def _searchsorted(sorted_sequence, values, sorter=None, /, out_int32=False, right=False):
+    if sorter is not None:
+        sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
+    if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor "
+            f"and input value tensor must match, but we got boundaries tensor {list(sorted_sequence.shape)} and input value "
+            f"tensor {list(values.shape)}"
+        )
+    return np.asarray(_places(sorted_sequence, values, right)).astype(np.int32 if out_int32 else I64)
+
+
+def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
+    """Where each value would be inserted into the sorted values of the last dimension.
+
+    >>> searchsorted(tensor([1.0, 3.0, 5.0]), tensor([3.0, 4.0]))
+    tensor([1, 2])
+    """
+    if side not in (None, "left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    if not isinstance(input, Tensor):
+        input = wrap(np.asarray(input))
+    elif input.dtype is not sorted_sequence.dtype:
+        raise RuntimeError(
+            "torch.searchsorted(): input value tensor and boundary tensor should have same dtype, but got "
+            f"boundary tensor dtype {sorted_sequence.dtype} and input value tensor dtype {input.dtype}"
+        )
+    result = _searchsorted(sorted_sequence, input, sorter, out_int32, right or side == "right")
+    return result if out is None else write_out("searchsorted", (input,), result, out)
+
+
+def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
+    """The interval between `boundaries` that each value falls into.
+
+    >>> bucketize(tensor([1.0, 6.0]), tensor([2.0, 4.0]))
+    tensor([0, 2])
+    """
+    if boundaries.ndim != 1:
+        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+publish("searchsorted", searchsorted, False, False, ())
+publish("bucketize", bucketize, False, False, ())
+
+# ---------------------------------------------------------------------------------------------- covariance
+
+
+def _weights(input, fweights, aweights):
+    """The product of both kinds of weights, and their sums."""
+    for name, w in (("fweights", fweights), ("aweights", aweights)):
+        if w is None:
+            continue
+        if w.ndim > 1:
+            raise RuntimeError(
+                f"cov(): expected {name} to have one or fewer dimensions but got {name} with {w.ndim} dimensions"
+            )
+        if w.numel() != input.shape[-1]:
+            raise RuntimeError(
+                f"cov(): expected {name} to have the same numel as there are observations in the input but got {w.numel()} "
+                f"!= {input.shape[-1]}"
+            )
+        if name == "fweights" and w.dtype.category != 1:
+            raise RuntimeError(
+                f"cov(): expected fweights to have integral dtype but got fweights with {type_word(w.dtype)} dtype"
+            )
+        if not demand(w >= 0):
+            raise RuntimeError(f"cov(): {name} cannot be negative")
+    if fweights is None or aweights is None:
+        return fweights if aweights is None else aweights
+    return fweights * aweights
+
+
+@composite(method=True)
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """The covariances of the variables, which are the rows; a 1-d input is one variable.
+
+    Shape: (variables, observations) -> (variables, variables)
+    """
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    x = input if input.ndim == 2 else input.reshape(1, -1)
+    n = x.shape[1]
+    w = _weights(x, fweights, aweights)
+    total = n if w is None else w.sum()
+    mean = x.sum(1) / n if w is None else (x * w).sum(1) / total
+    if w is None or aweights is None or correction == 0:
+        free = total - correction
+    else:
+        squared = (w * aweights).sum()
+        free = total - correction * squared / total
+    centred = x - mean.unsqueeze(1)
+    weighed = centred if w is None else centred * w
+    c = centred.matmul(weighed.t().conj())
+    free = max(free, 0) if not isinstance(free, Tensor) else free.clamp(min=0)
+    return (c / free).squeeze()
+
+
+@composite(method=True)
+def corrcoef(input):
+    """The correlations of the variables, which are the rows.
+
+    Shape: (variables, observations) -> (variables, variables)
+    """
+    if input.ndim > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.ndim} dimensions"
+        )
+    c = cov(input)
+    if c.ndim == 0:
+        return c / c
+    deviation = c.diagonal().sqrt()
+    c = c / deviation.view(-1, 1) / deviation.view(1, -1)
+    return c.clamp(-1, 1) if not c.is_complex() else c

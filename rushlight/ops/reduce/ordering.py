@@ -1,0 +1,363 @@
+"""Sorting and what follows from it: sort, topk, kthvalue, median, mode, quantile.
+
+Sorts are stable; nan counts as the largest value.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.mode import demand
+from ...core.record import composite, primitive, publish
+from ...core.return_types import named
+from ...core.size import wrap_dim
+from ...core.slow import write_out
+from ...core.tensor import Tensor, constant
+from ..pointwise.helpers import F32
+from .extremum import picked, put_along, selection_rule
+from .reduction import accept_numpy
+
+I64 = np.dtype(np.int64)
+
+# ---------------------------------------------------------------------------------------------- sorting
+
+
+def _order(a, dim, descending):
+    """The indices that sort `a` along `dim`, equal elements in their order."""
+    if a.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    if a.dtype.kind == "V":
+        a = a.astype(F32)
+    if not descending:
+        return a.argsort(dim, "stable")
+    n = a.shape[dim]
+    reverse = (*(slice(None),) * dim, slice(None, None, -1))
+    return n - 1 - a[reverse].argsort(dim, "stable")[reverse]
+
+
+def _sorted(a, dim, descending):
+    """The elements in the order of `_order`: sorting twice is cheaper than fetching them by their indices."""
+    if a.dtype.kind == "V":
+        return np.take_along_axis(a, _order(a, dim, descending), dim)
+    if not descending:
+        return np.sort(a, dim, "stable")
+    reverse = (*(slice(None),) * dim, slice(None, None, -1))
+    return np.ascontiguousarray(np.sort(a[reverse], dim, "stable")[reverse])
+
+
+@primitive(public=False, name="sort", outputs=1, returns=named("sort", "values", "indices"))
+def _sort(input, /, dim, descending):
+    d = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return input.copy(), np.zeros((), I64)
+    index = np.ascontiguousarray(_order(input, d, descending))
+    return _sorted(input, d, descending), index
+
+
+@_sort.vjp
+def _(g, out1, input_shape, dim):
+    return put_along(g[0], out1, input_shape, wrap_dim(dim, len(input_shape)), True)
+
+
+def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
+    """The elements in order along `dim`, and where each was.
+
+    >>> sort(tensor([3.0, 1.0, 2.0])).values
+    tensor([1., 2., 3.])
+    """
+    if axis is not None:
+        dim = axis
+    if isinstance(dim, bool):
+        raise TypeError("sort(): argument 'dim' must be int, not bool")
+    result = _sort(input, dim, descending)
+    return result if out is None else write_out("sort", (input,), result, out)
+
+
+publish("sort", sort, True, False, ())
+
+
+@primitive(public=False, name="argsort", differentiable=False)
+def _argsort(input, /, dim, descending):
+    d = wrap_dim(dim, input.ndim)
+    return np.ascontiguousarray(_order(input, d, descending)) if input.ndim else np.zeros((), I64)
+
+
+@composite(method=True, out=True)
+def argsort(input, dim=-1, descending=False, stable=False):
+    """Where the elements are, in their order along `dim`.
+
+    >>> argsort(tensor([3.0, 1.0, 2.0]))
+    tensor([1, 2, 0])
+    """
+    return _argsort(input, dim, descending)
+
+
+@composite(method=True, out=True)
+def msort(input):
+    """The elements in order along the first dimension."""
+    return _sort(input, 0, False)[0]
+
+
+# ---------------------------------------------------------------------------------------------- selection
+
+
+def _top_order(a, k, dim, largest, in_order):
+    """The indices of the k largest or smallest elements along `dim`, best first."""
+    n = a.shape[dim]
+    if n < 2048 or k * 8 > n or a.dtype.kind not in "fiu" or (a.dtype.kind == "f" and np.isnan(a).any()):
+        return _order(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
+    part = np.argpartition(a, n - k if largest else k - 1, dim) if k else np.zeros(a.shape, I64)
+    chosen = np.sort(np.take(part, range(n - k, n) if largest else range(k), dim), dim)
+    return np.take_along_axis(chosen, _order(np.take_along_axis(a, chosen, dim), dim, largest), dim)
+
+
+@primitive(name="topk", method=True, out=True, outputs=1, returns=named("topk", "values", "indices"))
+def topk(input, /, k, dim=-1, largest=True, sorted=True):
+    """The k largest (or smallest) elements along `dim`, best first, and where they are.
+
+    >>> topk(tensor([1.0, 4.0, 2.0]), 2).values
+    tensor([4., 2.])
+    """
+    d = wrap_dim(dim, input.ndim)
+    if not 0 <= k <= (input.shape[d] if input.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    if not input.ndim:
+        return input.copy(), np.zeros((), I64)
+    if input.shape[d] < 256:
+        part = (*(slice(None),) * d, slice(k))
+        order, values = _order(input, d, largest), _sorted(input, d, largest)
+        return np.ascontiguousarray(values[part]), np.ascontiguousarray(order[part])
+    index = np.ascontiguousarray(_top_order(input, k, d, largest, sorted))
+    return np.take_along_axis(input, index, d), index
+
+
+@topk.vjp
+def _(g, out1, input_shape, dim):
+    return put_along(g[0], out1, input_shape, wrap_dim(dim, len(input_shape)), True)
+
+
+def _select_ranked(a, rank, dim, keepdim):
+    """The element number `rank` (0-based, an int or one for each slice) along `dim`, and where it is."""
+    order = _order(a, dim, False)
+    if isinstance(rank, int):
+        index = np.take(order, [rank], dim)
+    else:
+        index = np.take_along_axis(order, rank, dim)
+    return picked(a, np.ascontiguousarray(index), dim, keepdim)
+
+
+@primitive(name="kthvalue", method=True, out=True, outputs=1, returns=named("kthvalue", "values", "indices"))
+def kthvalue(input, /, k, dim=-1, keepdim=False):
+    """The k-th smallest element along `dim` (from 1), and where it is.
+
+    >>> kthvalue(tensor([3.0, 1.0, 2.0]), 2).values
+    tensor(2.)
+    """
+    d = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        if k != 1:
+            raise RuntimeError("kthvalue(): selected number k out of range for dimension 0")
+        return input.copy(), np.zeros((), I64)
+    if input.shape[d] == 0:
+        raise IndexError(f"kthvalue(): Expected reduction dim {d} to have non-zero size.")
+    if not 1 <= k <= input.shape[d]:
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {d}")
+    return _select_ranked(input, k - 1, d, keepdim)
+
+
+kthvalue.vjp(selection_rule)
+
+# ---------------------------------------------------------------------------------------------- medians
+
+
+def _median_rank(a, dim, ignore_nan):
+    """The rank of the lower median in each slice; that of a nan where one counts."""
+    n = a.shape[dim]
+    bad = np.isnan(a) if a.dtype.kind in "fV" else np.zeros(a.shape, bool)
+    good = n - np.add.reduce(bad, dim, I64, None, True)
+    if ignore_nan:
+        return np.maximum(good - 1, 0) // 2
+    return np.where(good < n, good, (n - 1) // 2)
+
+
+def _median_along(name, a, dim, keepdim, ignore_nan):
+    d = wrap_dim(dim, a.ndim)
+    if not a.ndim:
+        return a.copy(), np.zeros((), I64)
+    if a.shape[d] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    return _select_ranked(a, _median_rank(a, d, ignore_nan), d, keepdim)
+
+
+def _median_all(a, ignore_nan):
+    if not a.size:
+        return np.array(np.nan, a.dtype) if a.dtype.kind in "fV" else np.array(np.iinfo(a.dtype).min, a.dtype)
+    return _median_along("median", a.reshape(-1), 0, False, ignore_nan)[0]
+
+
+@primitive(public=False, name="median", node="MedianBackward0")
+def _median(input, /):
+    return _median_all(input, False)
+
+
+@primitive(public=False, name="nanmedian", node="NanmedianBackward0")
+def _nanmedian(input, /):
+    return _median_all(input, True)
+
+
+def _median_rule(g, input, out):
+    chosen = (input == out) | (input.isnan() & out.isnan())
+    return chosen * (g / chosen.sum())
+
+
+_median.vjp(_median_rule)
+_nanmedian.vjp(_median_rule)
+
+
+@primitive(
+    public=False, name="median.dim", outputs=1, returns=named("median", "values", "indices"), node="MedianBackward1"
+)
+def _median_dim(input, /, dim, keepdim):
+    return _median_along("median", input, dim, keepdim, False)
+
+
+@primitive(
+    public=False,
+    name="nanmedian.dim",
+    outputs=1,
+    returns=named("nanmedian", "values", "indices"),
+    node="NanmedianBackward1",
+)
+def _nanmedian_dim(input, /, dim, keepdim):
+    return _median_along("nanmedian", input, dim, keepdim, True)
+
+
+_median_dim.vjp(selection_rule)
+_nanmedian_dim.vjp(selection_rule)
+
+
+def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
+    """The lower median; with `dim` that along it and where it is; nan where there is a nan.
+
+    >>> median(tensor([4.0, 1.0, 2.0, 3.0]))
+    tensor(2.)
+    """
+    if axis is not None or keepdims is not None:
+        dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
+    result = _median(input) if dim is None else _median_dim(input, dim, keepdim)
+    return result if out is None else write_out("median", (input,), result, out)
+
+
+def nanmedian(input, dim=None, keepdim=False, *, out=None):
+    """The lower median of the elements that are not nan."""
+    result = _nanmedian(input) if dim is None else _nanmedian_dim(input, dim, keepdim)
+    return result if out is None else write_out("nanmedian", (input,), result, out)
+
+
+publish("median", median, True, False, ())
+publish("nanmedian", nanmedian, True, False, ())
+
+
+@primitive(name="mode", method=True, out=True, outputs=1, returns=named("mode", "values", "indices"))
+def mode(input, /, dim=-1, keepdim=False):
+    """The most frequent element along `dim`, the smallest of several, and where it is last.
+
+    >>> mode(tensor([1, 2, 2, 3])).values
+    tensor(2)
+    """
+    d = wrap_dim(dim, input.ndim)
+    if not input.ndim:
+        return input.copy(), np.zeros((), I64)
+    if input.shape[d] == 0:
+        raise IndexError(f"mode(): Expected reduction dim {d} to have non-zero size.")
+    order = _order(input, d, False)
+    a = np.moveaxis(np.take_along_axis(input, order, d), d, -1)
+    n = a.shape[-1]
+    new = np.ones(a.shape, bool)
+    new[..., 1:] = a[..., 1:] != a[..., :-1]
+    start = np.maximum.accumulate(np.where(new, np.arange(n), 0), -1)
+    run = np.arange(n) - start  # how many equal elements stand before each one
+    last = np.argmax(run, -1, keepdims=True)
+    index = np.take_along_axis(order, np.moveaxis(last, -1, d), d)
+    return picked(input, np.ascontiguousarray(index), d, keepdim)
+
+
+mode.vjp(selection_rule)
+
+# ---------------------------------------------------------------------------------------------- quantiles
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check_quantile(name, input, q, interpolation):
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if isinstance(q, Tensor):
+        if q.ndim > 1:
+            raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        if q.dtype is not input.dtype:
+            raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        if not demand((q >= 0) & (q <= 1)):
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    elif not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if not input.numel():
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+
+
+def _ranks(q, x, ignore_nan, interpolation):
+    """The places of the quantiles in the sorted rows of `x`, where nan comes last; `q` may have a history."""
+    last = x.size(-1) - 1
+    nan = x.detach().isnan()
+    if ignore_nan:
+        rank = q * (last - nan.sum(-1, keepdim=True)).clamp_min(0).to(x.dtype)
+    else:
+        rank = (q * float(last)).masked_fill(nan.any(-1, keepdim=True), float(last))
+    rounding = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}.get(interpolation)
+    return rounding() if rounding else rank
+
+
+def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
+    _check_quantile(name, input, q, interpolation)
+    many = isinstance(q, Tensor) and q.ndim == 1
+    q = q.reshape(-1) if isinstance(q, Tensor) else constant(np.full(1, q, input._array.dtype))
+    ndim = input.ndim
+    d = None if dim is None else wrap_dim(dim, ndim)
+    x = input.reshape(-1) if d is None or not ndim else input.movedim(d, -1)
+    x = _sort(x, -1, False)[0]
+    r = _interpolated(x, _ranks(q, x, ignore_nan, interpolation), interpolation)
+    if keepdim and ndim:
+        r = r.reshape([1] * ndim + [q.numel()]) if d is None else r.unsqueeze(-2).movedim(-2, d)
+    return r.movedim(-1, 0) if many else r.squeeze(-1)
+
+
+def _interpolated(x, rank, interpolation):
+    """The values at fractional places `rank` of the sorted rows of `x`."""
+    below = rank.detach().floor()
+    r = x.gather(-1, below.to(dtypes.int64))
+    if interpolation not in ("linear", "midpoint"):
+        return r
+    weight = constant(np.full_like(rank._array, 0.5)) if interpolation == "midpoint" else rank - below
+    return r.lerp(x.gather(-1, rank.detach().ceil().to(dtypes.int64)), weight)
+
+
+@composite(method=True, out=True)
+def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """The value below which a share `q` of the elements along `dim` lies.
+
+    Shape: q () -> the reduced shape; q (Q) -> (Q, the reduced shape)
+    >>> quantile(tensor([0.0, 1.0, 2.0]), 0.25)
+    tensor(0.5000)
+    """
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@composite(method=True, out=True)
+def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
+    """`quantile` of the elements that are not nan."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)

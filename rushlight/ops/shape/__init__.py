@@ -1,0 +1,1 @@
+"""Making tensors, showing the same memory in another shape, joining, padding, copying."""

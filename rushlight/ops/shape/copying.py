@@ -1,0 +1,392 @@
+"""Copies of tensors, as they are or as another type, and values written into tensors that exist."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import device as devices
+from ...core import dtype as dtypes
+from ...core.casting import cast_like, castable, copy_into
+from ...core.channels import CHANNELS_LAST
+from ...core.inplace import accept_inplace, check_writable, set_history
+from ...core.mode import tell, thread
+from ...core.node import Node
+from ...core.overlap import is_read_again, write_in_order
+from ...core.record import composite, primitive
+from ...core.resizing import resize
+from ...core.scalars import NUMBERS, exact, type_name
+from ...core.size import new_shape_from
+from ...core.storage import expose, storage_of, tick, user_line
+from ...core.tensor import Tensor, alias, constant, wrap
+from .create import check_rank, format_name
+
+# ---------------------------------------------------------------------------------------------- copied
+
+
+@primitive(name="clone", public=False)
+def _clone(input, /, order="K"):
+    if order == "C":
+        return np.array(input, order="C")
+    return input.copy(order="K") if 0 not in input.strides else cast_like(input, input.dtype)
+
+
+@_clone.vjp
+def _(g):
+    return g
+
+
+@composite(method=True)
+def clone(input, *, memory_format=None):
+    """A copy with its own memory, through which gradients flow."""
+    if memory_format is None:
+        return _clone(input)
+    name = format_name(memory_format)
+    check_rank(input._array.ndim, name)
+    if name in CHANNELS_LAST:
+        order, back = CHANNELS_LAST[name]
+        return _clone(input.permute(order), "C").permute(back)
+    return _clone(input, "C") if name == "contiguous_format" else _clone(input)
+
+
+@composite(method=True, function=False)
+def contiguous(self, memory_format=None):
+    """The tensor itself if its elements lie in order in memory, else a copy that does."""
+    if memory_format is not None and format_name(memory_format) != "contiguous_format":
+        if memory_format.name == "preserve_format":
+            raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+        return self if self.is_contiguous(memory_format) else clone(self, memory_format=memory_format)
+    return self if self._array.flags.c_contiguous else _clone(self, "C")
+
+
+@primitive(name="_to_copy", public=False, node="ToCopyBackward0")
+def _to_copy(input, /, dtype):
+    new = dtype.numpy
+    return _to_float8(castable(input, new), dtype) if dtype in dtypes.FLOAT8 else cast_like(input, new)
+
+
+def _to_float8(a: np.ndarray, d: dtypes.dtype) -> np.ndarray:
+    """torch's rounding: e4m3fn saturates where others have infinity or nan, e8m0fnu drops signs, nan is all ones."""
+    if d is dtypes.float8_e4m3fn:
+        a = np.clip(a, -448, 448)
+    elif d is dtypes.float8_e8m0fnu:
+        a = np.abs(a)
+    out = a.astype(d.numpy)
+    if d is dtypes.float8_e8m0fnu:
+        out.view(np.uint8)[a == 0] = 0
+    elif d is dtypes.float8_e5m2:
+        out.view(np.uint8)[np.isnan(a)] = 0x7F
+    return out
+
+
+@_to_copy.vjp
+def _(g):
+    return g  # the engine casts it back
+
+
+@composite(method=True, function=False)
+def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
+    """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
+    for a in args:
+        if isinstance(a, dtypes.dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            dtype = a.dtype
+        elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
+            device = a
+        elif a is not None and not isinstance(a, bool):
+            raise TypeError(
+                f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor"
+            )
+    if device is not None:
+        devices.check(device)
+    flags = [a for a in args if isinstance(a, bool)]
+    copy = copy or (len(flags) > 1 and flags[1])
+    kind = self.dtype
+    t = _to_copy(self, kind if dtype is None else dtype) if copy or dtype not in (None, kind) else self
+    return t if memory_format is None else _in_format(t, memory_format)
+
+
+def _in_format(t: Tensor, memory_format: Any) -> Tensor:
+    """The tensor itself where its elements lie in memory as `memory_format` says, else a copy that does."""
+    kept = format_name(memory_format) == "preserve_format" or t.is_contiguous(memory_format)
+    return t if kept else clone(t, memory_format=memory_format)
+
+
+def _cast_method(name: str, d: dtypes.dtype) -> None:
+    def f(self, memory_format=None):
+        if memory_format is not None:
+            return to(self, d, memory_format=memory_format)
+        return self if self._array.dtype is d.numpy else _to_copy(self, d)
+
+    f.__name__, f.__doc__ = name, f"The tensor as {d}."
+    composite(name=name, method=True, function=False)(f)
+
+
+for _d in dtypes.ALL:
+    if _d._aliases:
+        _cast_method(_d._aliases[0], _d)
+
+
+@composite(method=True, function=False)
+def type_as(self, other):
+    """The tensor as the type of `other`."""
+    return to(self, other.dtype)
+
+
+@composite(method=True, function=False)
+def cpu(self, memory_format=None):
+    """The tensor itself, as it is on the CPU, or a copy where `memory_format` asks for another order in memory."""
+    return self if memory_format is None else _in_format(self, memory_format)
+
+
+@composite(method=True, function=False)
+def cuda(self, device=None, non_blocking=False, memory_format=None):
+    """The tensor on a CUDA device. Raises when there is none, and RuntimeError for a device of another kind."""
+    if device is not None and not isinstance(device, int) and devices.device(device).type != "cuda":
+        raise RuntimeError("Invalid device, must be cuda device")
+    return to(self, device="cuda" if device is None else device)
+
+
+@composite(method=True, function=False)
+def pin_memory(self, device=None):
+    """Raises: page-locked memory needs an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@composite(method=True, function=False)
+def is_pinned(self, device=None):
+    """False: nothing is page-locked without an accelerator."""
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- written
+
+
+@primitive(name="copy", public=False, node="CopyBackwards")
+def copied_over(input, src, /):
+    """The values of `src` in the shape and type of `input`."""
+    return (
+        src
+        if src.shape == input.shape and src.dtype is input.dtype
+        else castable(np.broadcast_to(src, input.shape), input.dtype).astype(input.dtype)
+    )
+
+
+@copied_over.vjp("input")
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@copied_over.vjp("src")
+def _(g):
+    return g
+
+
+def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
+    """Overwrite `self` with `a`; `node()` gives the history if the write is recorded."""
+    state = thread.state
+    recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
+    check_writable(self, state)
+    storage = storage_of(self)
+    if sources and sources[0]._storage is storage and is_read_again(self._array, a):
+        write_in_order(np.asarray, self._array, castable(a, self._array.dtype))
+    elif isinstance(a, np.ndarray):
+        copy_into(self._array, a)
+    else:
+        state.run(np.copyto, self._array, a, "unsafe")
+    storage.wrote(state.writer or user_line(3))
+    if state.level > 1:
+        tell("wrote", self, a, sources)
+    if recording:
+        set_history(self, node())
+    return self
+
+
+@composite(method=True, function=False)
+def copy_(self, src, non_blocking=False):
+    """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    if isinstance(src, NUMBERS):
+        src = constant(np.asarray(src))
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
+    a = src._array
+    if a.shape != self._array.shape:
+        try:
+            np.broadcast_to(a, self._array.shape)
+        except ValueError:
+            raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
+    return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)))
+
+
+def _cannot_expand(a: tuple, b: tuple) -> str:
+    lead = len(b) - len(a)
+    for i, n in enumerate(b):
+        have = a[i - lead] if i >= lead >= 0 else 1
+        if have not in (1, n):
+            return f"The size of tensor a ({n}) must match the size of tensor b ({have}) at non-singleton dimension {i}"
+    return f"output with shape {list(b)} doesn't match the broadcast shape {list(a)}"
+
+
+def history_node(op: Any, edges: tuple, saved: tuple = ()) -> Node:
+    """A node of the operator `op` for a write that was done by hand, with the edges to its sources."""
+    node = object.__new__(op.record.node_class)
+    if "finish" not in op.record.scope:
+        op.record.specialise()
+    node.seq, node.edges, node.saved, node.storage, node.hooks = tick(), edges, saved, None, None
+    return node
+
+
+@primitive(name="fill", public=False)
+def filled(input, value, /):
+    """One value in the shape and type of `input`."""
+    return np.full_like(input, value)
+
+
+@filled.vjp("input")
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@filled.vjp("value")
+def _(g):
+    return g.sum()
+
+
+@composite()
+def fill(input, value):
+    """A tensor in the shape and type of `input` filled with `value`."""
+    return input.clone().fill_(value)
+
+
+@composite(method=True)
+def fill_(self, value):
+    """Overwrite every element with `value`, a number or a 0-d tensor."""
+    source = ()
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with {value._array.ndim} dimensions."
+            )
+        source, value = (value,), value._array
+    elif isinstance(value, NUMBERS):
+        value = exact(value, self._array.dtype)
+    else:
+        raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type_name(value)}")
+    edge = source[0]._edge if source else None
+    return write_values(self, value, source, lambda: history_node(filled, (self._edge, edge)))
+
+
+@composite(method=True)
+def zero_(self):
+    """Overwrite every element with zero."""
+    if accept_inplace(self) is not None:
+        self._array.fill(0)
+        return self
+    return write_values(self, 0, (), lambda: history_node(_zero, (self._edge,)))
+
+
+@primitive(name="zero", public=False)
+def _zero(input, /):
+    return np.zeros_like(input)
+
+
+@_zero.vjp
+def _(g):
+    return g.new_zeros(g.shape)
+
+
+@composite(method=True)
+def detach(input):
+    """An alias without history: it shares memory and version and requires no grad."""
+    return alias(input, Tensor)
+
+
+@composite(method=True, function=False)
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty.
+
+    With `size`, the elements in that memory from `storage_offset` on.
+    """
+    if source is None:
+        self._array, self._storage = np.empty(0, self._array.dtype), None
+        if thread.state.level > 1:
+            tell("rebound", self)
+        return self
+    if not isinstance(source, Tensor):
+        source = _of_storage(source, self._array.dtype)
+    if size is not None:
+        source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
+    self._array, self._storage = source._array, storage_of(source)
+    if thread.state.level > 1:
+        tell("rebound", self)
+    return self
+
+
+def _of_storage(storage: Any, kind: np.dtype) -> Tensor:
+    """All of a storage's memory as elements of one type."""
+    flat = storage._flat
+    whole = wrap(flat[: flat.size - flat.nbytes % kind.itemsize // flat.itemsize].view(kind))
+    owner = getattr(storage, "_tensor", None)
+    if owner is not None:
+        whole._storage = storage_of(owner)
+    expose(whole)  # the storage may be written by its own methods
+    return whole
+
+
+def _dense_strides(size: Any) -> list[int]:
+    strides, n = [], 1
+    for k in reversed(tuple(size)):
+        strides.append(n)
+        n *= max(k, 1)
+    return strides[::-1]
+
+
+@composite(method=True, function=False)
+def resize_(self, *sizes, memory_format=None):
+    """Change the shape in place; the elements in memory stay, new ones are undefined.
+
+    Views share the memory as before, also where it has to become longer.
+    """
+    name = format_name(memory_format, "contiguous_format")
+    if self._edge is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    if name == "preserve_format":
+        raise RuntimeError("Unsupported memory formatPreserve")
+    return _resized(self, new_shape_from(sizes, "resize_"), name)
+
+
+def _resized(self: Tensor, shape: tuple, name: str) -> Tensor:
+    a, strides = self._array, None
+    check_rank(len(shape), name)
+    if name in CHANNELS_LAST:
+        strides = _channels_last_strides(shape, name, a.itemsize)
+    if shape != a.shape or strides is not None:
+        resize(self, shape, strides)
+        if shape != a.shape:
+            storage_of(self).wrote(thread.state.writer or user_line(3))
+    return self
+
+
+def _channels_last_strides(shape: tuple, name: str, itemsize: int) -> tuple[int, ...]:
+    order, back = CHANNELS_LAST[name]
+    inner = [itemsize * n for n in _dense_strides([shape[d] for d in order])]
+    return tuple([inner[d] for d in back])
+
+
+@composite(method=True)
+def resize_as_(self, other, memory_format=None):
+    """`resize_` to the shape of `other`, with torch.preserve_format in the order of its memory."""
+    name = format_name(memory_format, "contiguous_format")
+    if self._edge is not None:
+        raise RuntimeError("cannot resize variables that require grad")
+    if name == "preserve_format":
+        name = next((n for n in CHANNELS_LAST if _is_channels_last(other, n)), "contiguous_format")
+    return _resized(self, other._array.shape, name)
+
+
+def _is_channels_last(t: Tensor, name: str) -> bool:
+    order, _ = CHANNELS_LAST[name]
+    a = t._array
+    return a.ndim == len(order) and a.transpose(order).flags.c_contiguous and not a.flags.c_contiguous

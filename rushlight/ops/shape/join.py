@@ -1,0 +1,478 @@
+"""Tensors put together, repeated, and moved around."""
+
+from __future__ import annotations
+
+from operator import index
+
+import numpy as np
+
+from ...core.autocast import Off
+from ...core.channels import is_channels_last
+from ...core.mode import may_look, tell, thread
+from ...core.record import composite, primitive
+from ...core.size import shape_from, wrap_dim, wrap_dims
+from ...core.slow import write_out
+from ...core.tensor import Tensor, constant, wrap
+from ..pointwise.helpers import in_order_of
+from .slicing import slice_
+from .view import _expand, _view, flatten, reshape
+
+# ---------------------------------------------------------------------------------------------- cat and stack
+
+
+@primitive(name="cat", public=False, promote="same")
+def _cat(*tensors, dim):
+    try:
+        return _contiguous_or_channels_last(np.concatenate(tensors, dim), tensors)
+    except Exception:  # a mistake, or torch's special case: empty 1-D tensors are left out
+        return _cat_slowly(tensors, dim)
+
+
+def _cat_slowly(tensors, dim):
+    arrays = [a for a in tensors if a.shape != (0,)] or list(tensors[:1])
+    first = arrays[0]
+    if not all(a.ndim for a in tensors):
+        place = next(i for i, a in enumerate(tensors) if not a.ndim)
+        raise RuntimeError(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
+    d = wrap_dim(dim, first.ndim)
+    for i, a in enumerate(arrays):
+        if a.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {a.ndim}")
+        if a.shape[:d] != first.shape[:d] or a.shape[d + 1 :] != first.shape[d + 1 :]:
+            k = next(k for k in range(a.ndim) if k != d and a.shape[k] != first.shape[k])
+            raise RuntimeError(
+                f"Sizes of tensors must match except in dimension {d}. Expected size {first.shape[k]} but got size "
+                f"{a.shape[k]} for tensor number {i} in the list."
+            )
+    return _contiguous_or_channels_last(np.concatenate(arrays, d), arrays)
+
+
+def _contiguous_or_channels_last(r, sources):
+    """`r` in the layout that torch joins tensors in: channels last if all are, else contiguous."""
+    if r.flags.c_contiguous or r.ndim in (4, 5) and all(map(is_channels_last, sources)):
+        return r
+    return np.asarray(r, order="C")
+
+
+@_cat.vjp
+def _(g, tensors_shape, dim, needs):
+    d = dim % g._array.ndim
+    out, at = [], 0
+    for shape, wanted in zip(tensors_shape, needs, strict=True):
+        n = 0 if shape == (0,) and g._array.ndim != 1 else shape[d]
+        out.append((slice_(g, d, at, at + n) if shape != (0,) else g.new_zeros(0)) if wanted else None)
+        at += n
+    return tuple(out)
+
+
+def _sequence(name: str, tensors) -> tuple:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not Tensor")
+    tensors = tuple(tensors)
+    if not tensors and name in ("hstack", "vstack", "dstack", "column_stack"):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    return tensors
+
+
+@composite(aliases=("concat", "concatenate"))
+def cat(tensors, dim=0, *, axis=None, out=None):
+    """The tensors one after another along the existing dimension `dim`."""
+    if axis is not None:
+        dim = axis
+    if type(tensors) not in (list, tuple) or not tensors:
+        tensors = _sequence("cat", tensors)
+        if not tensors:
+            raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    if out is None:
+        return _cat(*tensors, dim=dim)
+    with Off():
+        result = _cat(*tensors, dim=dim)
+    return write_out("cat", tensors, result, out)
+
+
+@primitive(name="stack", public=False, promote="same")
+def _stack(*tensors, dim):
+    first = tensors[0].shape
+    for i, a in enumerate(tensors):
+        if a.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and {list(a.shape)} at entry {i}"
+            )
+    if dim == 0:
+        joined = _contiguous_or_channels_last(np.concatenate(tensors), tensors) if first else np.array(tensors)
+        return joined.reshape(len(tensors), *first)
+    place = (slice(None),) * wrap_dim(dim, len(first) + 1) + (None,)
+    return np.asarray(np.concatenate([a[place] for a in tensors], len(place) - 1), order="C")
+
+
+@_stack.vjp
+def _(g, dim):
+    return g.unbind(dim)
+
+
+@composite()
+def stack(tensors, dim=0, *, out=None, axis=None):
+    """The tensors, all of one shape, along a new dimension `dim`."""
+    if axis is not None:
+        dim = axis
+    if type(tensors) not in (list, tuple) or not tensors:
+        tensors = _sequence("stack", tensors)
+        if not tensors:
+            raise RuntimeError("stack expects a non-empty TensorList")
+    result = _stack(*tensors, dim=dim)
+    return result if out is None else write_out("stack", tensors, result, out)
+
+
+def _at_least(n: int):
+    def one(t):
+        shape = t._array.shape
+        if len(shape) >= n:
+            return t
+        if n == 3:
+            return _view(t, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)])
+        return _view(t, (1,) * (n - len(shape)) + shape)
+
+    def f(*tensors):
+        if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+            tensors = tuple(tensors[0])
+            return tuple(one(t) for t in tensors)
+        return one(tensors[0]) if len(tensors) == 1 else tuple(one(t) for t in tensors)
+
+    f.__name__, f.__doc__ = f"atleast_{n}d", f"Views of the tensors with at least {n} dimensions."
+    return composite()(f)
+
+
+atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
+
+
+@composite(out=True)
+def hstack(tensors):
+    """The tensors side by side: along dimension 1, or 0 for 1-D tensors."""
+    tensors = atleast_1d(list(_sequence("hstack", tensors)))
+    return cat(tensors, 0 if tensors[0]._array.ndim == 1 else 1)
+
+
+@composite(out=True, aliases=("row_stack",))
+def vstack(tensors):
+    """The tensors, at least 2-D, below each other."""
+    return cat(atleast_2d(list(_sequence("vstack", tensors))), 0)
+
+
+@composite(out=True)
+def dstack(tensors):
+    """The tensors, at least 3-D, behind each other."""
+    return cat(atleast_3d(list(_sequence("dstack", tensors))), 2)
+
+
+@composite(out=True)
+def column_stack(tensors):
+    """1-D tensors as the columns of a matrix; others side by side."""
+    return hstack([reshape(t, t.numel(), 1) if t._array.ndim <= 1 else t for t in _sequence("column_stack", tensors)])
+
+
+@composite()
+def block_diag(*tensors):
+    """A matrix with the given matrices along its diagonal."""
+    blocks = [atleast_2d(t) for t in tensors]
+    rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
+    out, at = [], 0
+    for b in blocks:
+        left, right = b.new_zeros(b.shape[0], at), b.new_zeros(b.shape[0], columns - at - b.shape[1])
+        out.append(cat([left, b, right], 1))
+        at += b.shape[1]
+    return cat(out, 0) if rows else blocks[0]
+
+
+@composite()
+def meshgrid(*tensors, indexing=None):
+    """Grids of coordinates: one tensor for each input, all of the shape of their lengths."""
+    if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        import warnings
+
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+        )
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(tensors) > 1
+    order = list(tensors)
+    if swap:
+        order[0], order[1] = order[1], order[0]
+    shape = tuple(t.numel() for t in order)
+    grids = [_expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(order) - i - 1)), shape) for i, t in enumerate(order)]
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@composite()
+def cartesian_prod(*tensors):
+    """All combinations of one element from each 1-D tensor, a row each."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@composite(method=False)
+def combinations(input, r=2, with_replacement=False):
+    """All combinations of `r` elements of a 1-D tensor, a row each."""
+    from itertools import combinations as without
+    from itertools import combinations_with_replacement as with_
+
+    from ...core.tensor import constant
+
+    rows = list((with_ if with_replacement else without)(range(input.numel()), r))
+    return input[constant(np.array(rows, np.int64).reshape(-1, r))]
+
+
+# ---------------------------------------------------------------------------------------------- repeated
+
+
+@primitive(name="repeat", public=False)
+def _repeat(input, /, repeats):
+    if len(repeats) < input.ndim:
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    if any(r < 0 for r in repeats):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: {list(repeats)}")
+    return np.asarray(np.tile(input, repeats), order="C")
+
+
+@_repeat.vjp
+def _(g, input_shape, repeats):
+    n, lead = len(input_shape), len(repeats) - len(input_shape)
+    if 0 in repeats:
+        return g.new_zeros(input_shape)
+    shape = list(repeats[:lead])
+    axes = list(range(lead))
+    for i in range(n):
+        axes.append(len(shape))
+        shape += [repeats[lead + i], input_shape[i]]
+    return g.reshape(shape).sum(axes) if axes else g
+
+
+@composite(method=True, function=False)
+def repeat(self, *args, repeats=None):
+    """The tensor repeated along each dimension (more entries than dimensions add leading ones)."""
+    return _repeat(self, shape_from(args if repeats is None else (repeats,), "repeat", "repeats"))
+
+
+@composite()
+def tile(input, dims):
+    """The tensor repeated along its last dimensions."""
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    return _repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
+
+
+@composite(name="tile", method=True, function=False)
+def _tile_method(self, *args, dims=None):
+    """The tensor repeated along its last dimensions."""
+    return tile(self, shape_from(args if dims is None else (dims,), "tile", "dims"))
+
+
+@composite(method=True)
+def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
+    """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
+    if repeats is None:
+        counts = input._array
+        if output_size is not None and output_size != counts.sum():
+            raise RuntimeError("allocated size does not match required size")
+        return wrap(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
+    x = flatten(input) if dim is None else input
+    d = 0 if dim is None else wrap_dim(dim, x._array.ndim)
+    counts = repeats._array if isinstance(repeats, Tensor) else np.array(repeats)
+    if counts.size != 1 and counts.size != x._array.shape[d]:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
+            f"input.size({d}) = {x._array.shape[d]}"
+        )
+    if output_size is not None and isinstance(repeats, Tensor) and not may_look():
+        return x.index_select(d, _repeated(repeats, x._array.shape[d], output_size))
+    if isinstance(repeats, Tensor) and thread.state.level > 1:
+        tell("read", repeats, "repeat_interleave() by the values")
+    where = _places(counts, x._array.shape[d])
+    _check_output_size(where, output_size)
+    return x.index_select(d, constant(where))
+
+
+def _places(counts, n):
+    many = counts.reshape(-1) if counts.size != 1 else int(counts.item())
+    return np.repeat(np.arange(n, dtype=np.int64), many)
+
+
+def _check_output_size(where, output_size):
+    if output_size is not None and output_size != len(where):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(where)} but got {output_size}")
+
+
+@primitive(name="repeated", public=False, differentiable=False)
+def _repeated(counts, /, n, output_size):
+    """Each of the numbers below `n` as often as `counts` says."""
+    where = _places(counts, n)
+    _check_output_size(where, output_size)
+    return where
+
+
+# ---------------------------------------------------------------------------------------------- moved around
+
+
+@primitive(name="flip", public=False)
+def _flip(input, /, dims):
+    axes = wrap_dims(dims, input.ndim)
+    return in_order_of(np.flip(input, axes).copy(), input) if input.ndim else input.copy()
+
+
+@_flip.vjp
+def _(g, dims):
+    return g.flip(dims)
+
+
+@composite()
+def flip(input, dims):
+    """The elements in reversed order along `dims`."""
+    return _flip(input, (dims,) if isinstance(dims, int) else tuple(dims))
+
+
+@composite(name="flip", method=True, function=False)
+def _flip_method(self, *args, dims=None):
+    """The elements in reversed order along `dims`."""
+    return flip(self, shape_from(args, "flip", "dims") if dims is None else dims)
+
+
+@composite(method=True)
+def fliplr(input):
+    """The columns in reversed order."""
+    if input._array.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return _flip(input, (1,))
+
+
+@composite(method=True)
+def flipud(input):
+    """The rows in reversed order."""
+    if input._array.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return _flip(input, (0,))
+
+
+@primitive(name="roll", public=False)
+def _roll(input, /, shifts, dims):
+    return _contiguous_or_channels_last(np.roll(input, shifts, dims), (input,))
+
+
+@_roll.vjp
+def _(g, shifts, dims):
+    back = tuple(-s for s in shifts) if isinstance(shifts, tuple) else -shifts
+    return _roll(g, back, dims)
+
+
+@composite(method=True)
+def roll(input, shifts, dims=None):
+    """The elements moved by `shifts` along `dims`, around the ends; without dims over the flattened tensor."""
+    shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
+    if dims is None or dims == ():
+        if len(shifts) != 1:
+            raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:0")
+        return _roll(input, index(shifts[0]), None)
+    dims = (dims,) if hasattr(dims, "__index__") else tuple(dims)
+    shifts = tuple(map(index, shifts))
+    if len(dims) != len(shifts):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    if not input._array.ndim:
+        raise IndexError(f"Dimension specified as {dims[0]} but tensor has no dimensions")
+    return _roll(input, shifts, tuple(wrap_dim(d, input._array.ndim) for d in dims))
+
+
+@primitive(name="rot90", public=False)
+def _rot90(input, /, k, dims):
+    return np.rot90(input, k, dims).copy()
+
+
+@_rot90.vjp
+def _(g, k, dims):
+    return _rot90(g, -k, dims)
+
+
+@composite(method=True)
+def rot90(input, k=1, dims=(0, 1)):
+    """The tensor turned by `k` quarters in the plane of `dims`."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input._array.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input._array.ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == input._array.ndim:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    return _rot90(input, k, tuple(wrap_dim(d, input._array.ndim) for d in dims))
+
+
+# ---------------------------------------------------------------------------------------------- triangles and diagonals
+
+
+@primitive(method=True, inplace=True, out=True)
+def tril(input, /, diagonal=0):
+    """The lower triangle of (a batch of) matrices, zeros elsewhere."""
+    if input.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
+    return np.asarray(np.tril(input, diagonal), order="C")
+
+
+@tril.vjp
+def _(g, diagonal):
+    return g.tril(diagonal)
+
+
+@primitive(method=True, inplace=True, out=True)
+def triu(input, /, diagonal=0):
+    """The upper triangle of (a batch of) matrices, zeros elsewhere."""
+    if input.ndim < 2:
+        raise RuntimeError("triu: input tensor must have at least 2 dimensions")
+    return np.asarray(np.triu(input, diagonal), order="C")
+
+
+@triu.vjp
+def _(g, diagonal):
+    return g.triu(diagonal)
+
+
+@primitive(method=True)
+def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
+    """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
+    if not input.ndim:
+        raise RuntimeError("diag_embed: input must have at least one dimension")
+    n = input.shape[-1] + abs(offset)
+    d1, d2 = wrap_dim(dim1, input.ndim + 1), wrap_dim(dim2, input.ndim + 1)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    shape = list(input.shape[:-1])
+    for d in sorted((d1, d2)):
+        shape.insert(d, n)
+    out = np.zeros(shape, input.dtype)
+    part = out.diagonal(offset, d1, d2)
+    part.flags.writeable = True
+    part[...] = input
+    return out
+
+
+@diag_embed.vjp
+def _(g, offset, dim1, dim2):
+    return g.diagonal(offset, dim1, dim2)
+
+
+@composite(method=True)
+def diagflat(input, offset=0):
+    """A matrix with the flattened input on its diagonal."""
+    return diag_embed(flatten(input), offset)
+
+
+@composite(method=True, out=True)
+def diag(input, diagonal=0):
+    """The diagonal of a matrix, or a matrix with the given diagonal."""
+    n = input._array.ndim
+    if n not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
+    return diag_embed(input, diagonal) if n == 1 else input.diagonal(diagonal).clone()

@@ -1,0 +1,170 @@
+"""Equally spaced numbers as tensors: arange, range, linspace, logspace. `spacing.py` has their values."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core import device as devices
+from ...core import dtype as dtypes
+from ...core.record import composite
+from ...core.scalars import exact
+from ...core.tensor import Tensor, type_word
+from .create import check_options, fresh, numpy_type
+from .into import kind_of, put, sized
+from .spacing import counted, powers, spaced
+
+
+def _number(v: Any) -> Any:
+    return v.item() if isinstance(v, (Tensor, np.generic)) else v
+
+
+def _made(name: str, make: Any, out: Any, dtype: Any, default: dtypes.dtype, requires_grad: bool) -> Tensor:
+    """The tensor of `make(type)`, or its numbers in `out`, which keeps its shape where it has as many elements."""
+    kind = numpy_type(dtype, default) if out is None else kind_of(name, out, dtype)
+    if kind.kind in _REFUSED[name]:
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(dtypes.from_numpy(kind))}'")
+    a = make(kind)
+    if out is None:
+        return fresh(a, requires_grad)
+    if name == "arange" and out._array.size not in (0, a.size):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out._array.shape)} is {out._array.size} which does "
+            f"not match the computed number of elements {a.size}. Note that this may occur as a result of rounding error. "
+            f"The out tensor will be resized to a tensor of shape ({a.size},).",
+            stacklevel=3,
+        )
+    return put(name, sized(out, a.shape, flat=True), fresh(a), requires_grad)
+
+
+_REFUSED = {"arange": "bc", "range": "bc", "linspace": "b", "logspace": "b"}  # kinds that torch has no loop for
+
+
+def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple:
+    """The first and last numbers, as the type that is made holds them. Raises torch's error where it cannot."""
+    start, end = _number(start), _number(end)
+    if steps == 1 and not isinstance(start, complex):
+        return start, start
+    return exact(start, kind), exact(end, kind)
+
+
+@composite()
+def arange(
+    start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """The numbers start, start + step, ... below `end`."""
+    if (
+        type(start) is int
+        and end is None
+        and step == 1
+        and start >= 0
+        and dtype is None
+        and out is device is layout is None
+        and not pin_memory
+    ):
+        return fresh(np.arange(start), requires_grad)
+    devices.check(device)
+    check_options(layout, pin_memory)
+    start, end, step = _number(start), _number(end), _number(step)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    floats = any(isinstance(v, float) for v in (start, end, step))
+    default = dtypes.get_default_dtype() if floats else dtypes.int64
+    return _made("arange", partial(_counted, start, end, step), out, dtype, default, requires_grad)
+
+
+def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
+    n = math.ceil((end - start) / step)
+    if kind.kind in "iu":  # torch counts in whole steps; only for int64 does it also truncate the end first
+        start, step = _whole(start), _whole(step)
+        if kind.itemsize == 8:
+            if not step:
+                raise ValueError("step must be nonzero")
+            n = -((start - _whole(end)) // step)
+        return (np.arange(n, dtype=_LONG) * step + start).astype(kind, copy=False)
+    return counted(start, step, n, kind)
+
+
+def _whole(v: Any) -> int:
+    """A number cut to a whole one. Raises where int64 does not hold it."""
+    return v if type(v) is int and abs(v) < 1 << 63 else exact(v, _LONG)
+
+
+_LONG = np.dtype(np.int64)
+
+
+def _ranged(start: Any, step: Any, n: int, kind: np.dtype) -> np.ndarray:
+    if kind.kind in "iu":
+        start, step = _whole(start), _whole(step)
+    return (start + np.arange(n) * step).astype(kind)
+
+
+@composite()
+def range(
+    start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """The numbers start, start + step, ... up to and including `end` (deprecated: use arange)."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+        "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
+        stacklevel=2,
+    )
+    devices.check(device)
+    check_options(layout, pin_memory)
+    if end is None:
+        start, end = 0, start
+    n = math.floor((end - start) / step) + 1
+    default = dtypes.get_default_dtype()
+    return _made("range", lambda kind: _ranged(start, step, n, kind), out, dtype, default, requires_grad)
+
+
+@composite()
+def linspace(
+    start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
+):
+    """`steps` numbers from `start` to `end`, both included, equally far apart."""
+    devices.check(device)
+    check_options(layout, pin_memory)
+    if isinstance(steps, float):
+        raise TypeError("linspace(): argument 'steps' must be int, not float")
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return _made(
+        "linspace", lambda kind: spaced(*_limits(start, end, steps, kind), int(steps), kind), out, dtype,
+        dtypes.get_default_dtype(), requires_grad,
+    )  # fmt: skip
+
+
+@composite()
+def logspace(
+    start,
+    end,
+    steps,
+    base=10.0,
+    *,
+    out=None,
+    dtype=None,
+    layout=None,
+    device=None,
+    requires_grad=False,
+    pin_memory=False,
+):
+    """`base` to the power of `steps` numbers from `start` to `end`."""
+    devices.check(device)
+    check_options(layout, pin_memory)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    return _made(
+        "logspace", lambda kind: powers(base, *_limits(start, end, steps, kind), int(steps), kind), out, dtype,
+        dtypes.get_default_dtype(), requires_grad,
+    )  # fmt: skip

@@ -1,0 +1,404 @@
+"""Padding, and rearranging between channels, pixels and windows."""
+
+from __future__ import annotations
+
+import functools
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import argument_type
+from ...core.record import composite, primitive
+from ...core.scalars import exact, type_name
+from ...core.tensor import Tensor
+from ..pointwise.helpers import zeros_of
+from ..spatial.conv import pad_spatial, scatter_windows, windows
+from ..spatial.pool import numbers
+
+# ---------------------------------------------------------------------------------------------- one constant around
+
+
+@primitive(name="constant_pad_nd", public=False, follows=(0,), node="ConstantPadNdBackward0")
+def _constant_pad(input, /, pad, value):
+    """The input with `value` around it; negative numbers cut off. `pad` starts with the last dimension."""
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) > 2 * input.ndim:
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)} while the input has {input.ndim} dimensions."
+        )
+    lead = input.ndim - len(pad) // 2
+    pairs = [(0, 0)] * lead + [(pad[i], pad[i + 1]) for i in range(len(pad) - 2, -1, -2)]
+    shape, source, target = [], [], []
+    for n, (a, b) in zip(input.shape, pairs, strict=True):
+        if n + min(a, 0) + min(b, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        shape.append(n + a + b)
+        source.append(slice(max(0, -a), n - max(0, -b)))
+        target.append(slice(max(0, a), n + a + b - max(0, b)))
+    out = np.full(shape, value, input.dtype) if value else np.zeros(shape, input.dtype)
+    out[tuple(target)] = input[tuple(source)]
+    return out
+
+
+@_constant_pad.vjp
+def _(g, pad):
+    return _constant_pad(g, tuple([-p for p in pad]), 0)
+
+
+@composite()
+def constant_pad_nd(input, pad, value=0):
+    """The input with `value` around it: `pad` has (before, after) for the last dimension, then the one before it,
+    ...
+    """
+    return _constant_pad(input, tuple(pad), exact(value, input._array.dtype) if value else 0)
+
+
+# ---------------------------------------------------------------------------------------------- the input itself around
+
+
+def _positions(n, before, after, mode):
+    """Where each element of a padded axis of n elements comes from."""
+    i = np.arange(-before, n + after)
+    if mode == "replicate":
+        return i.clip(0, n - 1)
+    if mode == "circular":  # what negative numbers cut off is not wrapped around
+        core = np.arange(max(0, -before), n - max(0, -after))
+        return core[np.arange(-max(0, before), len(core) + max(0, after)) % len(core)]
+    i = np.abs(i)
+    return np.where(i >= n, 2 * (n - 1) - i, i)
+
+
+def _gathered(input, /, pad, mode):
+    """The input with its own elements around it. Shape: (*, n axes) -> (*, n axes)"""
+    for i in range(len(pad) // 2):
+        axis = input.ndim - 1 - i
+        input = input.take(_positions(input.shape[axis], pad[2 * i], pad[2 * i + 1], mode), axis)
+    return input
+
+
+@primitive(name="pad.backward", public=False, node="ReflectionPad2DBackwardBackward0")
+def _pad_backward(g, input, /, pad, mode):
+    """Each element of g added to where it came from; of the input only the shape counts."""
+    for i in range(len(pad) // 2):
+        axis = g.ndim - 1 - i
+        n = input.shape[axis]
+        g = _add_along(g, _positions(n, pad[2 * i], pad[2 * i + 1], mode), axis, n)
+    return g
+
+
+def _add_along(g, where, axis, n):
+    """Zeros of n entries along `axis` with the slices of g added at `where`."""
+    out = np.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype)
+    to, source = np.moveaxis(out, axis, 0), np.moveaxis(g, axis, 0)
+    for k, i in enumerate(where):
+        to[i] += source[k]
+    return out
+
+
+@_pad_backward.vjp("input")
+def _(input):
+    return zeros_of(input)
+
+
+@_pad_backward.vjp("g")
+def _(g, pad, mode):
+    return _pad_operator(mode, len(pad) // 2)(g, pad, mode)
+
+
+_NODES = {"reflect": "ReflectionPad{}DBackward0", "replicate": "ReplicationPad{}DBackward0", "circular": "CopySlices"}
+
+
+@functools.cache
+def _pad_operator(mode, n):
+    name = f"{ {'reflect': 'reflection', 'replicate': 'replication', 'circular': 'circular'}[mode] }_pad{n}d"
+    operator = primitive(
+        name=name, public=False, follows=() if mode == "circular" else (0,), node=_NODES[mode].format(n)
+    )(_gathered)
+
+    @operator.vjp
+    def _(g, input, pad, mode):
+        return _pad_backward(g, input, pad, mode)
+
+    return operator
+
+
+def _check_pad(shape, pad, mode):
+    """Raise torch's errors for padding with the input's own elements."""
+    n = len(pad) // 2
+    if mode not in _NODES:
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if not 1 <= n <= 3 or len(shape) not in (n + 1, n + 2):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {len(shape)}D input tensor.\nSupported combinations for "
+            "non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads last dimension)\n  - 3D or 4D input: "
+            "padding "
+            "size = 4 (pads last 2 dimensions)\n  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
+    if not all(shape[1:]) or (len(shape) == n + 1 and not shape[0]):
+        raise RuntimeError(
+            f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with possibly 0 batch size and other non-zero "
+            "dimensions for "
+            f"input, but got: {list(shape)}"
+        )
+    for i in range(n):
+        d = len(shape) - 1 - i
+        a, b, size = pad[2 * i], pad[2 * i + 1], shape[d]
+        if mode == "reflect" and (a >= size or b >= size):
+            raise RuntimeError(
+                f"Argument #{2 * (i + 1) + 2}: Padding size should be less than the corresponding input dimension, "
+                "but got: "
+                f"padding ({a}, {b}) at dimension {d} of input {list(shape)}"
+            )
+        if mode == "circular" and (a > size or b > size):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if size + a + b < (0 if mode == "circular" else 1):
+            raise RuntimeError(
+                f"input (size: {size}) is too small for the padding ({a}, {b}) at dimension {d}: the result would have "
+                f"{size + a + b} elements there"
+            )
+
+
+def _number_around(value: Any) -> Any:
+    """The real number in a tensor without dimensions. Raises torch's TypeError for anything else."""
+    if isinstance(value, Tensor) and not value._array.ndim and not value.is_complex():
+        return value.item()
+    raise TypeError(f"pad(): argument 'value' (position 4) must be float, not {type_name(value)}")
+
+
+@composite(functional=True)
+def pad(input, pad, mode="constant", value=None):
+    """The input with something around it: `pad` has (before, after) for the last dimension, then the one before it, ...
+
+    mode: 'constant' (`value`, 0 by default), 'reflect' (mirrored at the edge element), 'replicate' (the edge element)
+    or 'circular' (the other end). Negative numbers cut off.
+    >>> pad(ones(2, 3), (1, 2)).shape
+    torch.Size([2, 6])
+    """
+    if not isinstance(input, Tensor):
+        raise argument_type("pad", "input", 1, input)
+    pad = tuple([p if type(p) is int else p.__index__() for p in pad])
+    shape = input._array.shape
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * len(shape):
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {len(shape)}"
+        )
+    if mode == "constant":
+        if isinstance(value, (Tensor, np.ndarray, list, tuple, complex, str)):
+            value = _number_around(value)
+        return _constant_pad(input, pad, exact(value, input._array.dtype) if value else 0)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    _check_pad(shape, pad, mode)
+    return _pad_operator(mode, len(pad) // 2)(input, pad, mode)
+
+
+# ---------------------------------------------------------------------------------------------- channels and pixels
+
+
+@primitive(functional=True, follows=(0,))
+def pixel_shuffle(input, /, upscale_factor):
+    """r^2 channels of each pixel become r x r pixels. Shape: (*, C r^2, H, W) -> (*, C, H r, W r)"""
+    r = upscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_shuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    if c % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            "but "
+            f"input.size(-3)={c} is not divisible by {r * r}"
+        )
+    x = input.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
+    return np.array(x, order="C").reshape(*lead, c // (r * r), h * r, w * r)
+
+
+@pixel_shuffle.vjp
+def _(g, upscale_factor):
+    return pixel_unshuffle(g, upscale_factor)
+
+
+@primitive(functional=True, follows=(0,))
+def pixel_unshuffle(input, /, downscale_factor):
+    """r x r pixels become r^2 channels of one. Shape: (*, C, H r, W r) -> (*, C r^2, H, W)"""
+    r = downscale_factor
+    if input.ndim < 3:
+        raise RuntimeError(
+            f"pixel_unshuffle expects input to have at least 3 dimensions, but got input with {input.ndim} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *lead, c, h, w = input.shape
+    for side, name, dim in ((h, "height", -2), (w, "width", -1)):
+        if side % r:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but input.size({dim})={side} is "
+                "not "
+                f"divisible by {r}"
+            )
+    x = input.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
+    return np.array(x, order="C").reshape(*lead, c * r * r, h // r, w // r)
+
+
+@pixel_unshuffle.vjp
+def _(g, downscale_factor):
+    return pixel_shuffle(g, downscale_factor)
+
+
+@primitive(functional=True, follows=(0,), aliases=("native_channel_shuffle",))
+def channel_shuffle(input, /, groups):
+    """The channels of `groups` groups in turn. Shape: (N, C, *) -> (N, C, *)"""
+    if input.ndim <= 2:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    n, c, *sides = input.shape
+    if c % groups:
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
+    x = input.reshape(n, groups, c // groups, prod(sides)).swapaxes(1, 2)
+    return np.array(x, order="C").reshape(input.shape)
+
+
+@channel_shuffle.vjp
+def _(g, input_shape, groups):
+    return channel_shuffle(g, input_shape[1] // groups)
+
+
+# ---------------------------------------------------------------------------------------------- windows
+
+
+@primitive(name="im2col", public=False, node="Im2ColBackward0")
+def _im2col(input, /, window, dilation, padding, stride):
+    """The windows of an image as columns. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
+    if input.dtype.kind in "iu":
+        raise NotImplementedError(f'"im2col_out_cpu" not implemented for {input.dtype}')
+    x = input if input.ndim == 4 else input[None]
+    view = windows(pad_spatial(x, padding), window, stride, dilation)
+    columns = np.array(view, order="C").reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
+    return columns if input.ndim == 4 else columns[0]
+
+
+@_im2col.vjp
+def _(g, input_shape, window, dilation, padding, stride):
+    return _col2im(g, input_shape[-2:], window, dilation, padding, stride)
+
+
+@primitive(name="col2im", public=False, node="Col2ImBackward0")
+def _col2im(input, /, sizes, window, dilation, padding, stride):
+    """Columns added to where their windows lie. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *sizes) or (C, *sizes)"""
+    lead, channels = input.shape[:-2], input.shape[-2] // prod(window)
+    n = prod(lead)
+    out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype)
+    blocks = _blocks(sizes, window, dilation, padding, stride)
+    scatter_windows(out, input.reshape(n, channels, *window, *blocks), window, stride, dilation)
+    if any(padding):
+        out = np.ascontiguousarray(out[(..., *(slice(p, p + s) for s, p in zip(sizes, padding, strict=True)))])
+    return out.reshape(*lead, channels, *sizes)
+
+
+@_col2im.vjp
+def _(g, window, dilation, padding, stride):
+    return _im2col(g, window, dilation, padding, stride)
+
+
+def _blocks(sizes, window, dilation, padding, stride):
+    """How many windows there are along each axis."""
+    return tuple(
+        (n + 2 * p - d * (k - 1) - 1) // s + 1
+        for n, k, d, p, s in zip(sizes, window, dilation, padding, stride, strict=True)
+    )
+
+
+def _window_arguments(kernel_size, dilation, padding, stride):
+    """The arguments of fold and unfold as pairs, or torch's error."""
+    pairs = []
+    for what, value in (("kernel_size", kernel_size), ("dilation", dilation), ("padding", padding), ("stride", stride)):
+        if isinstance(value, (tuple, list)) and len(value) not in (1, 2):
+            raise RuntimeError(f"It is expected {what} equals to 2, but got size {len(value)}")
+        pairs.append(numbers("unfold", what, 2, value, 2))
+    window, dilation, padding, stride = pairs
+    for name, stem, values in (
+        ("kernel size", "kernel", window),
+        ("dilation", "dilation", dilation),
+        ("stride", "stride", stride),
+    ):
+        if min(values) <= 0:
+            raise RuntimeError(
+                f"{name} should be greater than zero, but got {stem}_height: {values[0]} {stem}_width: {values[1]}"
+            )
+    if min(padding) < 0:
+        raise RuntimeError(f"padding should be non-negative, but got pad_height: {padding[0]} pad_width: {padding[1]}")
+    return window, dilation, padding, stride
+
+
+@composite(functional=True)
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of an image, each as a column. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
+    if not isinstance(input, Tensor):
+        raise argument_type("unfold", "input", 1, input)
+    window, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
+    shape = input._array.shape
+    if len(shape) < 3:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{len(shape)}, {len(shape) - 1}], but got 2)"
+        )
+    if len(shape) > 4 or not all(shape[1:]) or (len(shape) == 3 and not shape[0]):
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for "
+            "input, but "
+            f"got: {list(shape)}"
+        )
+    blocks = _blocks(shape[-2:], window, dilation, padding, stride)
+    if min(blocks) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {shape[-2:]}, kernel_size={window}, dilation={dilation}, "
+            f"padding={padding}, "
+            f"calculated shape of the array of sliding blocks as {blocks}, but its components must be at least one."
+        )
+    return _im2col(input, window, dilation, padding, stride)
+
+
+@composite(functional=True)
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Columns added up to an image: the transpose of `unfold`.
+
+    Shape: (N, C R S, L) or (C R S, L) -> (N, C, *output_size)
+    """
+    if not isinstance(input, Tensor):
+        raise argument_type("fold", "input", 1, input)
+    if isinstance(output_size, (tuple, list)) and len(output_size) not in (1, 2):
+        raise RuntimeError(f"It is expected output_size equals to 2, but got size {len(output_size)}")
+    sizes = numbers("fold", "output_size", 2, output_size, 2)
+    window, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
+    shape = input._array.shape
+    if len(shape) not in (2, 3) or not all(shape[-2:]):
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            "input, "
+            f"but got: {list(shape)}"
+        )
+    if shape[-2] % prod(window):
+        raise RuntimeError(
+            "Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            "input.size(1)="
+            f"{shape[-2]} and kernel_size={window}."
+        )
+    blocks = _blocks(sizes, window, dilation, padding, stride)
+    if min(blocks) < 1 or shape[-1] != prod(blocks):
+        raise RuntimeError(
+            f"Given output_size={sizes}, kernel_size={window}, dilation={dilation}, padding={padding}, "
+            f"stride={stride}, "
+            f"expected size of input's dimension 2 to match the calculated number of sliding blocks {blocks[0]} * "
+            f"{blocks[1]} "
+            f"= {prod(blocks)}, but got input.size(2)={shape[-1]}."
+        )
+    return _col2im(input, sizes, window, dilation, padding, stride)

@@ -1,0 +1,189 @@
+"""Numbers, indices and differences along a dimension: vander, isin, unravel_index, gradient, renorm, polar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core import dtype as dtypes
+from ...core.record import OPS, composite, primitive
+from ...core.size import wrap_dim
+from ...core.tensor import Tensor, constant
+
+
+@composite()
+def vander(x, N=None, increasing=False):
+    """The matrix of powers of the elements of a vector. Shape: (n,) -> (n, N); the powers fall unless `increasing`.
+
+    >>> vander(tensor([1, 2, 3]), increasing=True)
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x._array.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    x = x.to(dtypes.promote_types(x.dtype, dtypes.int64)) if x.dtype.category < 2 else x
+    columns = [OPS["ones_like"](x)]
+    for _ in range(n - 1):
+        columns.append(columns[-1] * x)
+    result = OPS["stack"](columns[:n], 1) if n else x.new_empty(x._array.shape[0], 0)
+    return result if increasing else result.flip(1)
+
+
+@composite(out=True)
+def isin(elements, test_elements, *, assume_unique=False, invert=False):
+    """Whether each of `elements` is among `test_elements` (or, with `invert`, is not). One of the two may be a number."""
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin(): expected a Tensor as elements or test_elements")
+    a = elements if isinstance(elements, Tensor) else constant(np.asarray(elements))
+    b = test_elements if isinstance(test_elements, Tensor) else constant(np.asarray(test_elements))
+    if isinstance(elements, Tensor) and isinstance(test_elements, Tensor):
+        kind = dtypes.promote_types(elements.dtype, test_elements.dtype)
+        a, b = a.detach().to(kind), b.detach().to(kind)
+    return _isin(a, b, assume_unique, invert)
+
+
+@primitive(name="isin", public=False, differentiable=False)
+def _isin(elements, test_elements, /, assume_unique, invert):
+    return np.asarray(np.isin(elements, test_elements, assume_unique=assume_unique, invert=invert))
+
+
+@composite()
+def unravel_index(indices, shape):
+    """Places in a flattened tensor of `shape` as a tuple of indices, one tensor for each dimension."""
+    if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is dtypes.bool_:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    strides = [int(np.prod(sizes[i + 1 :], dtype=np.int64)) for i in range(len(sizes))]
+    return tuple(indices.div(s, rounding_mode="floor") % n for s, n in zip(strides, sizes, strict=True))
+
+
+# ---------------------------------------------------------------------------------------------- differences
+
+
+@composite()
+def gradient(input, *, spacing=None, dim=None, edge_order=1):
+    """Estimates of the derivative along each of `dim` (default: all) by central differences, as a tuple of tensors.
+
+    spacing: the distance of points, for each dimension a number, or a tensor of the points' coordinates.
+    edge_order: 1 or 2, the order of the estimates at both ends.
+
+    >>> gradient(tensor([1.0, 2.0, 4.0, 7.0]))
+    (tensor([1.0000, 1.5000, 2.5000, 3.0000]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    rank = input._array.ndim
+    dims = list(range(rank)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    dims = [wrap_dim(d, rank) for d in dims]
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("dim appears multiple times in the list of dims")
+    steps = _steps(spacing, dims, dim)
+    return tuple(_differences(input, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
+
+
+def _steps(spacing: Any, dims: list[int], dim: Any) -> list[Any]:
+    if spacing is None:
+        return [1.0] * len(dims)
+    if isinstance(spacing, (int, float, complex)):
+        return [spacing] * len(dims)
+    steps = [spacing] if isinstance(spacing, Tensor) else list(spacing)
+    if len(steps) != len(dims):
+        raise RuntimeError(
+            f"torch.gradient expected spacing to be unspecified, a scalar or a list of length equal to 'dim' ({len(dims)}), "
+            f"but got {len(steps)}"
+        )
+    return steps
+
+
+def _differences(x: Any, d: int, step: Any, order: int) -> Any:
+    n = x._array.shape[d]
+    if n <= order:
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    x = x if x.dtype.category >= 2 else x.to(dtypes.get_default_dtype())
+    if isinstance(step, Tensor):
+        shape = [1] * x._array.ndim
+        shape[d] = -1
+        h = step.diff().reshape(shape)  # type: ignore[attr-defined]
+    else:
+        shape = [1] * x._array.ndim
+        shape[d] = n - 1
+        h = x.new_full(shape, step)
+
+    def at(t: Any, i: int, k: int = 1) -> Any:
+        return t.narrow(d, i, k)
+
+    left, right = at(h, 0, n - 2), at(h, 1, n - 2)
+    inner = (
+        -right / (left * (left + right)) * at(x, 0, n - 2)
+        + (right - left) / (left * right) * at(x, 1, n - 2)
+        + left / (right * (left + right)) * at(x, 2, n - 2)
+        if isinstance(step, Tensor)
+        else (at(x, 2, n - 2) - at(x, 0, n - 2)) / (2 * step)
+    )
+    if order == 1:
+        first = (at(x, 1) - at(x, 0)) / at(h, 0)
+        last = (at(x, n - 1) - at(x, n - 2)) / at(h, n - 2)
+    else:
+        first, last = _second_order_end(x, h, at, n, False), _second_order_end(x, h, at, n, True)
+    return OPS["cat"]([first, inner, last], d)
+
+
+def _second_order_end(x: Any, h: Any, at: Any, n: int, is_last: bool) -> Any:
+    """The estimate at an end from three points."""
+    near, far = (at(h, n - 2), at(h, n - 3)) if is_last else (at(h, 0), at(h, 1))
+    points = [at(x, n - 1 - i) if is_last else at(x, i) for i in range(3)]
+    sign = -1 if is_last else 1
+    weights = (-(2 * near + far) / (near * (near + far)), (near + far) / (near * far), -near / (far * (near + far)))
+    return sign * (weights[0] * points[0] + weights[1] * points[1] + weights[2] * points[2])
+
+
+# ---------------------------------------------------------------------------------------------- norms
+
+
+@composite(method=True, out=True)
+def renorm(input, p, dim, maxnorm):
+    """The input, whose parts along `dim` are scaled down to a p-norm of at most `maxnorm`."""
+    if input._array.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    d = wrap_dim(dim, input._array.ndim)
+    others = [k for k in range(input._array.ndim) if k != d]
+    norms = OPS["norm"](input, p, others, keepdim=True)
+    factor = OPS["where"](norms > maxnorm, maxnorm / (norms + 1e-7), OPS["ones_like"](norms))
+    return (input * factor).contiguous()
+
+
+@composite(method=True, function=False)
+def renorm_(self, p, dim, maxnorm):
+    """In-place `renorm`."""
+    return self.copy_(renorm(self.clone(), p, dim, maxnorm))
+
+
+@composite(out=True)
+def polar(abs, angle):
+    """The complex numbers of absolute value `abs` and angle `angle`."""
+    if abs.dtype is not angle.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument"
+        )
+    if abs.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}"
+        )
+    return OPS["complex"](abs * angle.cos(), abs * angle.sin())
+
+
+@composite(method=True, function=False)
+def is_nonzero(self):
+    """Whether the only element is not zero. Raises RuntimeError for any other number of elements."""
+    return bool(self)

@@ -1,0 +1,414 @@
+"""Views of parts of a tensor: diagonals, windows, slices, and several pieces at once."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided as _stride
+
+from ...core.layout import contiguous_format
+from ...core.record import OPS, composite, primitive
+from ...core.resizing import whole
+from ...core.size import wrap_dim
+from ...core.storage import address_of
+from ...core.tensor import Tensor, constant
+from .view import _in_place, copied
+
+# ---------------------------------------------------------------------------------------------- one index or a range
+
+
+@primitive(method=True, view=True)
+def select(input, /, dim, index):
+    """The slice at `index` of dimension `dim`, without that dimension."""
+    if not input.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(input.shape)} at dimension {d}"
+        )
+    return input[(*(slice(None),) * d, index, ...)]
+
+
+@select.vjp
+def _(g, input_shape, dim, index):
+    return embed(g, input_shape, (*(slice(None),) * (dim % len(input_shape)), index, ...))
+
+
+@primitive(name="slice", view=True, public=False)
+def slice_(input, /, dim, start, stop, step=1):
+    """The entries start, start + step, ... below `stop` of dimension `dim`."""
+    return input[(*(slice(None),) * wrap_dim(dim, input.ndim), slice(start, stop, step))]
+
+
+@slice_.vjp
+def _(g, input_shape, dim, start, stop, step):
+    return embed(g, input_shape, (*(slice(None),) * (dim % len(input_shape)), slice(start, stop, step)))
+
+
+@primitive(name="_embed", public=False)
+def _embed(g, /, shape, index):
+    """Zeros of `shape` with `g` at a basic index: the gradient of a view of a part."""
+    out = np.zeros(shape, g.dtype)
+    out[index] = g
+    return out
+
+
+@_embed.vjp
+def _(g, index):
+    return part(g, index)
+
+
+@primitive(name="part", view=True, public=False, node="SliceBackward0")
+def part(input, /, index):
+    """The view at a basic NumPy index that has an Ellipsis."""
+    return input[index]
+
+
+@part.vjp
+def _(g, input_shape, index):
+    return _embed(g, input_shape, index)
+
+
+embed = _embed
+
+
+@composite(method=True, out=True)
+def narrow_copy(input, dim, start, length):
+    """`narrow` as a copy."""
+    return narrow(input, dim, start, length).clone(memory_format=contiguous_format)
+
+
+@composite(method=True)
+def narrow(input, dim, start, length):
+    """The `length` entries of dimension `dim` from `start`."""
+    if not input._array.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, input._array.ndim)
+    n, start = input._array.shape[d], int(start)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    start = start + n if start < 0 else start
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return slice_(input, d, start, start + length)
+
+
+# ---------------------------------------------------------------------------------------------- parts
+
+
+@primitive(method=True, view=True)
+def diagonal(input, /, offset=0, dim1=0, dim2=1):
+    """The diagonal over `dim1` and `dim2`, as the last dimension."""
+    d1, d2 = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    out = input.diagonal(offset, d1, d2)
+    if not out.flags.writeable and input.flags.writeable:
+        out.flags.writeable = True
+    return out
+
+
+@diagonal.vjp
+def _(g, input_shape, offset, dim1, dim2):
+    return _diagonal_backward(g, input_shape, offset, dim1, dim2)
+
+
+@primitive(name="_diagonal_backward", public=False)
+def _diagonal_backward(g, /, shape, offset, dim1, dim2):
+    out = np.zeros(shape, g.dtype)
+    part = out.diagonal(offset, dim1, dim2)
+    part.flags.writeable = True
+    part[...] = g
+    return out
+
+
+@_diagonal_backward.vjp
+def _(g, offset, dim1, dim2):
+    return g.diagonal(offset, dim1, dim2)
+
+
+@primitive(name="unfold", method="unfold", view=True, public=False)
+def _unfold(input, /, dimension, size, step):
+    """All slices of length `size` along `dimension`, `step` apart, as a new last dimension."""
+    if not input.ndim:
+        return input.reshape(1)[:size]
+    d = wrap_dim(dimension, input.ndim)
+    if size > input.shape[d]:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {input.shape[d]} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    shape = list(input.shape)
+    shape[d] = (input.shape[d] - size) // step + 1
+    strides = list(input.strides)
+    strides[d] *= step
+    return _stride(input, [*shape, size], [*strides, input.strides[d]])
+
+
+@_unfold.vjp
+def _(g, input_shape, dimension, size, step):
+    return _unfold_backward(g, input_shape, dimension, size, step)
+
+
+@primitive(name="_unfold_backward", public=False)
+def _unfold_backward(g, /, shape, dimension, size, step):
+    out = np.zeros(shape or (1,), g.dtype)
+    d = wrap_dim(dimension, out.ndim)
+    for k in range(size):
+        where = [slice(None)] * out.ndim
+        where[d] = slice(k, k + (g.shape[d] - 1) * step + 1 if shape else None, step)
+        out[tuple(where)] += g[..., k] if shape else g
+    return out.reshape(shape)
+
+
+@_unfold_backward.vjp
+def _(g, dimension, size, step):
+    return _unfold(g, dimension, size, step)
+
+
+def _owner(a: np.ndarray) -> np.ndarray:
+    """The array that owns the memory of `a`."""
+    while True:
+        base = a.base
+        if type(base).__name__ == "DummyArray":  # what NumPy's as_strided puts between an array and its memory
+            base = base.base  # type: ignore[union-attr]
+        if not isinstance(base, np.ndarray):
+            return a
+        a = base
+
+
+def _flat(root: np.ndarray, kind: np.dtype) -> np.ndarray:
+    """The memory of `root` as one row of elements of type `kind`."""
+    memory = whole(root)
+    return memory[: memory.size - memory.size % kind.itemsize].view(kind)
+
+
+@primitive(name="as_strided", method=True, view=True, extras=("geometry",))
+def as_strided(input, /, size, stride, storage_offset=None):
+    """A view of the tensor's memory with the given shape, strides and offset (in elements)."""
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {list(stride)}")
+    root = _owner(input)
+    item = input.itemsize
+    start = (address_of(input) - address_of(root)) // item if storage_offset is None else storage_offset
+    last = start + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    if 0 not in size and (start < 0 or (last + 1) * item > root.nbytes):
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {start}, and itemsize {item} requiring "
+            f"a storage size of {(last + 1) * item} are out of bounds for storage of size {root.nbytes}"
+        )
+    out = _stride(_flat(root, input.dtype)[start:], size, [s * item for s in stride])
+    base = (address_of(input) - address_of(root)) // item
+    return out, np.array([start, base, *(s // item for s in input.strides)])
+
+
+@as_strided.vjp
+def _(g, input_shape, geometry, size, stride):
+    start, base, *strides = geometry.tolist()
+    return _as_strided_backward(g, (tuple(size), tuple(stride), start), (input_shape, strides, base))
+
+
+def _as_strided_backward(g, part, whole):
+    """Scatter `g` over the storage by index arithmetic, then read the input's own elements back.
+
+    part, whole: (shape, strides, offset) of the result and of the input.
+    """
+    where = _flat_positions(*part[:2]) + part[2]
+    mine = _flat_positions(*whole[:2]) + whole[2]
+    n = int(max(where.max(initial=-1), mine.max(initial=-1))) + 1
+    total = g.new_zeros(n).index_add(0, constant(where.reshape(-1)), g.reshape(-1))
+    return total.index_select(0, constant(mine.reshape(-1))).reshape(whole[0])
+
+
+def _flat_positions(size, stride) -> np.ndarray:
+    where = np.zeros((), np.int64)
+    for n, s in zip(size, stride, strict=True):
+        where = where[..., None] + np.arange(n, dtype=np.int64) * s
+    return where
+
+
+# ---------------------------------------------------------------------------------------------- several views at once
+
+
+@primitive(name="unbind", view=True, outputs=-1, public=False)
+def _unbind(input, /, dim):
+    d = wrap_dim(dim, input.ndim)
+    a = input if d == 0 else np.moveaxis(input, d, 0)
+    return tuple([a[i, ...] for i in range(len(a))])
+
+
+@_unbind.vjp
+def _(g, input_shape, dim):
+    d = dim % len(input_shape)
+    shape = input_shape[:d] + input_shape[d + 1 :]
+    reference = next(p for p in g if p is not None)
+    return OPS["stack"]([reference.new_zeros(shape) if p is None else p for p in g], d)
+
+
+@composite(method=True)
+def unbind(input, dim=0, *, axis=None):
+    """The slices along `dim`, as a tuple of views."""
+    if axis is not None:
+        dim = axis
+    if not input._array.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return _unbind(input, dim)
+
+
+@primitive(name="split", view=True, outputs=-1, public=False, node="SplitBackward0")
+def _split(input, /, split_size, dim):
+    d = wrap_dim(dim, input.ndim)
+    n = input.shape[d]
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    if not split_size and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    lead = (slice(None),) * d
+    step = split_size or 1
+    return tuple([input[(*lead, slice(i, i + step))] for i in range(0, n, step)]) if n else (input.view(),)
+
+
+@primitive(name="split_with_sizes", view=True, outputs=-1, public=False, node="SplitWithSizesBackward0")
+def _split_sizes(input, /, split_sizes, dim):
+    d = wrap_dim(dim, input.ndim)
+    if sum(split_sizes) != input.shape[d]:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {input.shape[d]} (input tensor's size at dimension "
+            f"{dim}), but got split_sizes={list(split_sizes)}"
+        )
+    lead, at, out = (slice(None),) * d, 0, []
+    for n in split_sizes:
+        if n < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={list(split_sizes)}"
+            )
+        out.append(input[(*lead, slice(at, at + n))])
+        at += n
+    return tuple(out)
+
+
+def _split_backward(g, input_shape, sizes, dim):
+    reference = next(p for p in g if p is not None)
+    d = dim % len(input_shape)
+    parts = [
+        reference.new_zeros((*input_shape[:d], n, *input_shape[d + 1 :])) if p is None else p
+        for p, n in zip(g, sizes, strict=True)
+    ]
+    return OPS["cat"](parts, d)
+
+
+@_split.vjp
+def _(g, input_shape, split_size, dim):
+    n = input_shape[dim]
+    sizes = [min(split_size, n - i) for i in range(0, n, split_size or 1)] or [n]
+    return _split_backward(g, input_shape, sizes, dim)
+
+
+@_split_sizes.vjp
+def _(g, input_shape, split_sizes, dim):
+    return _split_backward(g, input_shape, split_sizes, dim)
+
+
+@composite(method=True)
+def split_with_sizes(input, split_sizes, dim=0):
+    """Views of the given sizes along `dim`."""
+    return _split_sizes(input, tuple(split_sizes), dim)
+
+
+@composite()
+def split(tensor, split_size_or_sections, dim=0):
+    """Views of `split_size_or_sections` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+    return _split_method(tensor, split_size_or_sections, dim)
+
+
+@composite(name="split", method=True, function=False)
+def _split_method(self, split_size, dim=0):
+    """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+    if not self._array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    if isinstance(split_size, (list, tuple)):
+        return _split_sizes(self, tuple(split_size), dim)
+    return _split(self, int(split_size), dim)
+
+
+@composite(method=True)
+def chunk(input, chunks, dim=0, *, axis=None):
+    """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+    if axis is not None:
+        dim = axis
+    if not input._array.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input._array.shape[wrap_dim(dim, input._array.ndim)]
+    size = -(-n // chunks)
+    return _split_sizes(input, (0,) * chunks, dim) if not size else _split(input, size, dim)
+
+
+@composite(method=True)
+def tensor_split(input, indices_or_sections, dim=0):
+    """Views along `dim`: a number of nearly equal ones, or cut at the given places."""
+    if not input._array.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+    n = input._array.shape[wrap_dim(dim, input._array.ndim)]
+    if isinstance(indices_or_sections, Tensor):
+        indices_or_sections = indices_or_sections.tolist()
+    if isinstance(indices_or_sections, int):
+        k = indices_or_sections
+        if k <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {k}")
+        cuts = [i * (n // k) + min(i, n % k) for i in range(k + 1)]
+    else:
+        cuts = [0, *indices_or_sections, n]
+    return tuple(slice_(input, dim, a, b) for a, b in pairwise(cuts))
+
+
+def _numpy_split(name, dim_of, least):
+    def f(input, indices_or_sections):
+        if input._array.ndim < least:
+            raise RuntimeError(
+                f"torch.{name} requires a tensor with at least {least} dimension{'s' if least > 1 else ''}, but got a "
+                f"tensor with {input._array.ndim} dimensions!"
+            )
+        d = dim_of(input._array.ndim)
+        n = input._array.shape[d]
+        if isinstance(indices_or_sections, int) and (indices_or_sections <= 0 or n % indices_or_sections):
+            raise RuntimeError(
+                f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {n} is not divisible "
+                f"by the split_size {indices_or_sections}!"
+            )
+        return tensor_split(input, indices_or_sections, d)
+
+    f.__name__, f.__doc__ = name, f"Views along the dimension that NumPy's {name} splits."
+    return composite(method=True)(f)
+
+
+hsplit = _numpy_split("hsplit", lambda n: 0 if n == 1 else 1, 1)
+vsplit = _numpy_split("vsplit", lambda n: 0, 2)
+dsplit = _numpy_split("dsplit", lambda n: 2, 3)
+
+
+_in_place("as_strided", as_strided)
+composite(name="as_strided_")(
+    lambda input, size, stride, storage_offset=None: input.as_strided_(size, stride, storage_offset)
+)
+for _name, _view_of in (
+    ("as_strided", as_strided), ("diagonal", diagonal), ("select", select), ("unbind", unbind),
+    ("split", split), ("split_with_sizes", split_with_sizes),
+    ("unfold", lambda input, dimension, size, step: _unfold(input, dimension, size, step)),
+    ("slice", lambda input, dim=0, start=None, end=None, step=1: slice_(input, dim, start, end, step)),
+):  # fmt: skip
+    copied(_name, _view_of)
+for _name, _f in (
+    ("unsafe_chunk", chunk),
+    ("unsafe_split", _split_method),
+    ("unsafe_split_with_sizes", split_with_sizes),
+):
+    composite(name=_name, method=True)(_f)

@@ -1,0 +1,135 @@
+"""The numbers of arange, linspace and logspace, each rounded where torch's compiled loops round it.
+
+Those loops use fused multiply-add. linspace counts up from the start in the first half and down from the end in the
+second; arange fills pairs of vectors, each counted on from its own first element, and single elements behind them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ...core.casting import cast
+from ...core.scalars import exact
+
+_DOUBLE = np.dtype(np.float64)
+_SINGLE = np.dtype(np.float32)
+
+
+def spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
+    """The n numbers of linspace."""
+    if n == 1:
+        return np.full(1, exact(start, kind), kind)
+    if kind.kind in "iu":  # whole ends, a step in double precision, every result cut to a whole number
+        return _spaced(start, end, n, _DOUBLE).astype(np.int64).astype(kind)
+    if kind.kind == "c":
+        part = _SINGLE if kind.itemsize == 8 else _DOUBLE
+        real, imag = (_spaced(getattr(start, p), getattr(end, p), n, part) for p in ("real", "imag"))
+        return (real + 1j * imag).astype(kind)
+    if kind in (_SINGLE, _DOUBLE):
+        return _spaced(start, end, n, kind)
+    start, end = kind.type(start), kind.type(end)  # half types: each operation rounds by itself
+    step = (end - start) / kind.type(max(n - 1, 1))
+    i = np.arange(n)
+    return np.where(i < n // 2, start + i.astype(kind) * step, end - (n - 1 - i).astype(kind) * step)
+
+
+def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
+    if not n:
+        return np.empty(0, kind)
+    start, end = kind.type(start), kind.type(end)
+    i = np.arange(n)
+    rising = i < n // 2
+    count = np.where(rising, i, i - (n - 1)).astype(kind)
+    return _fused(count, (end - start) / kind.type(n - 1), np.where(rising, start, end))
+
+
+def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
+    """The n numbers of logspace: `base` to the power of equally spaced exponents, without fused operations."""
+    if kind.kind == "c":
+        return np.power(kind.type(base), spaced(start, end, n, kind))
+    if n == 1:
+        return np.full(1, exact(_power(float(base), np.array([float(start)])).item(), kind), kind)
+    start, end = (start, end) if kind.kind in "iu" else (kind.type(start), kind.type(end))
+    step, i = float(end - start) / max(n - 1, 1), np.arange(n)
+    exponents = np.where(i < n // 2, float(start) + step * i, float(end) - step * (n - 1 - i))
+    numbers = _power(float(base), exponents)
+    if kind.kind in "iu":
+        with np.errstate(all="ignore"):
+            return cast(numbers, kind)
+    return (numbers.astype(_SINGLE) if kind.itemsize == 2 else numbers).astype(kind)
+
+
+def _power(base: float, exponents: np.ndarray) -> np.ndarray:
+    """By the C library: NumPy's vectorised power is an ulp away in many places."""
+    try:
+        return np.array([math.pow(base, x) for x in exponents.tolist()])
+    except (OverflowError, ValueError):  # NumPy gives the infinities and NaN that C gives
+        return np.power(base, exponents)
+
+
+def counted(start: float, step: float, n: int, kind: np.dtype) -> np.ndarray:
+    """The n numbers of arange for a floating type."""
+    if kind.itemsize >= 4 and start == int(start) and step == int(step) and abs(start) + abs(step) * n < 1 << 24:
+        return (int(start) + np.arange(n) * int(step)).astype(kind)
+    work = _SINGLE if kind.itemsize == 2 else _DOUBLE
+    out = _rounded(np.arange(n, dtype=work), work.type(step), work.type(start), kind)
+    lanes = 32 // kind.itemsize
+    whole = n - n % (2 * lanes)
+    if whole:
+        first = np.repeat(out[:whole:lanes].astype(work), lanes)
+        i = np.tile(np.arange(lanes, dtype=work), whole // lanes)
+        fused = kind.itemsize > 2 or kind == np.float16  # bfloat16's vectors are counted in two operations
+        out[:whole] = _rounded(i, work.type(step), first, kind) if fused else (first + i * work.type(step)).astype(kind)
+    return out
+
+
+def _rounded(x: np.ndarray, y: Any, z: Any, kind: np.dtype) -> np.ndarray:
+    return _fused(x, y, np.broadcast_to(z, x.shape)).astype(kind)
+
+
+# ----------------------------------------------------------------------------------------- x * y + z, rounded once
+
+
+def _fused(x: np.ndarray, y: Any, z: np.ndarray) -> np.ndarray:
+    """x * y + z rounded once to x's type, float32 or float64."""
+    with np.errstate(all="ignore"):
+        plain = x * y + z
+        if x.dtype == _SINGLE:  # products are exact in float64
+            fused = _to_odd(x.astype(_DOUBLE) * float(y), z.astype(_DOUBLE)).astype(_SINGLE)
+        else:
+            high, low = _product(x, y)
+            total, rest = _sum(z, low)
+            total, error = _sum(high, total)
+            fused = total + _to_odd(rest, error)
+        return np.where(np.isfinite(fused), fused, plain)
+
+
+def _sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """a + b and what its rounding left out (Knuth)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _product(a: Any, b: Any) -> tuple[Any, Any]:
+    """a * b and what its rounding left out (Dekker)."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _halves(a), _halves(b)
+    return product, ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    scaled = 134217729.0 * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _to_odd(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b where an inexact sum keeps an odd last digit, so that rounding it once more is right (Boldo, Melquiond)."""
+    total, error = _sum(a, b)
+    bits = total.view(np.int64)
+    nudge = (error != 0) & (bits & 1 == 0)
+    return np.where(nudge, bits + np.where((error > 0) == (total > 0), 1, -1), bits).view(_DOUBLE)

@@ -1,0 +1,530 @@
+"""Views: the same memory under another shape. An in-place write to a view changes its base, and the other way round.
+
+The kernels return NumPy views; the core keeps memory, versions and histories together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided as _stride
+
+from ...core import dtype as dtypes
+from ...core.channels import CHANNELS_LAST
+from ...core.inplace import check_writable
+from ...core.layout import contiguous_format
+from ...core.mode import enable_grad, thread
+from ...core.node import Leaf
+from ...core.once import warn_once
+from ...core.record import composite, primitive
+from ...core.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
+from ...core.slow import watch_view
+from ...core.storage import storage_of, user_line
+from ...core.tensor import Tensor, alias
+from .create import format_name
+
+_FULL = slice(None)
+
+# ---------------------------------------------------------------------------------------------- reshaping
+
+
+@primitive(name="view", method="_view_shape", view=True, public=False)
+def _view(input, /, *shape):
+    """The same elements in another shape, without a copy."""
+    try:
+        if input.flags.c_contiguous:
+            return input.reshape(*shape)  # never a copy, and half the time of asking for none
+        return input.reshape(*shape, copy=False)
+    except (ValueError, TypeError):
+        wanted = infer_size(shape_from(shape), input.size)
+        try:
+            return input.reshape(wanted, copy=False)
+        except ValueError:
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+                "two contiguous subspaces). Use .reshape(...) instead."
+            ) from None
+
+
+@_view.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@primitive(name="_unsafe_view", public=False)
+def _unsafe_view(input, /, *shape):
+    """The elements, copied where they must be, in another shape: memory of its own."""
+    return np.ascontiguousarray(input).reshape(infer_size(shape_from(shape), input.size)).copy()
+
+
+@_unsafe_view.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@primitive(name="view.dtype", view=True, public=False, differentiable=False)
+def _view_dtype(input, /, dtype):
+    """The same bytes as elements of another type."""
+    new = dtype.numpy
+    if new.itemsize != input.itemsize:
+        if not input.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)")
+        if input.strides[-1] != input.itemsize:
+            raise RuntimeError("self.stride(-1) must be 1 to view a tensor as a type of another element size")
+        if input.shape[-1] * input.itemsize % new.itemsize:
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {new.itemsize // input.itemsize} to view {input.dtype} as {dtype} "
+                f"(different element sizes), but got {input.shape[-1]}"
+            )
+    return input.view(new)
+
+
+@composite(method=True, function=False)
+def view(self, *shape, dtype=None, size=None):
+    """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
+    if dtype is None and size is None and shape and type(shape[0]) is not dtypes.dtype:
+        return _view(self, *shape)
+    if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
+        return _view_dtype(self, dtype or shape[0])
+    return _view(self, shape if size is None else size)
+
+
+@composite(method=True)
+def reshape(input, *dims, shape=None):
+    """The elements in another shape: a view where possible, else a copy. One entry may be -1."""
+    if shape is not None:
+        dims = (shape,)
+    try:
+        return _view(input, *dims)
+    except RuntimeError as error:
+        if "view size" not in str(error):
+            raise
+        return _unsafe_view(input, *dims)
+
+
+@composite(method=True, function=False)
+def view_as(self, other):
+    """The memory in the shape of `other`."""
+    return _view(self, other._array.shape)
+
+
+@composite(method=True, function=False)
+def reshape_as(self, other):
+    """The elements in the shape of `other`."""
+    return reshape(self, other._array.shape)
+
+
+@composite(method=True)
+def flatten(input, start_dim=0, end_dim=-1):
+    """The dimensions from `start_dim` to `end_dim` made one."""
+    shape = input._array.shape
+    start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if not shape:
+        return reshape(input, 1)
+    if start == end:
+        return input
+    n = 1
+    for k in shape[start : end + 1]:
+        n *= k
+    return reshape(input, (*shape[:start], n, *shape[end + 1 :]))
+
+
+@composite(method=True)
+def ravel(input):
+    """The elements as one dimension."""
+    return reshape(input.contiguous(), -1)
+
+
+@composite(method=True)
+def unflatten(input, dim, sizes):
+    """Dimension `dim` split into `sizes` (one may be -1)."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("unflatten: the input has no dimensions")
+    d = wrap_dim(dim, len(shape))
+    if not len(sizes):
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    try:
+        new = infer_size(tuple(sizes), shape[d])
+    except RuntimeError:
+        raise RuntimeError(
+            f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size of dim {d} ({shape[d]}) in the input "
+            "tensor"
+        ) from None
+    return _view(input, (*shape[:d], *new, *shape[d + 1 :]))
+
+
+# ---------------------------------------------------------------------------------------------- order of dimensions
+
+
+@primitive(method=True, view=True)
+def transpose(input, /, dim0, dim1):
+    """The tensor with dimensions `dim0` and `dim1` exchanged."""
+    if not input.ndim:
+        wrap_dim(dim0, 0)
+        wrap_dim(dim1, 0)
+        return input.view()
+    try:
+        return input.swapaxes(dim0, dim1)
+    except ValueError:
+        wrap_dim(dim0, input.ndim)
+        wrap_dim(dim1, input.ndim)
+        raise
+
+
+@transpose.vjp
+def _(g, dim0, dim1):
+    return g.transpose(dim0, dim1)
+
+
+@primitive(method=True, view=True)
+def t(input, /):
+    """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return input.T
+
+
+@t.vjp
+def _(g):
+    return g.t()
+
+
+@primitive(name="permute", view=True, public=False)
+def _permute(input, /, dims):
+    if len(dims) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    order = tuple(wrap_dim(d, input.ndim) for d in dims)
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input.transpose(order)
+
+
+@_permute.vjp
+def _(g, dims):
+    n = len(dims)
+    back = [0] * n
+    for i, d in enumerate(dims):
+        back[d % n] = i
+    return g.permute(back)
+
+
+@composite(name="permute")
+def permute(input, dims):
+    """The tensor with its dimensions in the order `dims`."""
+    return _permute(input, tuple(dims))
+
+
+@composite(name="permute", method=True, function=False)
+def _permute_method(self, *args, dims=None):
+    """The tensor with its dimensions in the order `dims`."""
+    if not args and dims is None:
+        raise TypeError('permute() missing 1 required positional arguments: "dims"')
+    return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
+
+
+for _alias in ("swapaxes", "swapdims"):
+    composite(name=_alias, method=True)(lambda input, dim0, dim1: transpose(input, dim0, dim1))
+
+
+@composite(method=True, aliases=("moveaxis",))
+def movedim(input, source, destination):
+    """The tensor with dimensions `source` moved to the places `destination`."""
+    n = input._array.ndim
+    src = wrap_dims((source,) if isinstance(source, int) else source, n)
+    dst = wrap_dims((destination,) if isinstance(destination, int) else destination, n)
+    if len(src) != len(dst):
+        raise RuntimeError(
+            "movedim: Invalid source or destination dims: source (" + str(list(src)) + " dims) should contain the same "
+            f"number of dims as destination ({list(dst)} dims)"
+        )
+    rest = iter(d for d in range(n) if d not in src)
+    place = dict(zip(dst, src, strict=True))
+    return _permute(input, tuple(place[i] if i in place else next(rest) for i in range(n)))
+
+
+def _reversed(self):
+    if self._array.ndim != 2:
+        warn_once(_OTHER_RANK if self._array.ndim else _identity("T"))
+    return _permute(self, tuple(range(self._array.ndim - 1, -1, -1)))
+
+
+_OTHER_RANK = (
+    "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in "
+    "a future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+    "reverse the dimensions of a tensor."
+)
+
+
+def _identity(name):
+    return f"Tensor.{name} is deprecated on 0-D tensors. This function is the identity in these cases."
+
+
+def _matrix_transpose(self):
+    if not self._array.ndim:
+        warn_once(_identity("mT"))
+        return self
+    if self._array.ndim < 2:
+        raise RuntimeError(
+            f"tensor.mT is only supported on matrices or batches of matrices. Got {self._array.ndim}-D tensor."
+        )
+    return transpose(self, -2, -1)
+
+
+def _adjoint(self):
+    if self._array.ndim == 1:
+        raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
+    return _conjugate_transpose(self, "mH")
+
+
+def _hermitian(self):
+    n = self._array.ndim
+    if n not in (0, 2):
+        batches = " For batches of matrices, consider using tensor.mH" if n > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {n}-D tensor.{batches}")
+    return _conjugate_transpose(self, "H")
+
+
+def _conjugate_transpose(self, name):
+    if not self._array.ndim:
+        warn_once(f"Tensor.{name} is deprecated on 0-D tensors. Consider using x.conj().")
+    result = transpose(self, -2, -1) if self._array.ndim else self
+    return result.conj() if self.is_complex() else result
+
+
+Tensor.T = property(_reversed)  # type: ignore[attr-defined]
+Tensor.mT = property(_matrix_transpose)  # type: ignore[attr-defined]
+Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
+Tensor.mH = property(_adjoint)  # type: ignore[attr-defined]
+composite(name="adjoint", method=True)(_adjoint)
+
+# ---------------------------------------------------------------------------------------------- dimensions of size 1
+
+
+@primitive(name="unsqueeze", method=True, view=True)
+def unsqueeze(input, /, dim):
+    """The tensor with a dimension of size 1 put in at `dim`."""
+    if dim == 0:
+        return input[None]
+    return input[(_FULL,) * wrap_dim(dim, input.ndim + 1) + (None,)]
+
+
+@unsqueeze.vjp
+def _(g, dim):
+    return g.squeeze(dim)
+
+
+@primitive(name="squeeze", view=True, public=False)
+def _squeeze_all(input, /):
+    return input.squeeze()
+
+
+@_squeeze_all.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+def _squeezed(shape, dims):
+    return tuple(n for i, n in enumerate(shape) if n != 1 or i not in dims)
+
+
+@primitive(name="squeeze.dim", view=True, public=False, node="SqueezeBackward1")
+def _squeeze_dim(input, /, dim):
+    d = wrap_dim(dim, input.ndim)
+    return input.squeeze(d) if input.ndim and input.shape[d] == 1 else input.view()
+
+
+@_squeeze_dim.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@primitive(name="squeeze.dims", view=True, public=False, node="SqueezeBackward2")
+def _squeeze_dims(input, /, dim):
+    return input.reshape(_squeezed(input.shape, wrap_dims(dim, input.ndim)), copy=False)
+
+
+@_squeeze_dims.vjp
+def _(g, input_shape):
+    return g.reshape(input_shape)
+
+
+@composite(method=True)
+def squeeze(input, dim=None, *, axis=None):
+    """The tensor without its dimensions of size 1, or without those of `dim` that have it."""
+    if type(dim) is int:
+        return _squeeze_dim(input, dim)
+    if axis is not None:
+        return squeeze(input, axis)
+    if dim is None:
+        return _squeeze_all(input)
+    return _squeeze_dims(input, tuple(dim)) if isinstance(dim, (tuple, list)) else _squeeze_dim(input, dim)
+
+
+# ---------------------------------------------------------------------------------------------- broadcasting views
+
+
+@primitive(name="expand", view=True, public=False)
+def _expand(input, /, size):
+    if len(size) < input.ndim:
+        raise RuntimeError(
+            f"expand({list(input.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater "
+            f"or equal to the number of dimensions in the tensor ({input.ndim})"
+        )
+    lead = len(size) - input.ndim
+    if size[lead:] == input.shape and input.flags.c_contiguous and -1 not in size:
+        return np.ndarray(size, input.dtype, input, 0, (0,) * lead + input.strides)
+    shape, strides = [], []
+    for i, n in enumerate(size):
+        have = input.shape[i - lead] if i >= lead else 1
+        if n == -1:
+            if i < lead:
+                raise RuntimeError(
+                    f"expand({list(input.shape)}, size={list(size)}): The expanded size of the tensor (-1) isn't allowed "
+                    f"in a leading, non-existing dimension {i}"
+                )
+            n = have
+        if have not in (1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size ({have}) at non-singleton dimension "
+                f"{i}.  Target sizes: {list(size)}.  Tensor sizes: {list(input.shape)}"
+            )
+        shape.append(n)
+        strides.append(input.strides[i - lead] if i >= lead and have == n else 0)
+    if input.flags.c_contiguous:
+        return np.ndarray(shape, input.dtype, input, 0, strides)  # a tenth of as_strided's time
+    return _stride(input, shape, strides)
+
+
+@_expand.vjp
+def _(g):
+    return g
+
+
+@composite(method=True, function=False)
+def expand(self, *sizes, size=None, implicit=False):
+    """A view in which dimensions of size 1 are repeated without memory to the shape `sizes` (-1: as it is)."""
+    return _expand(self, shape_from(sizes, "expand") if size is None else tuple(size))
+
+
+@composite(method=True, function=False)
+def expand_as(self, other):
+    """The tensor expanded to the shape of `other`."""
+    return _expand(self, other._array.shape)
+
+
+@composite(method=True, function=False)
+def sum_to_size(self, *size):
+    """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
+    target, shape = shape_from(size), self._array.shape
+    lead = len(shape) - len(target)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(target, shape[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+    axes = sum_to_axes(shape, target)
+    return self if not axes else self.sum(axes, keepdim=True).reshape(target)
+
+
+@composite(method=True)
+def broadcast_to(input, size):
+    """The tensor expanded to `size`."""
+    return _expand(input, tuple(size))
+
+
+@composite()
+def broadcast_tensors(*tensors):
+    """The tensors expanded to their common shape."""
+    tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    shape = broadcast_shapes(*(x._array.shape for x in tensors))
+    return tuple(_expand(x, shape) for x in tensors)
+
+
+@composite(name="broadcast_shapes")
+def _broadcast_shapes(*shapes):
+    """The shape to which all `shapes` broadcast. Raises RuntimeError where there is none."""
+    out: list[int] = []
+    for i, given in enumerate(shapes):
+        shape = (given,) if isinstance(given, int) else tuple(given)
+        out[:0] = [1] * (len(shape) - len(out))
+        for d in range(-1, -1 - len(shape), -1):
+            if shape[d] != 1 and out[d] not in (1, shape[d]):
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {i} had "
+                    f"{shape}; but expected shape should be broadcastable to {out}"
+                )
+            out[d] = shape[d] if shape[d] != 1 else out[d]
+    return Size(out)
+
+
+@composite(method=True, function=False)
+def is_contiguous(self, memory_format=None):
+    """Whether the elements lie in memory in the order of the indices."""
+    if memory_format is None:
+        return self._array.flags.c_contiguous
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if name in CHANNELS_LAST:
+        order, _ = CHANNELS_LAST[name]
+        return self._array.ndim == len(order) and self._array.transpose(order).flags.c_contiguous
+    return self._array.flags.c_contiguous
+
+
+# ---------------------------------------------------------------------------------------------- in place and copied
+
+
+def _in_place(name: str, view_of) -> None:
+    """The method `name_`: the tensor itself becomes that view of its memory."""
+
+    def f(self, *args, **kwargs):
+        check_writable(self, thread.state)
+        before = alias(self, Tensor)
+        before._edge, before._view = edge, _ = self._edge, self._view
+        with enable_grad():
+            after = view_of(before, *args, **kwargs)
+        self._array = after._array
+        if type(edge) is Leaf:  # under no_grad: the leaf stays one
+            edge.shape = after._array.shape
+        else:
+            self._edge = after._edge
+        if before._view is not None:
+            self._view = after._view
+            for t in (before, self):  # in the order in which a write to the base gives them new histories
+                watch_view(self._storage, t)
+        storage_of(self).wrote(thread.state.writer or user_line(2))
+        return self
+
+    f.__name__, f.__doc__ = name + "_", f"Make the tensor `{name}` of itself, in place."
+    composite(method=True, function=False)(f)
+
+
+_in_place("transpose", transpose)
+_in_place("t", t)
+_in_place("squeeze", squeeze)
+_in_place("unsqueeze", unsqueeze)
+for _alias in ("swapaxes", "swapdims"):
+    _in_place(_alias, transpose)
+
+
+def copied(name: str, view_of) -> None:
+    """The function `name_copy`: the view as fresh memory."""
+
+    def f(input, *args, **kwargs):
+        result = view_of(input, *args, **kwargs)
+        if isinstance(result, tuple):
+            return tuple(r.clone(memory_format=contiguous_format) for r in result)
+        return result.clone(memory_format=contiguous_format)
+
+    f.__name__, f.__doc__ = name + "_copy", f"`{name}` as a copy."
+    composite(out=True)(f)
+
+
+for _name, _view_of in (
+    ("alias", lambda input: _view(input, input._array.shape)), ("view", lambda input, *shape: view(input.contiguous(), *shape)), ("transpose", transpose),
+    ("t", t), ("permute", permute), ("squeeze", squeeze), ("unsqueeze", unsqueeze),
+    ("expand", lambda input, size, implicit=False: _expand(input, tuple(size))), ("detach", lambda input: input.detach()),
+):  # fmt: skip
+    copied(_name, _view_of)

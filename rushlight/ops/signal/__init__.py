@@ -1,0 +1,1 @@
+"""Fourier transforms, short-time Fourier transforms and windows."""

@@ -1,0 +1,1 @@
+"""Operators over the axes of sequences, images and volumes: convolution, pooling, resampling."""

@@ -1,0 +1,344 @@
+"""Images sampled at the places of a grid, and grids made by affine maps.
+
+A grid gives places in (-1, 1) along each axis, the last axis of the image first. Along each axis a sample is a
+weighted sum of a few elements (`_axis_taps`): one for 'nearest', two for 'bilinear', four for 'bicubic'.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product as places
+from math import prod
+
+import numpy as np
+
+from ...core.dtype import from_numpy
+from ...core.errors import argument_type
+from ...core.mode import thread
+from ...core.record import composite, primitive
+from ...core.tensor import Tensor, constant, type_word, wrap
+from ..index.duplicate_index import add_at
+from ..product.matmul import bmm
+from ..shape.join import stack
+from ..shape.spacing import spaced
+from .adaptive_pool import scatter_places, take_places
+from .interpolate import cubic_weights
+
+# ---------------------------------------------------------------------------------------------- along one axis
+
+
+def _reflected(at, low, high):
+    """(places mirrored into [low, high], the sign of the derivative)."""
+    if high == low:
+        return np.zeros_like(at), np.zeros_like(at)
+    span = high - low
+    distance = np.abs(at - low)
+    turns = np.floor(distance / span)
+    rest = distance - turns * span
+    even = turns % 2 == 0
+    return np.where(even, rest + low, span - rest + low), np.where(at < low, -1, 1) * np.where(even, 1, -1)
+
+
+def _kept_inside(at, n, padding_mode, align_corners):
+    """(places with the padding applied, the derivative)."""
+    slope = np.ones_like(at)
+    if padding_mode == "reflection":
+        at, slope = _reflected(at, *((0.0, n - 1.0) if align_corners else (-0.5, n - 0.5)))
+    if padding_mode != "zeros":
+        slope = np.where((at <= 0) | (at >= n - 1), 0, slope)
+        at = np.clip(at, 0, n - 1)
+    return at, slope
+
+
+def _cubic_slopes(part):
+    a = -0.75
+
+    def near(x):
+        return (3 * (a + 2) * x - 2 * (a + 3)) * x
+
+    def far(x):
+        return (3 * a * x - 10 * a) * x + 8 * a
+
+    return far(part + 1), near(part), -near(1 - part), -far(2 - part)
+
+
+def _place(c, n, align_corners):
+    """Where places c in (-1, 1) along an axis of n elements are, counted in elements."""
+    return (c + 1) * ((n - 1) / 2) if align_corners else ((c + 1) * n - 1) / 2
+
+
+def _place_within(c, n, align_corners):
+    """How far behind an element, in (0, 1)."""
+    at = _place(c, n, align_corners)
+    return at - np.floor(at)
+
+
+def _axis_taps(c, n, mode, padding_mode, align_corners):
+    """For places c in (-1, 1) along an axis of n elements: a list of (element, inside, weight, its slope by c)."""
+    scale = (n - 1) / 2 if align_corners else n / 2
+    at = _place(c, n, align_corners)
+    if mode == "bicubic":
+        low = np.floor(at)
+        part = at - low
+        taps = []
+        for t, (weight, slope) in enumerate(zip(cubic_weights(part), _cubic_slopes(part), strict=True)):
+            index, _ = _kept_inside(low + (t - 1), n, padding_mode, align_corners)
+            taps.append((*_element(index, n), weight, slope * scale))
+        return taps
+    at, slope = _kept_inside(at, n, padding_mode, align_corners)
+    if mode == "nearest":
+        return [(*_element(np.rint(at), n), np.ones_like(at), np.zeros_like(at))]
+    low = np.floor(at)
+    part = at - low
+    return [
+        (*_element(low, n), 1 - part, -slope * scale),
+        (*_element(low + 1, n), part, slope * scale),
+    ]
+
+
+def _element(at, n):
+    """(the index of an element, or of some element where it is outside, whether it is inside)."""
+    inside = (at >= 0) & (at < n)
+    return np.where(inside, at, 0).astype(np.int64), inside
+
+
+def _combined(taps, sizes):
+    """For each combination of one tap per axis: (flat index, inside, weights, slopes), the last two with an entry per
+    axis.
+    """
+    for chosen in places(*taps):
+        flat = sum(index * prod(sizes[i + 1 :]) for i, (index, *_) in enumerate(chosen))
+        inside = np.logical_and.reduce([t[1] for t in chosen])
+        yield flat, inside, [t[2] for t in chosen], [t[3] for t in chosen]
+
+
+def _taps_of(grid, sizes, mode, padding_mode, align_corners):
+    n = len(sizes)
+    flat = grid.reshape(len(grid), -1, n)
+    return [_axis_taps(flat[..., n - 1 - i], sizes[i], mode, padding_mode, align_corners) for i in range(n)]
+
+
+# ---------------------------------------------------------------------------------------------- the operators
+
+
+def _check_sampled(x, grid, mode):
+    if x.dtype != grid.dtype:
+        words = [type_word(from_numpy(a.dtype)) for a in (x, grid)]
+        raise RuntimeError(f"expected scalar type {words[0]} but found {words[1]}")
+    sizes = f"but got input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
+    if x.ndim < 1 or grid.ndim < 1 or x.shape[0] != grid.shape[0]:
+        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, {sizes}")
+    if grid.shape[-1] != x.ndim - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got grid with sizes "
+            f"{list(grid.shape)}"
+        )
+    if x.ndim not in (4, 5) or grid.ndim != x.ndim:
+        which = f"{x.ndim}D" if x.ndim in (4, 5) else "4D or 5D"
+        raise RuntimeError(f"grid_sampler(): expected {which} input and grid with same number of dimensions, {sizes}")
+    for i in range(2, x.ndim):
+        if not x.shape[i]:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input has sizes "
+                f"{list(x.shape)} with dimension {i} being empty"
+            )
+    if x.ndim == 5 and mode == "bicubic":
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
+    """Shape: (N, C, *), (N, *out, n) -> (N, C, *out)"""
+    _check_sampled(input, grid, mode)
+    n, c, *sizes = input.shape
+    x = input.reshape(n, c, prod(sizes))
+    out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype)
+    for flat, inside, weights, _ in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+        weight = np.where(inside, prod(weights), 0)
+        out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None].astype(x.dtype)
+    return out.reshape(n, c, *grid.shape[1:-1])
+
+
+@primitive(name="grid_sampler.backward", public=False, outputs=2, node="GridSampler2DBackwardBackward0")
+def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners):
+    """The gradients of input and grid."""
+    n, c, *sizes = input.shape
+    x, g = input.reshape(n, c, -1), g.reshape(n, c, -1)
+    gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype)
+    rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
+    for flat, inside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
+        weight = np.where(inside, prod(weights), 0)
+        add_at(gx, (rows, channels, flat[:, None]), g * weight[:, None].astype(x.dtype))
+        value = np.where(inside, np.add.reduce(g * np.take_along_axis(x, flat[:, None], 2), 1), 0)
+        for i, slope in enumerate(slopes):
+            others = prod(w for j, w in enumerate(weights) if j != i)
+            gg[..., len(sizes) - 1 - i] += value * slope * others
+    return gx.reshape(input.shape), gg.reshape(grid.shape)
+
+
+def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
+    """As `_grid_sampler_backward`, in the tensor language, for gradients of gradients.
+
+    Which elements count is a fact of the grid's values; the weights are polynomials in the places between them.
+    """
+    n, c, *sizes = input._array.shape
+    axes, out = len(sizes), grid._array.shape[1:-1]
+    x, g = input.reshape(n, c, prod(sizes)), g.reshape(n, c, prod(out))
+    flat_grid = grid.reshape(n, prod(out), axes)
+    numbers = thread.state.run(_taps_of, grid._array, sizes, mode, padding_mode, align_corners)
+    recorded = [
+        _recorded_taps(flat_grid.select(2, axes - 1 - i), numbers[i], sizes[i], mode, align_corners)
+        for i in range(axes)
+    ]
+    gx, gg = None, [None] * axes
+    for at in places(*(range(len(t)) for t in numbers)):
+        chosen = [numbers[i][t] for i, t in enumerate(at)]
+        flat = sum(tap[0] * prod(sizes[i + 1 :]) for i, tap in enumerate(chosen))
+        inside = wrap(np.logical_and.reduce([tap[1] for tap in chosen]).astype(x._array.dtype))
+        weights, slopes = zip(*(recorded[i][t] for i, t in enumerate(at)), strict=True)
+        index = wrap(np.ascontiguousarray(np.broadcast_to(flat[:, None], (n, c, flat.shape[1]))))
+        part = scatter_places(g * (prod(weights) * inside).unsqueeze(1), index, (prod(sizes),))
+        gx = part if gx is None else gx + part
+        value = (g * take_places(x, index, 1)).sum(1) * inside
+        for i, slope in enumerate(slopes):
+            term = value * slope * prod(w for j, w in enumerate(weights) if j != i)
+            gg[axes - 1 - i] = term if gg[axes - 1 - i] is None else gg[axes - 1 - i] + term
+    return gx.reshape(input._array.shape), stack(gg, 2).reshape(grid._array.shape)
+
+
+def _recorded_taps(c, taps, n, mode, align_corners):
+    """[(weight, its slope by c)] of the taps along one axis as tensors that depend on c.
+
+    Between two elements a place is linear in c, so its slope is a constant there, and the place follows from the
+    weights.
+    """
+    kind = c._array.dtype
+    if mode == "nearest":
+        return [(wrap(taps[0][2].astype(kind)), wrap(taps[0][3].astype(kind)))]
+    if mode == "bilinear":
+        slope = wrap(taps[1][3].astype(kind))
+        part = wrap(taps[1][2].astype(kind)) + (c - c.detach()) * slope
+        return [(1 - part, -slope), (part, slope)]
+    scale = (n - 1) / 2 if align_corners else n / 2
+    within = thread.state.run(_place_within, c._array, n, align_corners)
+    part = wrap(within.astype(kind)) + (c - c.detach()) * scale
+    return [(w, s * scale) for w, s in zip(cubic_weights(part), _cubic_slopes(part), strict=True)]
+
+
+def _grid_operator(n):
+    operator = primitive(name=f"grid_sampler_{n}d", public=False, node=f"GridSampler{n}DBackward0")(_grid_sampler)
+
+    @operator.vjp
+    def _(g, input, grid, mode, padding_mode, align_corners):
+        backward = _recorded_backward if thread.state.grad else _grid_sampler_backward
+        return backward(g, input, grid, mode, padding_mode, align_corners)
+
+    return operator
+
+
+_grid_sampler_2d, _grid_sampler_3d = _grid_operator(2), _grid_operator(3)
+
+_CORNERS = (
+    "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+    "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
+)
+
+
+@composite(functional=True)
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
+    """The image (or volume) at the places of a grid; (-1, -1) is its upper left corner, x comes before y.
+
+    Shape: (N, C, H, W), (N, H', W', 2) -> (N, C, H', W'); (N, C, D, H, W), (N, D', H', W', 3) -> (N, C, D', H', W')
+    """
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            f"nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or 'reflection', but got: "
+            f"'{padding_mode}'"
+        )
+    for i, (name, t) in enumerate((("input", input), ("grid", grid))):
+        if not isinstance(t, Tensor):
+            raise argument_type("grid_sample", name, i + 1, t)
+    if align_corners is None:
+        warnings.warn(_CORNERS, stacklevel=2)
+    sampler = _grid_sampler_3d if input._array.ndim == 5 else _grid_sampler_2d
+    return sampler(input, grid, mode, padding_mode, bool(align_corners))
+
+
+def _numbered(sampler, name):
+    """The operator by torch's own name, which takes numbers for the modes."""
+
+    def f(input, grid, interpolation_mode, padding_mode, align_corners):
+        mode = ("bilinear", "nearest", "bicubic")[interpolation_mode]
+        return sampler(input, grid, mode, ("zeros", "border", "reflection")[padding_mode], align_corners)
+
+    f.__name__, f.__doc__ = name, "`grid_sample` with the modes as numbers, in the order of its documentation."
+    return composite()(f)
+
+
+grid_sampler_2d = _numbered(_grid_sampler_2d, "grid_sampler_2d")
+grid_sampler_3d = _numbered(_grid_sampler_3d, "grid_sampler_3d")
+
+
+@composite()
+def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
+    """`grid_sampler_2d` of images, `grid_sampler_3d` of volumes."""
+    sampler = grid_sampler_3d if input._array.ndim == 5 else grid_sampler_2d
+    return sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+
+@composite()
+def affine_grid_generator(theta, size, align_corners):
+    """`affine_grid`, as torch's core has it."""
+    return affine_grid(theta, size, align_corners)
+
+
+@composite(functional=True)
+def affine_grid(theta, size, align_corners=None):
+    """The grid that samples an image of `size` under the affine maps theta.
+
+    Shape: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H, W) -> (N, D, H, W, 3)
+    """
+    if align_corners is None:
+        warnings.warn(_CORNERS, stacklevel=2)
+        align_corners = False
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    size = tuple(size)
+    n = len(size) - 2
+    if n not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, respectively. Got size "
+            f"{size}."
+        )
+    if theta._array.ndim != 3 or theta._array.shape[1:] != (n, n + 1):
+        raise ValueError(
+            f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
+        )
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not "
+            "an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
+    elif min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    base = constant(_base_grid(size[2:], align_corners, theta._array.dtype)).expand(size[0], prod(size[2:]), n + 1)
+    return bmm(base, theta.transpose(1, 2)).view((size[0], *size[2:], n))
+
+
+def _base_grid(sizes, align_corners, d):
+    """The places of all elements, the last axis first, then a 1. Shape: -> (elements, n + 1)"""
+    d, wide = np.dtype(d), np.dtype(np.float32) if np.dtype(d).itemsize == 2 else np.dtype(d)
+    lines = []
+    for s in sizes:  # each step rounds as torch's
+        line = spaced(-1, 1, s, d) if s > 1 else np.zeros(1, d)
+        if not align_corners:
+            line = (line.astype(wide) * wide.type(s - 1)).astype(d)
+            line = (line.astype(wide) / wide.type(s)).astype(d)
+        lines.append(line)
+    grids = np.meshgrid(*lines, indexing="ij")
+    return np.stack([g.reshape(-1) for g in reversed(grids)] + [np.ones(prod(sizes))], 1).astype(d)

@@ -1,0 +1,325 @@
+"""Images resampled to another size.
+
+Along each axis an element of the result is a weighted sum of a few of the input's: `_taps` lists for each place in the
+result which ones, and their weights. The transpose of that list makes the gradient, so both directions are the same
+loop over taps.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import numpy as np
+
+from ...core.dtype import from_numpy
+from ...core.errors import argument_type
+from ...core.record import composite, primitive
+from ...core.tensor import Tensor, type_word
+from ..product.matmul import F32
+from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
+
+# ---------------------------------------------------------------------------------------------- which elements, how
+# much
+
+
+def _ratio(n, out, scale, align_corners):
+    """The distance between two places of the result, in the input's elements."""
+    if align_corners:
+        return (n - 1) / (out - 1) if out > 1 else 0.0
+    return 1.0 / scale if scale is not None and scale > 0 else n / out
+
+
+def _nearest_taps(n, out, scale, exact, whole):
+    if whole and not exact and out in (n, 2 * n):
+        return (np.arange(out) * n // out)[:, None], np.ones((out, 1))
+    ratio = np.float32(1.0 / scale) if scale is not None and scale > 0 else np.float32(n) / np.float32(out)
+    places = np.arange(out, dtype=np.float32)
+    at = np.floor((places + np.float32(0.5)) * ratio if exact else places * ratio).astype(np.int64)
+    return np.minimum(at, n - 1)[:, None], np.ones((out, 1))
+
+
+def _source(n, out, scale, align_corners, cubic):
+    """The place of each element of the result in the input, in float64."""
+    ratio = _ratio(n, out, scale, align_corners)
+    places = np.arange(out, dtype=np.float64)
+    if align_corners:
+        return places * ratio
+    at = (places + 0.5) * ratio - 0.5
+    return at if cubic else np.maximum(at, 0)
+
+
+def _linear_taps(n, out, scale, align_corners):
+    if n == out:  # torch copies then, whatever the scale factor
+        scale = None
+    at = _source(n, out, scale, align_corners, False)
+    low = np.minimum(np.floor(at).astype(np.int64), n - 1)
+    high = np.minimum(low + 1, n - 1)
+    part = np.clip(at - low, 0, 1)
+    return np.stack([low, high], 1), np.stack([1 - part, part], 1)
+
+
+def cubic_weights(part):
+    """The weights of the four elements around a place that lies `part` behind the second (a = -0.75)."""
+    a = -0.75
+
+    def near(x):
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x):
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    return far(part + 1), near(part), near(1 - part), far(2 - part)
+
+
+def _cubic_taps(n, out, scale, align_corners):
+    at = _source(n, out, scale, align_corners, True)
+    low = np.floor(at).astype(np.int64)
+    where = np.clip(low[:, None] + np.arange(-1, 3), 0, n - 1)
+    return where, np.stack(cubic_weights(at - low), 1)
+
+
+def _triangle(x):
+    return np.maximum(0, 1 - np.abs(x))
+
+
+def _cubic(x, a=-0.5):
+    x = np.abs(x)
+    near, far = ((a + 2) * x - (a + 3)) * x * x + 1, (((x - 5) * x + 8) * x - 4) * a
+    return np.where(x < 1, near, np.where(x < 2, far, 0))
+
+
+def _lanczos(x):
+    return np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)
+
+
+_FILTERS = {"bilinear": (_triangle, 1), "bicubic": (_cubic, 2), "lanczos": (_lanczos, 3)}
+
+
+def _wide_taps(n, out, scale, align_corners, mode):
+    """The taps of an anti-aliasing filter, which widens as the image shrinks."""
+    kernel, radius = _FILTERS[mode]
+    ratio = _ratio(n, out, scale, align_corners)
+    support, inverse = (radius * ratio, 1 / ratio) if ratio >= 1 else (radius, 1.0)
+    centers = ratio * (np.arange(out) + 0.5)
+    first = np.maximum((centers - support + 0.5).astype(np.int64), 0)
+    last = np.minimum((centers + support + 0.5).astype(np.int64), n)
+    where = first[:, None] + np.arange(int((last - first).max()))
+    weights = kernel((where - centers[:, None] + 0.5) * inverse) * (where < last[:, None])
+    return np.minimum(where, n - 1), weights / weights.sum(1, keepdims=True)
+
+
+@functools.lru_cache(256)
+def _taps(n, out, scale, mode, align_corners, antialias, whole=True):
+    """(where, weights) along one axis from n to `out` elements. Shape: (out, taps) twice
+
+    whole: the nearest element where the size stays or doubles follows from the sizes alone. torch does so for images,
+    and for the gradients of sequences and volumes but not for their values, so that those differ for uneven scale
+    factors.
+    """
+    if mode.startswith("nearest"):
+        return _nearest_taps(n, out, scale, mode == "nearest-exact", whole)
+    if antialias:
+        return _wide_taps(n, out, scale, align_corners, mode)
+    return (_cubic_taps if mode == "bicubic" else _linear_taps)(n, out, scale, align_corners)
+
+
+@functools.lru_cache(256)
+def _transposed_taps(n, out, scale, mode, align_corners, antialias):
+    """The taps of the transpose: for each of the n elements, where in the result it counts, and how much."""
+    where, weights = _taps(n, out, scale, mode, align_corners, antialias)
+    lists: list[list] = [[] for _ in range(n)]
+    for o in range(out):
+        for i, w in zip(where[o], weights[o], strict=True):
+            lists[i].append((o, w))
+    width = max(map(len, lists))
+    rows = [entries + [(entries[0][0] if entries else 0, 0.0)] * (width - len(entries)) for entries in lists]
+    table = np.array(rows, np.float64).reshape(n, width, 2)
+    return table[..., 0].astype(np.int64), table[..., 1]
+
+
+def _resampled(x, axis, where, weights):
+    """The sum over taps of the elements at `where` times `weights` along one axis."""
+    first = x.take(where[:, 0], axis)
+    if where.shape[1] == 1 and (weights == 1).all():
+        return first
+    shape = (-1,) + (1,) * (x.ndim - axis - 1)
+    total = np.multiply(first, weights[:, 0].reshape(shape).astype(x.dtype), first)
+    for t in range(1, where.shape[1]):
+        here = x.take(where[:, t], axis)
+        total += np.multiply(here, weights[:, t].reshape(shape).astype(x.dtype), here)
+    return total
+
+
+# ---------------------------------------------------------------------------------------------- the operators
+
+
+def _working_type(d):
+    return F32 if d.itemsize < 4 and d.kind not in "iub" else np.dtype(np.float64) if d.kind == "u" else d
+
+
+def _upsample(input, /, size, scales, mode, align_corners, antialias):
+    """The input resampled along its last axes. Shape: (N, C, *) -> (N, C, *size)"""
+    d = input.dtype
+    if d.kind == "b" or d.kind in "iu" and d != np.uint8:
+        raise NotImplementedError(f"\"upsample_{mode}\" not implemented for '{type_word(from_numpy(d))}'")
+    x = input.astype(_working_type(d), copy=False)
+    whole = len(size) == 2
+    for i in reversed(range(len(size))):
+        where, weights = _taps(x.shape[2 + i], size[i], scales[i], mode, align_corners, antialias, whole)
+        x = _resampled(x, 2 + i, where, weights)
+        if d.kind == "u":  # each axis' result is rounded to bytes
+            x = np.clip(np.floor(x + 0.5), 0, 255)
+    return np.array(x, d, order="C") if x is input else np.ascontiguousarray(x, d)
+
+
+@primitive(name="upsample.backward", public=False, node="UpsampleBackwardBackward0")
+def _upsample_backward(g, /, sizes, scales, mode, align_corners, antialias):
+    """The transpose of resampling from `sizes`. Shape: (N, C, *) -> (N, C, *sizes)"""
+    d = g.dtype
+    x = g.astype(_working_type(d), copy=False)
+    for i, n in enumerate(sizes):
+        where, weights = _transposed_taps(n, x.shape[2 + i], scales[i], mode, align_corners, antialias)
+        x = _resampled(x, 2 + i, where, weights)
+    return np.ascontiguousarray(x, d)
+
+
+@_upsample_backward.vjp
+def _(g, g_shape, scales, mode, align_corners, antialias):
+    return _OPERATORS[mode, len(scales), antialias](g, g_shape[2:], scales, mode, align_corners, antialias)
+
+
+def _upsample_operator(word, n, antialias):
+    suffix = "_aa" if antialias else ""
+    name = f"upsample_{word}{n}d{suffix}"
+    node = f"Upsample{''.join(w.capitalize() for w in word.split('_'))}{n}D{'Aa' if antialias else ''}Backward0"
+    operator = primitive(name=name, public=False, follows=(0,), node=node)(_upsample)
+
+    @operator.vjp
+    def _(g, input_shape, scales, mode, align_corners, antialias):
+        return _upsample_backward(g, input_shape[2:], scales, mode, align_corners, antialias)
+
+    return operator
+
+
+_LINEAR = {3: "linear", 4: "bilinear", 5: "trilinear"}  # by the rank of the input
+_OPERATORS = {
+    **{("nearest", n, False): _upsample_operator("nearest", n, False) for n in (1, 2, 3)},
+    **{("nearest-exact", n, False): _upsample_operator("nearest_exact", n, False) for n in (1, 2, 3)},
+    **{(mode, rank - 2, False): _upsample_operator(mode, rank - 2, False) for rank, mode in _LINEAR.items()},
+    ("bicubic", 2, False): _upsample_operator("bicubic", 2, False),
+    **{(mode, 2, True): _upsample_operator(mode, 2, True) for mode in _FILTERS},
+}
+_AREA = {3: adaptive_avg_pool1d, 4: adaptive_avg_pool2d, 5: adaptive_avg_pool3d}
+
+# ---------------------------------------------------------------------------------------------- the public function
+
+
+def _sizes_and_scales(shape, size, scale_factor):
+    """(the spatial size or None, the scale factors or None), each with an entry for each axis."""
+    n, sizes = len(shape) - 2, list(shape[2:])
+    if size is not None:
+        if scale_factor is not None:
+            raise ValueError("only one of size or scale_factor should be defined")
+        if isinstance(size, (list, tuple)):
+            if len(size) != n:
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got input with spatial "
+                    "dimensions "
+                    f"of {sizes} and output size of {size}. Please provide input tensor in (N, C, d1, d2, ...,dK) "
+                    "format and "
+                    "output size in (o1, o2, ...,oK) format."
+                )
+        else:
+            size = (size,) * n
+        if any(isinstance(s, float) for s in size):
+            raise TypeError(f"interpolate(): argument 'size' must be int or tuple of ints, but got {size}")
+        return tuple(int(s) for s in size), None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != n:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got input with spatial "
+                f"dimensions of {sizes} and scale_factor of shape {scale_factor}. Please provide input tensor in (N, "
+                "C, d1, "
+                "d2, ...,dK) format and scale_factor in (s1, s2, ...,sK) format."
+            )
+        return None, tuple(map(float, scale_factor))
+    return None, (float(scale_factor),) * n
+
+
+def _check_modes(rank, mode, align_corners, antialias):
+    """Whether corners are aligned, or torch's error for a mode that does not fit."""
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+    if antialias and not (mode in _FILTERS and rank == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    if mode == "lanczos" and rank == 4:
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
+    if rank in _LINEAR and mode in _LINEAR.values() and _LINEAR[rank] != mode:
+        needed = {m: r for r, m in _LINEAR.items()}[mode]
+        raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {needed}D input")
+    if rank not in _LINEAR or mode != "area" and (mode, rank - 2, antialias) not in _OPERATORS:
+        raise NotImplementedError(
+            f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {rank}D) for the modes: nearest | linear | "
+            "bilinear "
+            f"| bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+        )
+    return bool(align_corners)
+
+
+def _check_shapes(shape, size):
+    if min(size) <= 0 or not all(shape[2:]):
+        letters = {1: "W", 2: "HW", 3: "DHW"}[len(size)]
+        sides = [", ".join(f"{c}: {s}" for c, s in zip(letters, sides, strict=True)) for sides in (shape[2:], size)]
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({sides[0]}) output ({sides[1]})"
+        )
+    if not shape[1]:
+        raise RuntimeError(f"Non-empty {len(shape)}D data tensor expected but got a tensor with sizes {list(shape)}")
+
+
+@composite(functional=True)
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode="nearest",
+    align_corners=None,
+    recompute_scale_factor=None,
+    antialias=False,
+):
+    """The sequence, image or volume resampled to `size`, or to its size times `scale_factor`.
+
+    Shape: (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> (N, C, *size)
+    mode: nearest, nearest-exact, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D), area, lanczos (antialias
+    only). align_corners: the centres of the corner elements stay where they are, instead of the elements' outer edges.
+    """
+    if not isinstance(input, Tensor):
+        raise argument_type("interpolate", "input", 1, input)
+    shape = input._array.shape
+    rank = len(shape)
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        _check_modes(rank, mode, align_corners, False)
+    size, scales = _sizes_and_scales(shape, size, scale_factor)
+    if recompute_scale_factor and scales is None:
+        raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+    aligned = _check_modes(rank, mode, align_corners, antialias)
+    if size is None:
+        assert scales is not None  # one of the two is given
+        size = tuple(math.floor(n * s) for n, s in zip(shape[2:], scales, strict=True))
+        if recompute_scale_factor or mode == "area":
+            scales = None
+    if mode == "area":
+        return _AREA[rank](input, size if rank > 3 else size[0])
+    _check_shapes(shape, size)
+    scales = scales or (None,) * (rank - 2)
+    return _OPERATORS[mode, rank - 2, antialias](input, size, scales, mode, aligned, antialias)

@@ -1,0 +1,137 @@
+"""Bessel functions J, Y, I and K of orders 0 and 1, without gradients, as torch has them.
+
+Near 0 a function is a Chebyshev series in x**2, with its logarithm and pole taken out; far away it is an amplitude and a
+phase, or an exponential, times a series in 1/x (`bessel_tables.py`).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.record import OPS, unary
+from . import bessel_tables as tables
+from .special import chebyshev, i0_of, i1_of, in_double
+
+_TWO_OVER_PI = 2 / math.pi
+_TINY = 1e-323  # half of it is not 0
+
+
+def _near(x, table):
+    """A series for |x| <= 8."""
+    return chebyshev(np.minimum(x * x, 64) / 32 - 1, table)
+
+
+def _wave(x, order):
+    """(J, Y) of the order for x >= 8."""
+    x = np.maximum(x, 8)
+    t = 128 / (x * x) - 1
+    p, q = (tables.P0_FAR, tables.Q0_FAR) if order == 0 else (tables.P1_FAR, tables.Q1_FAR)
+    p, q = chebyshev(t, p), chebyshev(t, q) / x
+    c, s = np.cos(x), np.sin(x)
+    c, s = c + s, s - c  # of x - pi/4, times the root of 2: x itself is exact, the difference would be rounded
+    if order:
+        c, s = s, -c
+    size = np.sqrt(1 / (math.pi * x))
+    return size * (p * c - q * s), size * (p * s + q * c)
+
+
+@in_double
+def bessel_j0(x):
+    """The Bessel function of the first kind of order 0."""
+    a = np.abs(x)
+    return np.where(a <= 8, _near(a, tables.J0_NEAR), _wave(a, 0)[0])
+
+
+@in_double
+def bessel_j1(x):
+    """The Bessel function of the first kind of order 1."""
+    a = np.abs(x)
+    far = _wave(a, 1)[0]
+    return np.where(a <= 8, x * _near(a, tables.J1_NEAR), np.where(x < 0, -far, far))
+
+
+def _second_kind(x, near, order):
+    r = np.where(x <= 8, near, _wave(x, order)[1])
+    return np.where(x == 0, -np.inf, np.where(x < 0, np.nan, r))
+
+
+@in_double
+def bessel_y0(x):
+    """The Bessel function of the second kind of order 0."""
+    low = np.clip(x, _TINY, 8)
+    return _second_kind(x, _near(low, tables.Y0_NEAR) + _TWO_OVER_PI * np.log(low) * bessel_j0(low), 0)
+
+
+@in_double
+def bessel_y1(x):
+    """The Bessel function of the second kind of order 1."""
+    low = np.clip(x, _TINY, 8)
+    near = low * _near(low, tables.Y1_NEAR) + _TWO_OVER_PI * (np.log(low) * bessel_j1(low) - 1 / low)
+    return _second_kind(x, near, 1)
+
+
+def _scaled_k(x, order):
+    """exp(x) K(x) of the order."""
+    low, high = np.clip(x, _TINY, 2), np.maximum(x, 2)
+    t = low * low / 2 - 1
+    if order == 0:
+        near = chebyshev(t, tables.K0_NEAR) - np.log(low / 2) * i0_of(low)
+    else:
+        near = chebyshev(t, tables.K1_NEAR) / low + np.log(low / 2) * i1_of(low)
+    far = chebyshev(4 / high - 1, tables.K0_FAR if order == 0 else tables.K1_FAR) / np.sqrt(high)
+    r = np.where(x <= 2, near * np.exp(low), far)
+    return np.where(x == 0, np.inf, np.where(x < 0, np.nan, np.where(np.isnan(x), x, r)))
+
+
+@in_double
+def scaled_modified_bessel_k0(x):
+    """exp(input) times the modified Bessel function of the second kind of order 0."""
+    return _scaled_k(x, 0)
+
+
+@in_double
+def scaled_modified_bessel_k1(x):
+    """exp(input) times the modified Bessel function of the second kind of order 1."""
+    return _scaled_k(x, 1)
+
+
+@in_double
+def modified_bessel_k0(x):
+    """The modified Bessel function of the second kind of order 0."""
+    return _scaled_k(x, 0) * np.exp(-x)
+
+
+@in_double
+def modified_bessel_k1(x):
+    """The modified Bessel function of the second kind of order 1."""
+    return _scaled_k(x, 1) * np.exp(-x)
+
+
+@in_double
+def modified_bessel_i0(x):
+    """The modified Bessel function of the first kind of order 0."""
+    return i0_of(x)
+
+
+@in_double
+def modified_bessel_i1(x):
+    """The modified Bessel function of the first kind of order 1."""
+    return i1_of(x)
+
+
+@in_double
+def spherical_bessel_j0(x):
+    """sin(input) / input, and 1 at 0."""
+    return np.where(np.isinf(x), 0.0, np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)))
+
+
+for _kernel in (
+    bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_i0, modified_bessel_i1, modified_bessel_k0,
+    modified_bessel_k1, scaled_modified_bessel_k0, scaled_modified_bessel_k1, spherical_bessel_j0,
+):  # fmt: skip
+    OPS["special." + _kernel.__name__] = unary(
+        "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
+        node="NotImplemented",
+    )  # fmt: skip
