@@ -54,6 +54,8 @@ def exact(value: Any, kind: np.dtype) -> Any:
         (given is float and -_MAX_F32 <= value <= _MAX_F32) or (given is int and -_LONG <= value < _LONG)
     ):
         return value
+    if given is int and 0 <= value < 128 and kind.kind in "iu":
+        return value
     d = dtypes.from_numpy(kind)
     if isinstance(value, np.generic):
         value = value.item()
