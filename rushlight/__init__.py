@@ -12,22 +12,22 @@ from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .backend.onednn import register as _register
 from .backend.onednn.threads import get_num_threads, set_num_threads
 from .torch.version import __version__
-from .core import dtype as _dtypes
-from .core.device import device
-from .core.dtype import (
+from .core.tensor import dtype as _dtypes
+from .core.tensor.device import device
+from .core.tensor.dtype import (
     bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, float8_e4m3fn, float8_e4m3fnuz,
     float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types, set_default_dtype, short, uint8, uint16,
     uint32, uint64,
 )  # fmt: skip
-from .core.layout import (
+from .core.tensor.layout import (
     channels_last, channels_last_3d, contiguous_format, finfo, iinfo, layout, memory_format, preserve_format,
     sparse_coo, sparse_csr, strided,
 )  # fmt: skip
-from .core.legacy_types import (
+from .core.tensor.legacy_types import (
     BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor,
     ShortTensor,
 )  # fmt: skip
-from .core.mode import (
+from .core.dispatch.mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -35,10 +35,10 @@ from .core.mode import (
     no_grad,
     set_grad_enabled,
 )
-from .core.printing import set_printoptions
+from .core.tensor.printing import set_printoptions
 from .core.random import Generator, default_generator, initial_seed, manual_seed, seed
-from .core.size import Size
-from .core.tensor import Tensor
+from .core.tensor.size import Size
+from .core.tensor.tensor import Tensor
 from .ops import *
 from .ops.pointwise import fused_loops
 from .ops.random.sample import get_rng_state, set_rng_state
@@ -79,7 +79,7 @@ _LAZY_NAMES = {
             "ComplexFloatStorage", "DoubleStorage", "FloatStorage", "HalfStorage", "IntStorage", "LongStorage",
             "ShortStorage", "TypedStorage", "UntypedStorage", "is_storage",
         ),
-        "core.typed_storage",
+        "core.tensor.typed_storage",
     ),
     **dict.fromkeys(
         (

@@ -47,7 +47,7 @@ def figures() -> list[Figure]:
         Figure("entries side by side in rushlight/", _entries(), 24, 24),
         Figure("entries in no layer", _outside_layers(), 0, 0),
         Figure("upward reaches, strings included", _upward(), 12, 0),
-        Figure("files in the largest engine folder", _largest_folder(), 36, 20),
+        Figure("files in the largest engine folder", _largest_folder(), 20, 20),
         Figure("`record: Any` in signatures", _untyped_records(), 71, 0),
         Figure("imports of own modules inside functions", _late_imports(), 200, 60),
         Figure("pyright rules switched off", _rules_off(), 5, 0),

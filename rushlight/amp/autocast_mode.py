@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dtypes
-from ..core.tensor import Tensor
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import Tensor
 from .modes import (
     autocast_decrement_nesting,
     autocast_increment_nesting,

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dtypes
-from ..core.mode import no_grad
-from ..core.tensor import Tensor
+from ..core.dispatch.mode import no_grad
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import Tensor
 from ..ops import full, isfinite  # type: ignore[attr-defined]
 
 __all__ = ["GradScaler", "OptState"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from ..core import dtype as dtypes
+from ..core.tensor import dtype as dtypes
 from .region import settings
 
 __all__ = [

@@ -10,10 +10,10 @@ import threading
 import weakref
 from typing import Any
 
-from ..core import dtype as dtypes
-from ..core.autocast import INSIDE_OFF, LOWER, POLICIES, RECURRENT, WIDEST
-from ..core.mode import thread
-from ..core.tensor import Tensor
+from ..core.dispatch.autocast import INSIDE_OFF, LOWER, POLICIES, RECURRENT, WIDEST
+from ..core.dispatch.mode import thread
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import Tensor
 from ..ops.shape.copying import _to_copy
 
 _NARROW = {dtypes.float16.numpy, dtypes.bfloat16.numpy, dtypes.float32.numpy}  # float64 is left as it is

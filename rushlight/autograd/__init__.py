@@ -1,6 +1,6 @@
 """Gradients: `backward`, `grad`, user-defined functions, anomaly detection. Importing it gives tensors `backward`."""
 
-from ..core.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from ..core.dispatch.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from . import anomaly, checkpoint, forward_ad, function, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
 from .backward import backward, grad

@@ -6,8 +6,8 @@ import traceback
 import warnings
 from typing import Any
 
-from ..core.mode import State, thread
-from ..core.node import Leaf, Output
+from ..core.dispatch.mode import State, thread
+from ..core.tensor.node import Leaf, Output
 
 
 def _trace_result(result: Any) -> None:

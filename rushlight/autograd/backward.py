@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.layout import strided
-from ..core.node import Leaf
 from ..core.once import warn_once
-from ..core.tensor import Tensor, constant
+from ..core.tensor.layout import strided
+from ..core.tensor.node import Leaf
+from ..core.tensor.tensor import Tensor, constant
 from . import engine
 
 

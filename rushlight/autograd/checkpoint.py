@@ -13,10 +13,10 @@ from collections.abc import Callable
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
-from ..core.autocast import Remembered
-from ..core.mode import enable_grad, is_grad_enabled, no_grad
+from ..core.dispatch.autocast import Remembered
+from ..core.dispatch.mode import enable_grad, is_grad_enabled, no_grad
 from ..core.random import default_generator
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from .backward import backward
 from .engine import running
 from .function import Function

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from ..core.determinism import mode
-from ..core.entry import is_result
-from ..core.inplace import CopySlices
-from ..core.layout import strided
-from ..core.mode import tell, thread
-from ..core.node import Freed, Leaf, Node, Output, nobody
-from ..core.placeholder import NoArray
-from ..core.size import sum_to_axes
-from ..core.storage import describe, user_line
-from ..core.tensor import Tensor, wrap
+from ..core.dispatch.entry import is_result
+from ..core.dispatch.inplace import CopySlices
+from ..core.dispatch.mode import tell, thread
+from ..core.tensor.layout import strided
+from ..core.tensor.node import Freed, Leaf, Node, Output, nobody
+from ..core.tensor.placeholder import NoArray
+from ..core.tensor.size import sum_to_axes
+from ..core.tensor.storage import describe, user_line
+from ..core.tensor.tensor import Tensor, wrap
 
 _by_seq, _shape_of = attrgetter("seq"), attrgetter("shape")
 
@@ -409,7 +409,7 @@ def _watched_copy(g: Tensor, like: np.ndarray) -> Any:
 
 
 def _plain_copy(g: Tensor) -> Any:
-    from ..core.layout import contiguous_format
+    from ..core.tensor.layout import contiguous_format
 
     return g.clone(memory_format=contiguous_format)  # type: ignore[attr-defined]
 
@@ -444,7 +444,7 @@ def fit(g: Tensor, edge: Any) -> Tensor:
         if g._array.dtype.kind == "c" and edge.dtype.kind != "c":
             g = g.real  # type: ignore[attr-defined]
         if g._array.dtype != edge.dtype:
-            from ..core.dtype import from_numpy
+            from ..core.tensor.dtype import from_numpy
 
             g = g.to(from_numpy(edge.dtype))  # type: ignore[attr-defined]
     return g
@@ -497,8 +497,8 @@ def _unpacked_backward(node: Any, g: Any) -> tuple:
 
 
 def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
-    from ..core.dtype import from_numpy
-    from ..core.tensor import type_word
+    from ..core.tensor.dtype import from_numpy
+    from ..core.tensor.tensor import type_word
 
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "

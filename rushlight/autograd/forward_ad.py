@@ -11,8 +11,8 @@ from collections import namedtuple
 from typing import Any
 
 from .. import ops
-from ..core.mode import enable_grad
-from ..core.tensor import Tensor
+from ..core.dispatch.mode import enable_grad
+from ..core.tensor.tensor import Tensor
 from .backward import grad as gradients
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core.inplace import set_history
-from ..core.mode import no_grad, thread
-from ..core.node import Freed, Node
-from ..core.slow import _output_edge
-from ..core.storage import storage_of, tick
-from ..core.tensor import Tensor, alias, constant
+from ..core.dispatch.inplace import set_history
+from ..core.dispatch.mode import no_grad, thread
+from ..core.dispatch.slow_path import _output_edge
+from ..core.tensor.node import Freed, Node
+from ..core.tensor.storage import storage_of, tick
+from ..core.tensor.tensor import Tensor, alias, constant
 from .forward_ad import transposed
 from .graph import Packed
 

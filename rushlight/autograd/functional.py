@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import ops
-from ..core.mode import enable_grad, is_grad_enabled, set_grad_enabled
-from ..core.tensor import Tensor
+from ..core.dispatch.mode import enable_grad, is_grad_enabled, set_grad_enabled
+from ..core.tensor.tensor import Tensor
 from .backward import grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]

@@ -17,8 +17,8 @@ import numpy as np
 
 from .. import ops
 from ..core import random
-from ..core.storage import expose
-from ..core.tensor import Tensor, wrap
+from ..core.tensor.storage import expose
+from ..core.tensor.tensor import Tensor, wrap
 from . import forward_ad
 from .backward import grad
 from .function import Function

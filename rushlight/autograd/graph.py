@@ -8,12 +8,12 @@ from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
 
-from ..core.entry import is_result
-from ..core.hooks import RemovableHandle
-from ..core.mode import State, no_grad, thread
-from ..core.node import Leaf, Node, Output, hooks_of
-from ..core.storage import storage_of, user_line
-from ..core.tensor import Tensor, alias, wrap
+from ..core.dispatch.entry import is_result
+from ..core.dispatch.mode import State, no_grad, thread
+from ..core.tensor.hooks import RemovableHandle
+from ..core.tensor.node import Leaf, Node, Output, hooks_of
+from ..core.tensor.storage import storage_of, user_line
+from ..core.tensor.tensor import Tensor, alias, wrap
 from .engine import running
 
 __all__ = [

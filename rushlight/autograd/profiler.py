@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..core.node import Node
-from ..core.record import Record
+from ..core.dispatch.op import Record
+from ..core.tensor.node import Node
 
 __all__ = [
     "EventList",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.entry import is_result
-from ..core.node import Freed, Node, hooks_of
-from ..core.slow import relink
-from ..core.tensor import Tensor, wrap
+from ..core.dispatch.entry import is_result
+from ..core.dispatch.slow_path import relink
+from ..core.tensor.node import Freed, Node, hooks_of
+from ..core.tensor.tensor import Tensor, wrap
 from .graph import Packed
 
 __all__ = ["SavedTensor"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor import Tensor, alias
+from ..core.tensor.tensor import Tensor, alias
 
 
 class _VariableMeta(type):

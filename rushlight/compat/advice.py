@@ -8,7 +8,7 @@ import linecache
 import re
 from pathlib import Path
 
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 
 _GRAD = re.compile(r"[\w.\[\]]*\w[\w\])]*\.grad\b")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '((?:rushlight|torch|torchvision)\b[\w.]*)'")

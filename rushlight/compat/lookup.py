@@ -216,7 +216,7 @@ def _stand_in(known, path):
 
 def tensor_class():
     """The class Tensor."""
-    from ..core.tensor import Tensor
+    from ..core.tensor.tensor import Tensor
 
     return Tensor
 

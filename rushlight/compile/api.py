@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..core.mode import tell, thread
+from ..core.dispatch.mode import tell, thread
 from .capture.recorder import Listener
 from .step import CompiledStep
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = [
     "allow_in_graph",

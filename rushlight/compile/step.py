@@ -12,9 +12,9 @@ from operator import is_
 from typing import Any, NamedTuple
 
 from ..core.determinism import mode
+from ..core.dispatch.mode import State, thread
 from ..core.locks import lock
-from ..core.mode import State, thread
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from . import log
 from .capture import scalars_read as numbers
 from .capture.compare import Comparison

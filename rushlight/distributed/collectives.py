@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.mode import tell, thread
-from ..core.storage import storage_of
-from ..core.tensor import Tensor
+from ..core.dispatch.mode import tell, thread
+from ..core.tensor.storage import storage_of
+from ..core.tensor.tensor import Tensor
 from .process_group import ProcessGroup, described
 from .reduce_op import ReduceOp, check_op
 from .work import Receipt, Work

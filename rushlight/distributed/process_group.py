@@ -18,7 +18,7 @@ from itertools import count
 
 import numpy as np
 
-from rushlight.core.mode import tell, thread
+from rushlight.core.dispatch.mode import tell, thread
 
 from .errors import DistBackendError
 from .mesh import Mesh

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import nan
 
 from rushlight import ops
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
 from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints

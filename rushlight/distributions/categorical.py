@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import nan
 
 from rushlight import ops
-from rushlight.core import dtype as dtypes
-from rushlight.core.layout import finfo
-from rushlight.core.size import Size
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.size import Size
 
 from . import constraints
 from .distribution import Distribution

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core import dtype as dtypes
-from rushlight.core.layout import finfo
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.linalg.linalg import cholesky_ex, eigvalsh, norm
 
 __all__ = [

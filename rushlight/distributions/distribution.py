@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rushlight.core.mode import demand, no_grad
-from rushlight.core.size import Size
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import demand, no_grad
+from rushlight.core.tensor.size import Size
+from rushlight.core.tensor.tensor import Tensor
 
 from . import constraints
 from .utils import SCALAR, lazy_property, undefined

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import autograd
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .distribution import Distribution
 from .utils import undefined

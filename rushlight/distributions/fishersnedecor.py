@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import nan
 
-from rushlight.core.layout import finfo
+from rushlight.core.tensor.layout import finfo
 
 from . import constraints
 from .distribution import Distribution

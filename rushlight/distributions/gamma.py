@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight import ops
-from rushlight.core.layout import finfo
+from rushlight.core.tensor.layout import finfo
 from rushlight.ops.special.special_polynomials import igamma
 
 from . import constraints

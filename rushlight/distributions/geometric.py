@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from rushlight import ops
-from rushlight.core.layout import finfo
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.layout import finfo
 from rushlight.nn.functional import binary_cross_entropy_with_logits
 
 from . import constraints

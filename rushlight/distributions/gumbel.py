@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rushlight import ops
-from rushlight.core.layout import finfo
+from rushlight.core.tensor.layout import finfo
 
 from . import constraints
 from .transformed_distribution import TransformedDistribution

@@ -13,7 +13,7 @@ from math import inf
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.linalg.linalg import solve_triangular
 
 from .bernoulli import Bernoulli

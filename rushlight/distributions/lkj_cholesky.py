@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from rushlight import ops
-from rushlight.core.layout import finfo
-from rushlight.core.size import Size
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.size import Size
 
 from . import constraints
 from .beta import Beta

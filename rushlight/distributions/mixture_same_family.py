@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
 
 from . import constraints
 from .categorical import Categorical

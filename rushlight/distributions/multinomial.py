@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from rushlight import ops
-from rushlight.core.size import Size
+from rushlight.core.tensor.size import Size
 
 from . import constraints
 from .binomial import Binomial

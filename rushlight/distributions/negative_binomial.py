@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight import ops
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
 
 from . import constraints
 from .distribution import Distribution

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rushlight import ops
-from rushlight.core.size import Size
+from rushlight.core.tensor.size import Size
 
 from . import constraints
 from .categorical import Categorical

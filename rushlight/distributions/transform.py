@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.layout import finfo
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.tensor import Tensor
 
 from . import constraints
 from .utils import _sum_rightmost, lazy_property, undefined

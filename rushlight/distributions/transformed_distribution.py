@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
 
 from . import constraints
 from .distribution import Distribution

@@ -11,8 +11,8 @@ import math
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.layout import finfo
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.tensor import Tensor
 
 from . import constraints
 from .transform import (

@@ -9,11 +9,11 @@ from functools import update_wrapper
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import get_default_dtype
-from rushlight.core.layout import finfo
-from rushlight.core.mode import enable_grad
-from rushlight.core.size import Size
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import enable_grad
+from rushlight.core.tensor.dtype import get_default_dtype
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.size import Size
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = [
     "broadcast_all",

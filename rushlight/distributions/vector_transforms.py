@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.layout import finfo
-from rushlight.core.size import Size
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.size import Size
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.linalg.linalg import cholesky
 
 from . import constraints

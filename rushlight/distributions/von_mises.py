@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from rushlight import ops
-from rushlight.core import dtype as dtypes
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor import dtype as dtypes
 
 from . import constraints
 from .distribution import Distribution

@@ -6,8 +6,8 @@ import math
 import warnings
 
 from rushlight import ops
-from rushlight.core.layout import finfo
-from rushlight.core.size import Size
+from rushlight.core.tensor.layout import finfo
+from rushlight.core.tensor.size import Size
 from rushlight.ops.linalg.linalg import slogdet
 
 from . import constraints

@@ -16,10 +16,10 @@ from rushlight.autograd.backward import grad as gradients
 from rushlight.autograd.batched.gradients import beneath, for_each_row
 from rushlight.autograd.batched.tensor import active, bare
 from rushlight.autograd.forward_ad import push_forward
-from rushlight.core.mode import enable_grad
-from rushlight.core.node import Leaf
-from rushlight.core.placeholder import NoArray
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import enable_grad
+from rushlight.core.tensor.node import Leaf
+from rushlight.core.tensor.placeholder import NoArray
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_structure, tree_unflatten
 
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.autograd.batched.tensor import Batched, Level, drew_in_error_mode, entered, hide, reveal
-from rushlight.core.placeholder import NoArray
 from rushlight.core.random import default_generator
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.placeholder import NoArray
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 
 

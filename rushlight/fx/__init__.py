@@ -1,6 +1,6 @@
 """Symbolic tracing, under the names of `torch.fx`: a module or function as a graph of calls that can be changed and run.
 
-`symbolic_trace` runs a function on proxies, which note what is done with them (`core/overriding.py` tells how operators
+`symbolic_trace` runs a function on proxies, which note what is done with them (`core/dispatch/torch_function.py` tells how operators
 get to know of them). The graph prints as Python code, and a `GraphModule` runs that code.
 """
 

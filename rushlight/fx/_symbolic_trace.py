@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 from ..core import own_code
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .graph import Graph

@@ -135,9 +135,9 @@ class _Source:
 
     def value(self, a: Argument) -> str:
         """The text of an argument."""
-        from ..core.device import device
-        from ..core.dtype import dtype
-        from ..core.size import Size
+        from ..core.tensor.device import device
+        from ..core.tensor.dtype import dtype
+        from ..core.tensor.size import Size
 
         if isinstance(a, Node):
             return a.name

@@ -187,7 +187,7 @@ def _attribute(module: Any, path: str) -> Any:
 
 
 def _place(holder: Module, path: str, value: Any) -> None:
-    from ..core.tensor import Tensor
+    from ..core.tensor.tensor import Tensor
     from ..nn.parameter import Parameter
 
     *way, last = path.split(".")

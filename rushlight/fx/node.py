@@ -252,7 +252,7 @@ def qualified_name(function: Callable) -> str:
         return f"builtins.{name}"
     if getattr(operator, name.lstrip("_"), None) is function:
         return f"operator.{name.lstrip('_')}"
-    from ..core.record import OPS
+    from ..core.dispatch.op import OPS
     from ..nn import functional
 
     if OPS.get(name) is function and getattr(sys.modules["rushlight"], name, None) is function:

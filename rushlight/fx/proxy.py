@@ -6,9 +6,9 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.overriding import activate
-from ..core.record import OPS
-from ..core.tensor import Tensor
+from ..core.dispatch.op import OPS
+from ..core.dispatch.torch_function import activate
+from ..core.tensor.tensor import Tensor
 from .graph import Graph
 from .node import Node, map_aggregate
 
@@ -94,10 +94,10 @@ class TracerBase:
 
 def _has_a_name(a: Any) -> bool:
     """Whether a graph's code can refer to an object: types of numbers, devices, functions and classes."""
-    from ..core.device import device
-    from ..core.dtype import dtype
-    from ..core.layout import layout, memory_format
-    from ..core.size import Size
+    from ..core.tensor.device import device
+    from ..core.tensor.dtype import dtype
+    from ..core.tensor.layout import layout, memory_format
+    from ..core.tensor.size import Size
 
     return isinstance(a, (dtype, device, layout, memory_format, type, Size)) or callable(a) and hasattr(a, "__module__")
 

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = [
     "calculate_gain",

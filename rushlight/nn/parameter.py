@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.overriding import disabled_impl
-from rushlight.core.placeholder import Placeholder
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.torch_function import disabled_impl
+from rushlight.core.tensor.placeholder import Placeholder
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 

@@ -1,6 +1,6 @@
 """Every operator, by torch's name, in folders by family. Importing the files registers them; `OPS` maps names to functions."""
 
-from ..core.record import OPS
+from ..core.dispatch.op import OPS
 from .nn import activation, attention, ctc, embedding, loss, normalize, smooth, softmax
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
 from .product import addmm, matmul, products

@@ -11,7 +11,7 @@ from itertools import repeat
 from typing import Any
 
 from .. import ops
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from .linalg.linalg import vector_norm
 
 _UNARY = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.record import OPS, publish
-from ..core.tensor import Tensor
+from ..core.dispatch.op import OPS, publish
+from ..core.tensor.tensor import Tensor
 from .nn.embedding import renormalise
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from ..core import dtype as dtypes
-from ..core.record import composite
-from ..core.tensor import Tensor
+from ..core.dispatch.op import composite
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import Tensor
 
 
 @composite(method=False)
@@ -42,10 +42,10 @@ def is_tensor(obj):
 @composite()
 def is_storage(obj):
     """Whether `obj` is the memory of a tensor."""
-    from ..core.rebuild import Memory
+    from ..core.tensor.pickling import Memory
 
     storages = sys.modules.get(
-        __package__.replace(".ops", ".core.typed_storage")
+        __package__.replace(".ops", ".core.tensor.typed_storage")
     )  # loaded where a program has asked for one
     return isinstance(obj, Memory) or (storages is not None and storages.is_storage(obj))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.inplace import write
-from ..core.record import composite
+from ..core.dispatch.inplace import write
+from ..core.dispatch.op import composite
 
 
 def twins(name: str, op: Any, order: Any, doc: str) -> None:

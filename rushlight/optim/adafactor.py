@@ -7,7 +7,7 @@ from typing import Any
 from ml_dtypes import finfo
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .algorithm import Algorithm, check_lr, number, scalar, to_scalar
 from .optimizer import ParamsT

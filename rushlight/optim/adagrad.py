@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .algorithm import Algorithm, as_real, check_fused, check_lr, check_nonnegative, number, scalar, to_scalar
 from .dense import run

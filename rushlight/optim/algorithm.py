@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import float32, float64, get_default_dtype
-from rushlight.core.mode import enable_grad, tell, thread
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import enable_grad, tell, thread
+from rushlight.core.tensor.dtype import float32, float64, get_default_dtype
+from rushlight.core.tensor.tensor import Tensor
 
 from .optimizer import Optimizer, _use_grad_for_differentiable
 

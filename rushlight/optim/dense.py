@@ -17,9 +17,9 @@ import numpy as np
 from numpy import add, divide, multiply, sqrt, subtract
 
 from rushlight.compile.jit import optimizer as native
-from rushlight.core.mode import State, tell, thread
-from rushlight.core.storage import describe, storage_of, tick, user_line
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import State, tell, thread
+from rushlight.core.tensor.storage import describe, storage_of, tick, user_line
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.pointwise.multiply_add import multiply_add
 
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.mode import enable_grad, no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import enable_grad, no_grad
+from rushlight.core.tensor.tensor import Tensor
 
 from .algorithm import check_lr, number, to_scalar
 from .optimizer import Optimizer, ParamsT

@@ -10,11 +10,11 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from rushlight.core.dtype import float32
-from rushlight.core.hooks import RemovableHandle
-from rushlight.core.legacy_types import typename
-from rushlight.core.mode import State, is_grad_enabled, set_grad_enabled
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import State, is_grad_enabled, set_grad_enabled
+from rushlight.core.tensor.dtype import float32
+from rushlight.core.tensor.hooks import RemovableHandle
+from rushlight.core.tensor.legacy_types import typename
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.hooks import register_hook
 from rushlight.nn.parameter import reset_grads
 

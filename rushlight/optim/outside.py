@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 _foreach_doc = "foreach (bool, optional): accepted; every form of the step computes the same numbers (default: None)"
 _fused_doc = "fused (bool, optional): whether the whole step is one call (default: None)"

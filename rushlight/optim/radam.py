@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .algorithm import Algorithm, as_real, check_betas, check_lr, check_nonnegative, scalar, to_scalar
 from .dense import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .algorithm import Algorithm, check_fused, check_lr, number, to_scalar
 from .dense import run

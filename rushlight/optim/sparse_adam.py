@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .algorithm import Algorithm, check_betas, check_lr
 from .optimizer import ParamsT

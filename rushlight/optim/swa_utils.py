@@ -9,9 +9,9 @@ from copy import deepcopy
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import int64
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.dtype import int64
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.batchnorm import _BatchNorm
 from rushlight.nn.modules.module import Module
 

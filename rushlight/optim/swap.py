@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .optimizer import Optimizer
 

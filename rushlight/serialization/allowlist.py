@@ -4,12 +4,12 @@ import functools
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 
-from rushlight.core import dtype as dtypes
-from rushlight.core.device import device
-from rushlight.core.layout import get_layout
-from rushlight.core.rebuild import Memory, rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
-from rushlight.core.size import Size
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.device import device
+from rushlight.core.tensor.layout import get_layout
+from rushlight.core.tensor.pickling import Memory, rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
+from rushlight.core.tensor.size import Size
+from rushlight.core.tensor.tensor import Tensor
 
 from .names import storage_class_name, to_torch
 from .storages import storage_type

@@ -2,8 +2,8 @@
 
 import importlib
 
-from rushlight.core import dtype as dtypes
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.tensor import Tensor
 
 from .names import from_torch
 from .storages import storage_type

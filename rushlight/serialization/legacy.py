@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from rushlight.core.rebuild import Memory
+from rushlight.core.tensor.pickling import Memory
 
 from .pickler import SavedStorages, pickler_class
 from .storages import check_saved_id, same_dtype, storage_type_of, typed

@@ -9,7 +9,7 @@ import warnings
 
 import numpy as np
 
-from rushlight.core.rebuild import Memory
+from rushlight.core.tensor.pickling import Memory
 
 from . import legacy
 from .allowlist import find_safe

@@ -21,17 +21,17 @@ _SAME_THING = {
         for n in (1, 2, 3)
     },
     ("rushlight.nn.modules.lazy", "LazyLinear"): ("torch.nn.modules.linear", "LazyLinear"),
-    ("rushlight.core.rebuild", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
-    ("rushlight.core.rebuild", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
-    ("rushlight.core.rebuild", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
+    ("rushlight.core.tensor.pickling", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
+    ("rushlight.core.tensor.pickling", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
+    ("rushlight.core.tensor.pickling", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
     ("rushlight.sparse.coo", "rebuild"): ("torch._utils", "_rebuild_sparse_tensor"),
-    ("rushlight.core.layout", "get_layout"): ("torch.serialization", "_get_layout"),
+    ("rushlight.core.tensor.layout", "get_layout"): ("torch.serialization", "_get_layout"),
     ("rushlight.nn.parameter", "_rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
     ("rushlight.nn.parameter", "_rebuild_parameter_with_state"): ("torch._utils", "_rebuild_parameter_with_state"),
-    ("rushlight.core.tensor", "Tensor"): ("torch", "Tensor"),
-    ("rushlight.core.size", "Size"): ("torch", "Size"),
-    ("rushlight.core.device", "device"): ("torch", "device"),
-    ("rushlight.core.hooks", "RemovableHandle"): ("torch.utils.hooks", "RemovableHandle"),
+    ("rushlight.core.tensor.tensor", "Tensor"): ("torch", "Tensor"),
+    ("rushlight.core.tensor.size", "Size"): ("torch", "Size"),
+    ("rushlight.core.tensor.device", "device"): ("torch", "device"),
+    ("rushlight.core.tensor.hooks", "RemovableHandle"): ("torch.utils.hooks", "RemovableHandle"),
     ("rushlight.nn.modules.parameter_containers", "ParameterList"): ("torch.nn.modules.container", "ParameterList"),
     ("rushlight.nn.modules.parameter_containers", "ParameterDict"): ("torch.nn.modules.container", "ParameterDict"),
     ("rushlight.nn.modules.pixelshuffle", "ChannelShuffle"): ("torch.nn.modules.channelshuffle", "ChannelShuffle"),
@@ -39,7 +39,7 @@ _SAME_THING = {
 for _name in ("Adafactor", "Muon"):
     _SAME_THING[f"rushlight.optim.{_name.lower()}", _name] = ("torch.optim", _name)
 for _name in ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode"):
-    _SAME_THING["rushlight.core.mode", _name] = ("torch.autograd.grad_mode", _name)
+    _SAME_THING["rushlight.core.dispatch.mode", _name] = ("torch.autograd.grad_mode", _name)
 _SAME_THING_BACK = {theirs: ours for ours, theirs in _SAME_THING.items()}
 _OLD_NAMES = {
     ("torch.tensor", "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
@@ -115,7 +115,7 @@ def from_torch(module, name):
     if (module, name) in _SAME_THING_BACK:
         return _SAME_THING_BACK[module, name]
     if (module, name) == ("torch", "bool"):
-        return "rushlight.core.dtype", "bool_"
+        return "rushlight.core.tensor.dtype", "bool_"
     if module == "torch._C._nn":  # where torch keeps the operators behind nn.functional
         return "rushlight.nn.functional", name
     for ours, theirs in _SAME_TREE:

@@ -2,8 +2,8 @@
 
 import pickle
 
-from rushlight.core.dtype import dtype
-from rushlight.core.rebuild import Memory
+from rushlight.core.tensor.dtype import dtype
+from rushlight.core.tensor.pickling import Memory
 
 from .names import to_torch
 from .storages import StorageType, storage_type_of

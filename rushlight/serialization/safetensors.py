@@ -10,10 +10,10 @@ import zlib
 
 import numpy as np
 
-from rushlight.core import dtype as dtypes
-from rushlight.core.device import check
-from rushlight.core.rebuild import memory_of
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.device import check
+from rushlight.core.tensor.pickling import memory_of
+from rushlight.core.tensor.tensor import Tensor, wrap
 
 from .atomic import atomic_write
 from .storages import typed

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 
-from rushlight.core import dtype as dtypes
-from rushlight.core.device import device
-from rushlight.core.rebuild import Memory
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.device import device
+from rushlight.core.tensor.pickling import Memory
 
 from .names import storage_class_name, storage_dtype_name
 

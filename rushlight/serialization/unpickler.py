@@ -11,7 +11,7 @@ import warnings
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 
-from rushlight.core.rebuild import Memory
+from rushlight.core.tensor.pickling import Memory
 
 from .allowlist import BLOCKED_MODULES, NOT_IMPLEMENTED, check_name, find_safe, is_added, simple_key
 

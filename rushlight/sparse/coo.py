@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dtypes
-from ..core.layout import sparse_coo
-from ..core.mode import tell, thread
-from ..core.overriding import disabled_impl
-from ..core.placeholder import Placeholder, no_kernel
-from ..core.tensor import Tensor, alias, type_word, wrap
+from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.torch_function import disabled_impl
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.layout import sparse_coo
+from ..core.tensor.placeholder import Placeholder, no_kernel
+from ..core.tensor.tensor import Tensor, alias, type_word, wrap
 from .entries import as_values, gather, indices_of, merge, places_of, scatter, values_of
 
 _new = object.__new__

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import device as devices
-from ..core import dtype as dtypes
-from ..core.layout import sparse_coo, sparse_csr, strided
-from ..core.legacy_types import CPU_TYPES, tensortype
-from ..core.size import Size
-from ..core.tensor import Tensor, alias, wrap
+from ..core.tensor import device as devices
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.layout import sparse_coo, sparse_csr, strided
+from ..core.tensor.legacy_types import CPU_TYPES, tensortype
+from ..core.tensor.size import Size
+from ..core.tensor.tensor import Tensor, alias, wrap
 from ..ops.shape.create import check_options, tensor
 from .coo import SparseTensor, assemble
 from .entries import as_values, gather, indices_of

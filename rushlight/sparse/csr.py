@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import device as devices
-from ..core import dtype as dtypes
-from ..core.layout import sparse_coo, sparse_csr
-from ..core.mode import tell, thread
-from ..core.placeholder import Placeholder
-from ..core.tensor import Tensor, alias, wrap
+from ..core.dispatch.mode import tell, thread
+from ..core.tensor import device as devices
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.layout import sparse_coo, sparse_csr
+from ..core.tensor.placeholder import Placeholder
+from ..core.tensor.tensor import Tensor, alias, wrap
 from .coo import SparseTensor, WithoutArray, assemble, convert
 from .entries import as_values, values_of
 

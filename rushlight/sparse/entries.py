@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.record import primitive
+from ..core.dispatch.op import primitive
 from ..ops.index.duplicate_index import add_at
 from ..ops.pointwise.helpers import conjugate
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.layout import sparse_coo, sparse_csr
-from ..core.record import OPS
-from ..core.size import wrap_dim
-from ..core.tensor import Tensor, wrap
+from ..core.dispatch.op import OPS
+from ..core.tensor.layout import sparse_coo, sparse_csr
+from ..core.tensor.size import wrap_dim
+from ..core.tensor.tensor import Tensor, wrap
 from .coo import SparseTensor, assemble
 from .csr import CsrTensor
 from .entries import places_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.tensor import Tensor, wrap
+from ..core.tensor.tensor import Tensor, wrap
 
 __all__ = ["_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.dtype import get_default_dtype
-from ..core.printing import _contents, _options
+from ..core.tensor.dtype import get_default_dtype
+from ..core.tensor.printing import _contents, _options
 
 
 def describe(t: Any) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import argument_type
-from ..core.record import OPS
-from ..core.tensor import Tensor, type_word, wrap
+from ..core.dispatch.errors import argument_type
+from ..core.dispatch.op import OPS
+from ..core.tensor.tensor import Tensor, type_word, wrap
 from .coo import SparseTensor, assemble
 from .entries import gather, indices_of, merge, places_of, times_dense
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core import dtype as dtypes
-from ..core.placeholder import no_kernel
-from ..core.record import OPS
-from ..core.size import wrap_dim
-from ..core.tensor import Tensor, wrap
+from ..core.dispatch.op import OPS
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.placeholder import no_kernel
+from ..core.tensor.size import wrap_dim
+from ..core.tensor.tensor import Tensor, wrap
 from . import products
 from .coo import SparseTensor, assemble, mask
 from .csr import CsrTensor, from_coo

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..core import dtype as dtypes
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import Tensor, wrap
 
 __all__ = ["assert_allclose", "assert_close"]
 

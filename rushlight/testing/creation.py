@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..core import dtype as dtypes
 from ..core import random
-from ..core.device import check as check_device
-from ..core.tensor import Tensor, wrap
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.device import check as check_device
+from ..core.tensor.tensor import Tensor, wrap
 
 __all__ = ["make_tensor"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from .. import ops
-from ..core import dtype as dtypes
-from ..core.tensor import wrap
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import wrap
 
 __all__ = ["Definite", "F", "Fixed", "S", "Sample"]
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from .. import ops
-from ..core import dtype as dtypes
-from ..core.record import OPS
-from ..core.tensor import Tensor
+from ..core.dispatch.op import OPS
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.tensor import Tensor
 from . import samples_layers, samples_recurrent
 from .descriptions import F, Fixed, S, Sample
 from .shapes import BATCH, COLUMN, HALF, I01, MASK, ONE, POSITIVE, ROW, SQUARE, V3, V4, X, Y, Z

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core import dtype as dtypes
+from ..core.tensor import dtype as dtypes
 from .descriptions import Definite, F, Fixed, S, Sample
 from .shapes import BATCH, HALF, IMAGE, LINE, MAP3, ONE, POSITIVE, ROW, SQUARE, V3, V4, X, Y, Z
 

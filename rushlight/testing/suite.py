@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from .. import autograd
-from ..core import dtype as dtypes
-from ..core.mode import no_grad
-from ..core.node import Leaf, Node, Output
-from ..core.record import OPS, Record
-from ..core.tensor import Tensor
+from ..core.dispatch.mode import no_grad
+from ..core.dispatch.op import OPS, Record
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.node import Leaf, Node, Output
+from ..core.tensor.tensor import Tensor
 from ..func import vmap
 from .descriptions import Sample
 from .samples import SAMPLES, WITHOUT_GRADIENT, covered, function_of, samples_of

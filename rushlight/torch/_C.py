@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.device import device
-from ..core.dtype import dtype
-from ..core.layout import layout, memory_format
-from ..core.mode import is_grad_enabled
-from ..core.overriding import DisableTorchFunction, DisableTorchFunctionSubclass
-from ..core.overriding import disabled_impl as _disabled_torch_function_impl
+from ..core.dispatch.mode import is_grad_enabled
+from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
+from ..core.dispatch.torch_function import disabled_impl as _disabled_torch_function_impl
 from ..core.random import Generator, default_generator
-from ..core.size import Size
-from ..core.tensor import Tensor
+from ..core.tensor.device import device
+from ..core.tensor.dtype import dtype
+from ..core.tensor.layout import layout, memory_format
+from ..core.tensor.size import Size
+from ..core.tensor.tensor import Tensor
 from ..ops.linalg.matrices import LinAlgError as _LinAlgError
 
 __all__ = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 
 # name in the top package -> module that has it
 NAMES = {
@@ -24,9 +24,9 @@ NAMES = {
     "norm_except_dim": "nn.utils.weight_norm",
     "vmap": "func.vectorize",
     "Future": "torch._C",
-    **dict.fromkeys(("stft", "istft"), "ops.stft"),
+    **dict.fromkeys(("stft", "istft"), "ops.signal.stft"),
     **dict.fromkeys(
-        ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"), "ops.window"
+        ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"), "ops.signal.window"
     ),
     **dict.fromkeys(
         (
@@ -45,12 +45,12 @@ METHODS = {
         "to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ "
         "_as_sparse_rows"
     ),
-    "ops.stft": "stft istft",
-    "core.exchange": "__dlpack__ __dlpack_device__",
-    "core.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",
-    "core.one_by_one": "apply_ map_ map2_",
+    "ops.signal.stft": "stft istft",
+    "core.tensor.dlpack": "__dlpack__ __dlpack_device__",
+    "core.tensor.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",
+    "core.tensor.apply_map": "apply_ map_ map2_",
     "torch._removed": "eig lstsq reinforce solve symeig",
-    "core.sharing": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",
+    "core.tensor.shared_memory": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",
 }
 
 

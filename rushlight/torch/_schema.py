@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, get_args, get_origin
 
-from ..core import dtype as dtypes
-from ..core.device import device
-from ..core.dtype import dtype
-from ..core.tensor import Tensor
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.device import device
+from ..core.tensor.dtype import dtype
+from ..core.tensor.tensor import Tensor
 
 __all__ = ["Argument", "Schema", "infer_schema", "parse_schema"]
 

@@ -9,10 +9,10 @@ from ..backend.onednn.blas import leave_cores_to_openmp
 from ..backend.onednn.library import available
 from ..backend.onednn.precision import set_fpmath
 from ..core import determinism
-from ..core import device as devices
-from ..core.legacy_types import set_default_tensor_type, typename
-from ..core.mode import tell, thread
+from ..core.dispatch.mode import tell, thread
 from ..core.once import Once
+from ..core.tensor import device as devices
+from ..core.tensor.legacy_types import set_default_tensor_type, typename
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from ..core.mode import no_grad
+from ..core.dispatch.mode import no_grad
 from ..core.random import default_generator
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from ..nn.modules.module import Module
 from ..utils._pytree import tree_map_only
 

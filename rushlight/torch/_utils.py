@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
-from ..core.rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
-from ..core.rebuild import rebuild_tensor_v3 as _rebuild_tensor_v3
-from ..core.tensor import Tensor
+from ..core.tensor.pickling import rebuild_tensor_v2 as _rebuild_tensor_v2
+from ..core.tensor.pickling import rebuild_tensor_v3 as _rebuild_tensor_v3
+from ..core.tensor.tensor import Tensor
 from ..nn.parameter import _rebuild_parameter, _rebuild_parameter_with_state
 
 __all__ = [
@@ -69,7 +69,7 @@ def _get_all_device_indices() -> None:
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
     """The index of a device: -1 for the CPU with allow_cpu=True; raises ValueError or RuntimeError otherwise."""
-    from ..core.device import device as Device
+    from ..core.tensor.device import device as Device
 
     device = Device(device) if isinstance(device, str) else device
     if isinstance(device, int):

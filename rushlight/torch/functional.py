@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..core.record import OPS
+from ..core.dispatch.op import OPS
 
 __all__ = [
     name

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, NoReturn, TypeVar
 
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from ..nn.modules.module import Module
 from . import _trace_check as trace_check
 from ._trace_check import TracerWarning

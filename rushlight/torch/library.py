@@ -19,8 +19,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..autograd.function import Function
-from ..core.mode import is_grad_enabled, no_grad
-from ..core.tensor import Tensor
+from ..core.dispatch.mode import is_grad_enabled, no_grad
+from ..core.tensor.tensor import Tensor
 from ._schema import Schema, infer_schema, parse_schema
 
 __all__ = [

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import ops
-from ..core import dtype as dtypes
-from ..core.layout import iinfo
-from ..core.tensor import Tensor
+from ..core.tensor import dtype as dtypes
+from ..core.tensor.layout import iinfo
+from ..core.tensor.tensor import Tensor
 
 __all__ = [
     "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",

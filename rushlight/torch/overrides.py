@@ -1,6 +1,6 @@
 """`torch.overrides`: asking for `__torch_function__`, and calling it.
 
-How operators ask is told in `core/overriding.py`.
+How operators ask is told in `core/dispatch/torch_function.py`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..core.overriding import activate, ask, asks, modes
-from ..core.record import OPS
-from ..core.tensor import Tensor
+from ..core.dispatch.op import OPS
+from ..core.dispatch.torch_function import activate, ask, asks, modes
+from ..core.tensor.tensor import Tensor
 
 __all__ = [
     "BaseTorchFunctionMode",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from .. import ops as _ops  # noqa: F401  registering the operators makes the classes
-from ..core.return_types import KNOWN
+from ..core.dispatch.return_types import KNOWN
 
 __all__ = sorted(KNOWN)
 

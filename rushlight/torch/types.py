@@ -4,10 +4,10 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any, TypeAlias, Union
 
-from ..core.device import device as _device
-from ..core.rebuild import Memory as Storage
-from ..core.size import Size
-from ..core.tensor import Tensor
+from ..core.tensor.device import device as _device
+from ..core.tensor.pickling import Memory as Storage
+from ..core.tensor.size import Size
+from ..core.tensor.tensor import Tensor
 
 __all__ = ["Device", "FileLike", "Number", "Storage"]
 

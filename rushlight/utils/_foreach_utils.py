@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.device import device
-from ..core.tensor import Tensor
+from ..core.tensor.device import device
+from ..core.tensor.tensor import Tensor
 
 __all__: list[str] = []
 

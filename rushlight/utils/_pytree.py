@@ -16,7 +16,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ..core.size import Size
+from ..core.tensor.size import Size
 
 __all__ = [
     "Context",

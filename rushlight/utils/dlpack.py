@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.device import check
-from ..core.exchange import DLDeviceType, taken_over
-from ..core.tensor import Tensor
+from ..core.tensor.device import check
+from ..core.tensor.dlpack import DLDeviceType, taken_over
+from ..core.tensor.tensor import Tensor
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from ..autograd.engine import running
-from ..core.mode import thread
+from ..core.dispatch.mode import thread
 from .module_tracker import ModuleTracker
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.hooks import RemovableHandle
+from ..core.tensor.hooks import RemovableHandle
 
 __all__ = ["RemovableHandle", "unserializable_hook", "warn_if_has_hooks"]
 
@@ -17,6 +17,6 @@ def unserializable_hook(f: Any) -> Any:
 
 def warn_if_has_hooks(tensor: Any) -> None:
     """Warn of a tensor's hooks that will be lost when it is saved."""
-    from ..core.rebuild import _warn_of_hooks
+    from ..core.tensor.pickling import _warn_of_hooks
 
     _warn_of_hooks(tensor)

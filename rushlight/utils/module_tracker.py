@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from ..autograd.engine import running
 from ..autograd.graph import register_multi_grad_hook
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 from ..nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
 from ._pytree import tree_flatten
 

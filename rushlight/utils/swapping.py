@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 from weakref import ref
 
-from ..core.node import Leaf
-from ..core.resizing import views_of
-from ..core.storage import storage_of
-from ..core.tensor import Tensor
+from ..core.tensor.node import Leaf
+from ..core.tensor.resizing import views_of
+from ..core.tensor.storage import storage_of
+from ..core.tensor.tensor import Tensor
 
 __all__ = ["set_module", "swap_tensors"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, MutableMapping
 from typing import Any
 from weakref import ref
 
-from ..core.tensor import Tensor
+from ..core.tensor.tensor import Tensor
 
 __all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
 

@@ -43,7 +43,7 @@ def test_gradients_come_back_in_each_tensors_own_type():
 
 
 def test_a_region_leaves_the_fast_path_as_it_was():
-    from rushlight.core.mode import thread
+    from rushlight.core.dispatch.mode import thread
 
     assert thread.state.level == 1
     with rushlight.autocast("cpu"):

@@ -81,7 +81,7 @@ class _Listener:
 
 
 def test_a_listener_sees_the_casts_as_calls():
-    from rushlight.core.mode import thread
+    from rushlight.core.dispatch.mode import thread
 
     layer, x, listener = T.nn.Linear(3, 2), T.ones(4, 3), _Listener()
     with T.autocast("cpu"):

@@ -15,8 +15,8 @@ from rushlight.backend import onednn
 from rushlight.backend.onednn import blas, calls, library, primitives
 from rushlight.backend.onednn.primitives import primitive_desc
 from rushlight.backend.onednn.register import install, prefer
-from rushlight.core import sharing
-from rushlight.core.tensor import wrap
+from rushlight.core.tensor import shared_memory as sharing
+from rushlight.core.tensor.tensor import wrap
 
 needs_onednn = pytest.mark.skipif(not onednn.available(), reason=onednn.reason_unavailable() or "oneDNN")
 
@@ -423,7 +423,7 @@ def test_the_cache_is_bounded(monkeypatch):
 
 
 def test_prefer_falls_back_to_the_reference_kernel():
-    from rushlight.core.record import primitive
+    from rushlight.core.dispatch.op import primitive
 
     @primitive(public=False)
     def doubled(input, /, offset=0):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 FLOOR = 16  # units in the last place of the largest element
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from rushlight.compile.ir.expression import Expr
 from rushlight.compile.ir.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
-from rushlight.core.record import OPS
+from rushlight.core.dispatch.op import OPS
 from rushlight.ops.pointwise.multiply_add import multiply_add
 from rushlight.ops.spatial import conv
 

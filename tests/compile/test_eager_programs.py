@@ -13,7 +13,7 @@ import rushlight.nn.functional as F
 from rushlight.autograd import engine
 from rushlight.backend.onednn import calls
 from rushlight.compile.jit import eager as eager_programs
-from rushlight.core.record import IN_PASSES
+from rushlight.core.dispatch.op import IN_PASSES
 from rushlight.testing.samples import samples_of
 from rushlight.testing.suite import results_of
 

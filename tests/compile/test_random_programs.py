@@ -169,7 +169,7 @@ def test_a_seed_whose_program_raises_is_reported(monkeypatch):
 
 def test_wrong_numbers_are_found_and_shrunk(monkeypatch):
     """A compiler that rounds one operator's result is caught, and the report is one statement long."""
-    from rushlight.core.record import OPS
+    from rushlight.core.dispatch.op import OPS
 
     def broken(program, real, compiled=False, noise=0.0, steps=random_programs.STEPS):
         out = plain(program, real, False, noise, steps)

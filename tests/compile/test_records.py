@@ -12,7 +12,7 @@ from equality import differences, snapshot
 import rushlight as torch
 from rushlight import autograd
 from rushlight.compile.capture.sources import CaptureError
-from rushlight.core import dtype as dtypes
+from rushlight.core.tensor import dtype as dtypes
 from rushlight.testing.samples import SAMPLES, function_of, samples_of
 from rushlight.testing.suite import results_of, tensors_in
 

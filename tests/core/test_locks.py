@@ -12,8 +12,8 @@ import pytest
 
 import rushlight as torch
 from rushlight.core import locks
-from rushlight.core.hooks import RemovableHandle
 from rushlight.core.locks import lock, made_once, making
+from rushlight.core.tensor.hooks import RemovableHandle
 
 
 def test_threads_that_ask_at_once_get_one_object():

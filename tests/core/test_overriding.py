@@ -129,7 +129,7 @@ PROGRAMS = {
     "signatures and first calls survive": (
         """
         import inspect
-        from rushlight.core.overriding import activate
+        from rushlight.core.dispatch.torch_function import activate
 
         before = str(inspect.signature(F.dropout))
         activate()

@@ -7,9 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rushlight.core.dtype import float32, float64, set_default_dtype
-from rushlight.core.printing import get_printoptions, printoptions, set_printoptions, tensor_repr
-from rushlight.core.tensor import Tensor, alias, wrap
+from rushlight.core.tensor.dtype import float32, float64, set_default_dtype
+from rushlight.core.tensor.printing import get_printoptions, printoptions, set_printoptions, tensor_repr
+from rushlight.core.tensor.tensor import Tensor, alias, wrap
 from rushlight.nn.parameter import Parameter
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "printing.json").read_text())

@@ -7,8 +7,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rushlight.core.node import Node
-from rushlight.core.tensor import Tensor, alias, wrap
+from rushlight.core.tensor.node import Node
+from rushlight.core.tensor.tensor import Tensor, alias, wrap
 
 
 class Marked(Tensor):

@@ -4,7 +4,7 @@ import gc
 import pickle
 from collections import OrderedDict
 
-from rushlight.core.hooks import RemovableHandle
+from rushlight.core.tensor.hooks import RemovableHandle
 
 
 def registered(*extras, as_list=False):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.mode import thread
+from rushlight.core.dispatch.mode import thread
 
 F = torch.nn.functional
 

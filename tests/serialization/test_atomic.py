@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from rushlight.core.tensor import wrap
+from rushlight.core.tensor.tensor import wrap
 from rushlight.serialization import load, safetensors, save
 from rushlight.serialization.atomic import atomic_write
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rushlight.core.tensor import wrap
+from rushlight.core.tensor.tensor import wrap
 from rushlight.serialization import load, save
 
 CORRUPT = (RuntimeError, pickle.UnpicklingError)

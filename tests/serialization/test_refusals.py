@@ -9,7 +9,7 @@ from collections import OrderedDict
 import numpy as np
 import pytest
 
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.serialization import (
     add_safe_globals,
     clear_safe_globals,

@@ -12,10 +12,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rushlight.core import dtype as dtypes
-from rushlight.core.device import device
-from rushlight.core.rebuild import Memory
-from rushlight.core.tensor import Tensor, alias, wrap
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.device import device
+from rushlight.core.tensor.pickling import Memory
+from rushlight.core.tensor.tensor import Tensor, alias, wrap
 from rushlight.serialization import load, safe_globals, save, zip_format
 
 

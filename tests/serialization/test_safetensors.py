@@ -7,7 +7,7 @@ import safetensors as package
 from safetensors import SafetensorError
 
 import rushlight as torch
-from rushlight.core.tensor import Tensor, alias, wrap
+from rushlight.core.tensor.tensor import Tensor, alias, wrap
 from rushlight.serialization import load as torch_load
 from rushlight.serialization import safetensors
 

@@ -15,10 +15,10 @@ import rushlight
 import rushlight.nn.functional
 import rushlight.serialization.storages
 import rushlight.utils.data
-from rushlight.core import dtype as dtypes
-from rushlight.core.device import device
-from rushlight.core.size import Size
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.device import device
+from rushlight.core.tensor.size import Size
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter
 from rushlight.serialization import get_unsafe_globals_in_checkpoint, load, safe_globals, save
 from rushlight.serialization.full_unpickler import full_unpickler

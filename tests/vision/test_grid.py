@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from rushlight.vision.utils import make_grid, save_image
 
-from rushlight.core.tensor import wrap
+from rushlight.core.tensor.tensor import wrap
 
 
 def images(*shape):

@@ -14,9 +14,9 @@ from rushlight.vision import transforms as T
 from rushlight.vision.transforms import functional as F
 
 from rushlight import ops
-from rushlight.core.dtype import float32, float64, int32, uint8
 from rushlight.core.random import manual_seed
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.dtype import float32, float64, int32, uint8
+from rushlight.core.tensor.tensor import Tensor, wrap
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "vision.json").read_text())["cases"]

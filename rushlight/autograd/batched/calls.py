@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import ops
-from ...core.dtype import can_cast
-from ...core.size import wrap_dim
-from ...core.slow import common_type
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.slow_path import common_type
+from ...core.tensor.dtype import can_cast
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, type_word
 from .tensor import Batched, Level, hide, reveal
 
 __all__ = ["Call", "apply", "call", "write"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import ops
-from ...core.tensor import Tensor
+from ...core.tensor.tensor import Tensor
 from .calls import Call
 
 __all__ = ["INDEXING"]

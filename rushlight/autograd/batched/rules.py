@@ -12,9 +12,9 @@ from math import prod
 from typing import Any
 
 from ... import ops
-from ...core.size import infer_size, shape_from
-from ...core.slow import common_type
-from ...core.tensor import Tensor
+from ...core.dispatch.slow_path import common_type
+from ...core.tensor.size import infer_size, shape_from
+from ...core.tensor.tensor import Tensor
 from .calls import Call, one_by_one
 from .indexing import INDEXING
 from .tensor import drawing, reveal

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import from_numpy
-from ...core.mode import thread
-from ...core.overriding import disabled_impl
-from ...core.placeholder import NoArray, Placeholder
+from ...core.dispatch.mode import thread
+from ...core.dispatch.torch_function import disabled_impl
 from ...core.random import default_generator
-from ...core.tensor import Tensor, element_strides
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.placeholder import NoArray, Placeholder
+from ...core.tensor.tensor import Tensor, element_strides
 
 __all__ = ["Batched", "Level", "active", "bare", "drawing", "drew_in_error_mode", "entered", "hide", "reveal"]
 
@@ -236,7 +236,7 @@ class Batched(Tensor):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements of one example lie in memory in order, and so do the examples."""
-        from ...core.layout import contiguous_format
+        from ...core.tensor.layout import contiguous_format
 
         if memory_format not in (None, contiguous_format):
             return False
@@ -315,7 +315,7 @@ class Batched(Tensor):
         return self._like(self._inner.new_full(self._sizes((size,), {}), fill_value, **options))
 
     def _sizes(self, args: tuple, options: dict[str, Any]) -> tuple[int, ...]:
-        from ...core.size import shape_from
+        from ...core.tensor.size import shape_from
 
         return (self._level.size, *shape_from(args or (options.pop("size"),)))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.storage import describe
+from ...core.tensor.storage import describe
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write
 from .outputs import Constant, Made, Number, Outcome, Same
 from .scalars_read import Computed, Read

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from ...autograd import engine
-from ...core.mode import thread
-from ...core.node import Leaf, Node, Output
-from ...core.storage import storage_of, tick
-from ...core.tensor import Tensor, wrap
+from ...core.dispatch.mode import thread
+from ...core.tensor.node import Leaf, Node, Output
+from ...core.tensor.storage import storage_of, tick
+from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
 from .outputs import Outcome
 from .recorder import Listener, Recorder

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from ...core.locks import lock
-from ...core.storage import address_of
-from ...core.tensor import Tensor, element_strides
+from ...core.tensor.storage import address_of
+from ...core.tensor.tensor import Tensor, element_strides
 from ..ir.graph import Ref, Value, is_dense
 from .sources import Argument, CaptureError, External, Gradient, Window, extent
 

@@ -10,10 +10,10 @@ import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...core.node import Leaf, Node, Output
-from ...core.placeholder import Placeholder
-from ...core.storage import address_of, describe
-from ...core.tensor import Tensor, element_strides
+from ...core.tensor.node import Leaf, Node, Output
+from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.storage import address_of, describe
+from ...core.tensor.tensor import Tensor, element_strides
 from ..ir.graph import Ref
 from . import scalars_read as numbers
 from .memory import Region, instances
@@ -267,7 +267,7 @@ def _by_source(entry: tuple) -> tuple:
 
 def is_consumed(edge: Any) -> bool:
     """Whether a backward has used up something of the history."""
-    from ...core.node import Freed
+    from ...core.tensor.node import Freed
 
     seen, stack = set(), [edge]
     while stack:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ...core.mode import thread
+from ...core.dispatch.mode import thread
 
 
 class Output:

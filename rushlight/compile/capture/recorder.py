@@ -1,6 +1,6 @@
 """Recording: one eager run of a function becomes a graph.
 
-The recorder is the thread's listener (`core/mode.py`). Operators tell it of their calls, and the few places that work
+The recorder is the thread's listener (`core/dispatch/mode.py`). Operators tell it of their calls, and the few places that work
 below the operators tell it of what they do. What a tensor is, it knows from the memory that the tensor shows
 (`memory.py`); what it cannot place is an error that names the line.
 """
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.mode import State, thread
-from ...core.slow import common_type
-from ...core.storage import describe, user_line
-from ...core.tensor import Tensor, element_strides
+from ...core.dispatch.mode import State, thread
+from ...core.dispatch.slow_path import common_type
+from ...core.tensor.storage import describe, user_line
+from ...core.tensor.tensor import Tensor, element_strides
 from ..guards.python_state import MOST_BYTES, PythonState
 from ..guards.python_trace import Reads
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write, same_strides

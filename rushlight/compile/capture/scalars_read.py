@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...core.mode import thread
+from ...core.dispatch.mode import thread
 from ..ir.graph import Ref
 
 

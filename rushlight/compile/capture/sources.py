@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.storage import address_of
-from ...core.tensor import Tensor
+from ...core.tensor.storage import address_of
+from ...core.tensor.tensor import Tensor
 from ..ir.graph import Value
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tensor import Tensor
+from ...core.tensor.tensor import Tensor
 
 
 class Slot:

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import dtype
-from ...core.tensor import Tensor
+from ...core.tensor.dtype import dtype
+from ...core.tensor.tensor import Tensor
 from . import layouts
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), dtype)

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn.precision import fpmath
-from ...core.dtype import get_default_dtype
-from ...core.mode import State, thread
-from ...core.node import Leaf
-from ...core.overriding import modes as function_modes
-from ...core.tensor import Tensor
+from ...core.dispatch.mode import State, thread
+from ...core.dispatch.torch_function import modes as function_modes
+from ...core.tensor.dtype import get_default_dtype
+from ...core.tensor.node import Leaf
+from ...core.tensor.tensor import Tensor
 from ..capture.outputs import Outcome
 from ..capture.recorder import Recorder
 from ..capture.sources import Argument, Attribute, CaptureError, External, Gradient, Option, Window, extent

@@ -38,8 +38,8 @@ from weakref import ReferenceType
 import numpy as np
 
 from ...core import own_code
-from ...core.mode import State
-from ...core.tensor import Tensor
+from ...core.dispatch.mode import State
+from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .pure_calls import called_name, is_pure
 from .python_trace import Reads, is_ours

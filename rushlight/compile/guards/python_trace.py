@@ -18,8 +18,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 from ...core import own_code
-from ...core.mode import thread
-from ...core.storage import describe
+from ...core.dispatch.mode import thread
+from ...core.tensor.storage import describe
 from ..capture.sources import CaptureError
 from .pure_calls import called_name, is_pure
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.slow import operand_type
+from ...core.dispatch.slow_path import operand_type
 from .expression import Expr
 
 _number = count().__next__

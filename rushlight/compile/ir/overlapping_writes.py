@@ -1,6 +1,6 @@
 """Writes that go element after element, as where a tensor is written from a view of the same memory.
 
-torch, and eager calls, then read again what was written a moment before (`core/overlap.py`). In a graph such a write is
+torch, and eager calls, then read again what was written a moment before (`core/dispatch/overlap.py`). In a graph such a write is
 a call: the memory's old content goes in, the new content comes out.
 """
 
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.overlap import is_read_again, write_in_order
-from ...core.scalars import number_as
-from ...core.storage import storage_of
-from ...core.tensor import Tensor
+from ...core.dispatch.overlap import is_read_again, write_in_order
+from ...core.dispatch.scalars import number_as
+from ...core.tensor.storage import storage_of
+from ...core.tensor.tensor import Tensor
 from .graph import Ref
 
 

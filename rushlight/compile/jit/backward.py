@@ -21,9 +21,9 @@ import numpy as np
 
 from ...autograd import engine
 from ...backend.onednn.address import address
-from ...core.node import Freed
-from ...core.storage import user_line
-from ...core.tensor import Tensor, wrap
+from ...core.tensor.node import Freed
+from ...core.tensor.storage import user_line
+from ...core.tensor.tensor import Tensor, wrap
 from ..capture.compare import Comparison
 from ..capture.memory import PATIENCE_S, Region, recording
 from ..capture.recorder import Recorder

@@ -19,8 +19,8 @@ import numpy as np
 from ...autograd import engine
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
+from ...core.dispatch.op import IN_PASSES, Record
 from ...core.locks import made_once
-from ...core.record import IN_PASSES, Record
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
 from ..log import show

@@ -17,12 +17,12 @@ import numpy as np
 from ...autograd.engine import keeps_tensors
 from ...backend.onednn.address import address
 from ...backend.onednn.precision import fpmath
-from ...core.dtype import dtype
-from ...core.inplace import CopySlices
-from ...core.layout import layout, memory_format
-from ...core.node import Leaf, Output
-from ...core.size import Size
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import CopySlices
+from ...core.tensor.dtype import dtype
+from ...core.tensor.layout import layout, memory_format
+from ...core.tensor.node import Leaf, Output
+from ...core.tensor.size import Size
+from ...core.tensor.tensor import Tensor
 
 Match = Callable[[Any, Any], tuple[tuple, tuple, tuple] | None]
 

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rushlight.core.locks import made_once
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.tensor import Tensor, wrap
 
 from .llvm.engine import attributes, build
 from .llvm.ir import Builder, Val, number

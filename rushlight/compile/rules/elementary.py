@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import bfloat16
+from ...core.tensor.dtype import bfloat16
 from ..ir.expression import Expr, apply, const, gather, index
 from ..ir.lazy import Lazy, Untraceable
 from .table import rule, through_float32

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dtype import bfloat16
+from ...core.tensor.dtype import bfloat16
 from ..ir.lazy import Lazy
 
 RULES: dict[str, Callable[..., Any]] = {}  # operator's name -> rule

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ...core.casting import cast as converted
-from ...core.casting import copy_into
-from ...core.mode import thread
-from ...core.scalars import number_as
-from ...core.storage import describe
+from ...core.dispatch.mode import thread
+from ...core.dispatch.scalars import number_as
+from ...core.tensor.casting import cast as converted
+from ...core.tensor.casting import copy_into
+from ...core.tensor.storage import describe
 from ..capture.sources import CaptureError, Fresh, Into
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write
 from . import undo

@@ -20,12 +20,12 @@ from ...backend.onednn import calls
 from ...backend.onednn.address import ALIGNMENT_BYTES, address, aligned
 from ...backend.onednn.threads import settled_threads
 from ...core import poison
-from ...core.casting import cast
+from ...core.dispatch.mode import thread
+from ...core.dispatch.scalars import number_as
 from ...core.locks import lock
-from ...core.mode import thread
 from ...core.random import discrete, mersenne
-from ...core.scalars import number_as
-from ...core.storage import describe
+from ...core.tensor.casting import cast
+from ...core.tensor.storage import describe
 from ..capture.sources import External, Fresh, Into
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify

@@ -1,7 +1,7 @@
 """Packed weights from run to run: which of a program's packs still hold when it runs again.
 
 A pack of memory outside holds while it is the same memory of the same tensor and nobody has written there since. Every
-write through a tensor leaves its time in the storage record (`core/storage.py`). Memory that something else may write (an
+write through a tensor leaves its time in the storage record (`core/tensor/storage.py`). Memory that something else may write (an
 ndarray, an address, another process) is packed anew in every run.
 
 A pack begins in the arena, where others use its room when the run is over. It gets room of its own once a run finds that
@@ -16,8 +16,8 @@ from weakref import ref
 
 import numpy as np
 
-from ...core.storage import is_own, state_of
-from ...core.tensor import Tensor
+from ...core.tensor.storage import is_own, state_of
+from ...core.tensor.tensor import Tensor
 from ..ir.graph import Value
 from ..lower.onednn import Binder, Pack
 

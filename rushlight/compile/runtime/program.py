@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.mode import thread
 from ...core.locks import lock
-from ...core.mode import thread
-from ...core.node import Freed, Leaf, Node
-from ...core.storage import LATEST, beside, storage_of, tick, user_line
-from ...core.tensor import Tensor, version_of, wrap
+from ...core.tensor.node import Freed, Leaf, Node
+from ...core.tensor.storage import LATEST, beside, storage_of, tick, user_line
+from ...core.tensor.tensor import Tensor, version_of, wrap
 from ..capture.outputs import Constant, Made, Number, Outcome, Same
 from ..capture.scalars_read import Computed, Read
 from ..capture.sources import External, Fresh, Window

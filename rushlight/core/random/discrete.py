@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..casting import dense_like
+from ..tensor.casting import dense_like
 from .continuous import canonical32, canonical64, exponential, uniform64
 from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, require, store, torch_name
 from .libm import libm

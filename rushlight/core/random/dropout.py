@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ..casting import dense_like
+from ..tensor.casting import dense_like
 from .discrete import fill_with_trials
 from .layout import FLOATING, require, store
 from .mersenne import Generator, resolve

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.mode import tell, thread
 from ..locks import lock, open_in_child
-from ..mode import tell, thread
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624
@@ -80,7 +80,7 @@ class Generator:
     @property
     def device(self):
         """The generator's device, always the CPU."""
-        from ..device import device
+        from ..tensor.device import device
 
         return device("cpu")
 
@@ -314,7 +314,7 @@ def _address(stream: Any) -> int:
 
 
 def _require_cpu(where: Any) -> None:
-    from ..device import check
+    from ..tensor.device import check
 
     check(where)
 

@@ -14,8 +14,8 @@ from math import prod
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import bool_, int32
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.dtype import bool_, int32
+from rushlight.core.tensor.tensor import Tensor
 
 from .positions import at_positions
 

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from rushlight import ops
-from rushlight.core.dtype import float32, float64
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.dtype import float32, float64
+from rushlight.core.tensor.tensor import Tensor
 
 from .block_mask import (
     _LARGE_SPARSE_BLOCK_SIZE,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from rushlight import ops
-from rushlight.core.mode import no_grad, thread
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad, thread
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["at_positions"]
 

@@ -1,9 +1,9 @@
 """Functions of networks, under torch's names: those of `torch.nn.functional`."""
 
-from rushlight.core.mode import State as _State
-from rushlight.core.overriding import publish as _publish
-from rushlight.core.record import FUNCTIONAL as _FUNCTIONAL
-from rushlight.core.record import OPS as _OPS
+from rushlight.core.dispatch.mode import State as _State
+from rushlight.core.dispatch.op import FUNCTIONAL as _FUNCTIONAL
+from rushlight.core.dispatch.op import OPS as _OPS
+from rushlight.core.dispatch.torch_function import publish as _publish
 
 from .activation import (
     celu,

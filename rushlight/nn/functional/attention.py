@@ -6,8 +6,8 @@ import math
 import warnings
 from typing import Any
 
-from rushlight.core.dtype import bool_, dtype
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.dtype import bool_, dtype
+from rushlight.core.tensor.tensor import Tensor
 
 from .operators import ops
 

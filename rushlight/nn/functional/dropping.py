@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .operators import ops
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import bfloat16, float16, float32, int32
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.dtype import bfloat16, float16, float32, int32
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["grouped_mm"]
 

@@ -10,8 +10,8 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.reduction import legacy_reduction
 
 from .operators import ops

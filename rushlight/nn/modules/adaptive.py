@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 
 from .container import ModuleList, Sequential

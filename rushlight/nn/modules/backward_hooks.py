@@ -12,8 +12,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rushlight.core.mode import is_grad_enabled
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import is_grad_enabled
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["BackwardHook", "warn_about_legacy_hook"]
 

@@ -6,8 +6,8 @@ import sys
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import int64
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.dtype import int64
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.parameter import Parameter

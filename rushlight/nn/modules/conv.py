@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.parameter import Parameter
 

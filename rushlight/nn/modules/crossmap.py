@@ -6,7 +6,7 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.autograd.function import Function
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .normalization import LocalResponseNorm
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 
 from .module import Module

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.hooks import RemovableHandle
-from rushlight.core.mode import State, tell, thread
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import State, tell, thread
+from rushlight.core.tensor.hooks import RemovableHandle
+from rushlight.core.tensor.tensor import Tensor
 
 from .backward_hooks import BackwardHook, warn_about_legacy_hook
 

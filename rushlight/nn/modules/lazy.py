@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dtype import int64
-from rushlight.core.mode import no_grad
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.dtype import int64
 from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 
 from .batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d

@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.legacy_types import typename
-from rushlight.core.mode import State
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import State
+from rushlight.core.tensor.legacy_types import typename
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
 
 from .conversion import Convertible

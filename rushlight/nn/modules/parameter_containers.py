@@ -7,8 +7,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping
 from typing import Any, Self
 
-from rushlight.core.legacy_types import typename
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.legacy_types import typename
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Parameter
 
 from .container import _pairs

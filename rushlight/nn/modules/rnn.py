@@ -7,8 +7,8 @@ import warnings
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.mode import thread
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import thread
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import init
 from rushlight.nn.parameter import Parameter
 from rushlight.nn.utils.rnn import PackedSequence

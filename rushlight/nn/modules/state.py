@@ -7,9 +7,9 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from rushlight.core.hooks import RemovableHandle
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.hooks import RemovableHandle
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Parameter
 
 from .hooks import WrappedHook, register_hook

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rushlight import ops
-from rushlight.core.mode import is_grad_enabled
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import is_grad_enabled
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
 from rushlight.nn.functional.attention import canonical_mask, type_of

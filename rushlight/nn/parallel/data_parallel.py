@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 
 __all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]

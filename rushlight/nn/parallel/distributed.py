@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.mode import is_grad_enabled, no_grad, tell, thread
-from rushlight.core.storage import storage_of
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import is_grad_enabled, no_grad, tell, thread
+from rushlight.core.tensor.storage import storage_of
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 
 from .reducer import Reducer

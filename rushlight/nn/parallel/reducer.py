@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.node import Leaf
-from rushlight.core.storage import storage_of
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.node import Leaf
+from rushlight.core.tensor.storage import storage_of
+from rushlight.core.tensor.tensor import Tensor, wrap
 
 FIRST_BUCKET_BYTES = 1 << 20
 

@@ -7,8 +7,8 @@ import warnings
 from collections.abc import Iterable
 
 from rushlight import ops
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm"]
 

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.container import ModuleDict, ModuleList
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter

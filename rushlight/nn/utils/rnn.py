@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 from rushlight import ops
-from rushlight.core import dtype as dtypes
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = [
     "PackedSequence",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.mode import no_grad
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import no_grad
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn.modules.conv import _ConvTransposeNd
 from rushlight.nn.modules.module import Module

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.inplace import write
-from ...core.record import composite, primitive
-from ...core.scalars import exact, number_as, type_name
-from ...core.tensor import Tensor, constant, type_word, wrap
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import exact, number_as, type_name
+from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..shape.slicing import embed, part
 from .duplicate_index import add_at
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.record import composite, primitive
-from ...core.scalars import NUMBERS, exact, type_name
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor, constant
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.helpers import lies_within, word
 from ..twins import twins
 from .duplicate_index import add_at

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.dtype import c_word
-from ...core.inplace import write
-from ...core.mode import may_look
-from ...core.record import composite, primitive
-from ...core.scalars import NUMBERS, exact, type_name
-from ...core.slow import write_out
-from ...core.tensor import Tensor, constant, type_word, wrap
+from ...core.dispatch.inplace import write
+from ...core.dispatch.mode import may_look
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.dtype import c_word
+from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..pointwise.helpers import word
 from ..twins import twins
 from .scatter import padded
@@ -106,7 +106,7 @@ def _masked_select(input, mask, /):
 
 @_masked_select.vjp("input")
 def _(g, input_shape, mask):
-    from ...core.size import broadcast_shapes
+    from ...core.tensor.size import broadcast_shapes
 
     zeros = g.new_zeros(broadcast_shapes(input_shape, mask._array.shape))
     return _masked_scatter(zeros, mask, g)

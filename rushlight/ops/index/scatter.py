@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.inplace import write
-from ...core.record import composite, primitive
-from ...core.scalars import NUMBERS, exact, type_name
-from ...core.size import wrap_dim
-from ...core.slow import write_out
-from ...core.tensor import Tensor, constant, wrap
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.helpers import lies_within
 from ..twins import twins
 from .duplicate_index import add_at, combine_at

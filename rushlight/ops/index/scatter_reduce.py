@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.inplace import write
-from ...core.record import OPS, composite, primitive
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor
 from .duplicate_index import add_at, combine_at
 from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.mode import may_look
-from ...core.record import composite, primitive
-from ...core.size import broadcast_shapes, wrap_dim
-from ...core.tensor import wrap
+from ...core.dispatch.mode import may_look
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.size import broadcast_shapes, wrap_dim
+from ...core.tensor.tensor import wrap
 from ..pointwise.comparison import where
 from ..pointwise.helpers import lies_within, word
 from ..twins import twins

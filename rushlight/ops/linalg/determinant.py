@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ...core.mode import is_grad_enabled
-from ...core.record import composite, primitive
-from ...core.return_types import named
+from ...core.dispatch.mode import is_grad_enabled
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.return_types import named
 from ..pointwise.comparison import where
 from .factor import svd
 from .lu import lu_arrays

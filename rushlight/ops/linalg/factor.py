@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.record import composite, primitive
-from ...core.return_types import named
-from ...core.tensor import Tensor
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.return_types import named
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import word
 from ..shape.join import cat
 from .lu import solve_triangular
@@ -333,7 +333,7 @@ def _no_driver(name, driver):
 
 def wants_gradient(t: Tensor) -> bool:
     """Whether what is computed from `t` now is recorded."""
-    from ...core.mode import is_grad_enabled
+    from ...core.dispatch.mode import is_grad_enabled
 
     return t.requires_grad and is_grad_enabled()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.record import composite, primitive
-from ...core.return_types import named
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.return_types import named
 from ..pointwise.helpers import word
 from ..shape.create import eye
 from ..shape.join import stack

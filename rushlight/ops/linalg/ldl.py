@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ...core.record import composite, primitive
-from ...core.return_types import named
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.return_types import named
 from .lu import check_system
 from .matrices import LinAlgError, check_floating, check_kernel, check_same_type, check_square, first_failure
 

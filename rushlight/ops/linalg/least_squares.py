@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.record import composite, primitive
-from ...core.return_types import named
-from ...core.tensor import Tensor
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.return_types import named
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import word
 from .matrices import adjoint, is_low, real_type
 from .matrix_norms import check_decimal, tolerances

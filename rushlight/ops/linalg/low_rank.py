@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...core.record import OPS, composite
+from ...core.dispatch.op import OPS, composite
 from .factor import qr, svd
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.record import composite, primitive
-from ...core.return_types import named
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.return_types import named
 from ..shape.create import eye
 from ..shape.join import cat
 from ..shape.resize import pad
@@ -329,7 +329,7 @@ def legacy_lu(A, pivot=True, get_infos=False, out=None):
     result = _LU_INFO(*result) if get_infos else tuple(result[:2])
     if out is None:
         return result
-    from ...core.slow import write_out
+    from ...core.dispatch.slow_path import write_out
 
     return write_out("lu", (A,), result, out)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dtype import from_numpy
-from ...core.tensor import Tensor, type_word
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.helpers import word
 
 

@@ -6,9 +6,9 @@ from math import prod
 
 import numpy as np
 
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.helpers import conjugate, word
 from ..product import products
 from ..product.matmul import matmul as _matmul

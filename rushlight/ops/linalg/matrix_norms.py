@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ...core.mode import may_look
-from ...core.record import composite
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.mode import may_look
+from ...core.dispatch.op import composite
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.comparison import where
 from ..reduce import reduction
 from .factor import eigvalsh, svdvals
@@ -256,6 +256,6 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
 
 
 def _int64():
-    from ...core.dtype import int64
+    from ...core.tensor.dtype import int64
 
     return int64

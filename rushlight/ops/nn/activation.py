@@ -9,13 +9,13 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.inplace import write
-from ...core.mode import thread
+from ...core.dispatch.inplace import write
+from ...core.dispatch.mode import thread
+from ...core.dispatch.op import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
+from ...core.dispatch.slow_path import write_out
 from ...core.random import default_generator, uniform
-from ...core.record import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
-from ...core.slow import write_out
-from ...core.tensor import constant, type_word, wrap
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import constant, type_word, wrap
 from ..pointwise.comparison import select, where
 from ..pointwise.helpers import F32, MANY, bits_of, in_single, not_implemented, pieced, widened, zero_where, zeros_of
 from ..special.special import sigmoid_of

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.mode import may_look, thread
-from ...core.record import OPS, composite, primitive
-from ...core.tensor import Tensor, constant, type_word
+from ...core.dispatch.mode import may_look, thread
+from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.tensor import Tensor, constant, type_word
 from ..random.sample import dropout
 from . import attention_blocks
 

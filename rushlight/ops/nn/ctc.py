@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from ...core.dtype import from_numpy, type_word
-from ...core.record import OPS, composite, primitive
-from ...core.tensor import Tensor
+from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.dtype import from_numpy, type_word
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import F32, F64
 
 _CHECKED = "(while checking arguments for ctc_loss_allocate_outputs)"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.mode import demand, may_look, no_grad
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor, constant, type_word, wrap
+from ...core.dispatch.mode import demand, may_look, no_grad
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..index.duplicate_index import add_at
 from ..pointwise.comparison import where
 from ..pointwise.helpers import lies_within

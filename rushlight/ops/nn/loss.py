@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.record import composite, primitive
-from ...core.size import broadcast_shapes
-from ...core.tensor import Tensor, constant, type_word
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.size import broadcast_shapes
+from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.helpers import MANY, extremes, lies_within, not_implemented
 
 
@@ -357,7 +357,7 @@ def kl_div(input, target, reduction="mean", log_target=False):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return _reduce(target.exp() * (target - input), reduction)
-    from ...core.record import OPS
+    from ...core.dispatch.op import OPS
 
     return _reduce(OPS["xlogy"](target, target) - target * input, reduction)
 
@@ -419,7 +419,7 @@ def _(g, input, target, weight, pos_weight, reduction):
 
 @_bce_logits.vjp("target")
 def _(g, input, target, weight, pos_weight, reduction):
-    from ...core.record import OPS
+    from ...core.dispatch.op import OPS
 
     softplus = OPS["softplus"]
     slope = -input if pos_weight is None else softplus(-input) * (pos_weight - 1) - input

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from ...core.channels import in_suggested_format, is_channels_last
-from ...core.mode import no_grad, thread
-from ...core.placeholder import Placeholder
-from ...core.record import composite, primitive
-from ...core.storage import storage_of
-from ...core.tensor import Tensor
+from ...core.dispatch.mode import no_grad, thread
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.channels_last import in_suggested_format, is_channels_last
+from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.storage import storage_of
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import not_implemented
 
 _add_reduce = np.add.reduce
@@ -217,7 +217,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
 
 
 def _sixteen() -> tuple:
-    from ...core.dtype import bfloat16, float16
+    from ...core.tensor.dtype import bfloat16, float16
 
     return float16, bfloat16
 
@@ -443,7 +443,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 @composite()
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. Shape: (N, C, *)."""
-    from ...core.record import OPS
+    from ...core.dispatch.op import OPS
 
     shape = input._array.shape
     if len(shape) < 3:

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ...core.record import binary, primitive, publish
-from ...core.slow import write_out
+from ...core.dispatch.op import binary, primitive, publish
+from ...core.dispatch.slow_path import write_out
 from ..pointwise.comparison import where
 from ..pointwise.helpers import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
 from ..special.special import erf_of, sigmoid_of

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.casting import cast
+from ...core.dispatch.op import OPS, primitive, publish
+from ...core.dispatch.slow_path import write_out
 from ...core.random import default_generator, exponential
-from ...core.record import OPS, primitive, publish
-from ...core.slow import write_out
-from ...core.tensor import Tensor, wrap
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast
+from ...core.tensor.tensor import Tensor, wrap
 from ..pointwise.helpers import F32, F64, MANY, by_rows, not_implemented, widened
 from ..reduce.reduction import vector_norm
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.inplace import accept_inplace, write
-from ...core.placeholder import Placeholder
-from ...core.record import binary, composite, primitive, publish, unary
-from ...core.slow import common_type, write_out
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.op import binary, composite, primitive, publish, unary
+from ...core.dispatch.slow_path import common_type, write_out
+from ...core.tensor.placeholder import Placeholder
+from ...core.tensor.tensor import Tensor
 from .helpers import (
     F32,
     F64,

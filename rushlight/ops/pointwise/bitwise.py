@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.record import OPS, binary, primitive, publish, unary
-from ...core.return_types import named
-from ...core.scalars import number_as
-from ...core.slow import write_out
-from ...core.tensor import Tensor, constant
+from ...core.dispatch.op import OPS, binary, primitive, publish, unary
+from ...core.dispatch.return_types import named
+from ...core.dispatch.scalars import number_as
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor.tensor import Tensor, constant
 from .helpers import F32, for_types, not_implemented, of_arrays, tensors_only, zeros_of
 
 # ---------------------------------------------------------------------------------------------- bits

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.inplace import accept_inplace, write
-from ...core.mode import may_look, tell
-from ...core.record import binary, composite, primitive, publish, unary
-from ...core.scalars import exact, number_as
-from ...core.slow import number_in, write_out
-from ...core.tensor import Tensor, constant, type_word
+from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.mode import may_look, tell
+from ...core.dispatch.op import binary, composite, primitive, publish, unary
+from ...core.dispatch.scalars import exact, number_as
+from ...core.dispatch.slow_path import number_in, write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor, constant, type_word
 from .helpers import F32, F64, MANY, bits_of, guard, in_order_of, of_arrays, tensors_only, zero_where
 
 # ---------------------------------------------------------------------------------------------- comparisons

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from ...core.inplace import write
-from ...core.record import composite, primitive, publish, unary
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import composite, primitive, publish, unary
+from ...core.tensor.tensor import Tensor
 from .comparison import where
 from .helpers import zeros_of
 

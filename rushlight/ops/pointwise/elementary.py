@@ -9,9 +9,9 @@ import math
 
 import numpy as np
 
-from ...core.inplace import write
-from ...core.record import binary, composite, primitive, unary
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import binary, composite, primitive, unary
+from ...core.tensor.tensor import Tensor
 from .fused_loops import LARGE, one_pass
 from .helpers import (
     MANY,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.record import primitive
-from ...core.slow import are_operands, ordered
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.op import primitive
+from ...core.dispatch.slow_path import are_operands, ordered
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor, type_word
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 ONE32, ONE64 = np.ones((), F32), np.ones((), F64)  # arrays: a Python number costs a ufunc 0.25 us to convert

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.errors import argument_type
-from ...core.inplace import accept_inplace, write
-from ...core.mode import may_look
-from ...core.record import binary, primitive, publish
-from ...core.scalars import exact, number_as, type_name
-from ...core.slow import are_operands, write_out
-from ...core.tensor import Tensor, constant, type_word
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.inplace import accept_inplace, write
+from ...core.dispatch.mode import may_look
+from ...core.dispatch.op import binary, primitive, publish
+from ...core.dispatch.scalars import exact, number_as, type_name
+from ...core.dispatch.slow_path import are_operands, write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor, constant, type_word
 from .fused_loops import LARGE, one_pass
 from .helpers import CHUNK, F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
 from .multiply_add import multiply_add

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...core.node import function_of, inner
+from ...core.tensor.node import function_of, inner
 
 _graphs: WeakKeyDictionary[Any, tuple] = WeakKeyDictionary()
 

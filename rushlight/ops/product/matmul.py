@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.autocast import LOWER, Off, brought
-from ...core.dtype import from_numpy
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.slow import write_out
-from ...core.tensor import Tensor
+from ...core.dispatch.autocast import LOWER, Off, brought
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import conjugate, word
 from ..reduce.reduction import is_long, sum_of_rows
 from .affine_graph import affine_graph

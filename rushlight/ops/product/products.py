@@ -9,10 +9,10 @@ from math import prod
 
 import numpy as np
 
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.size import broadcast_shapes, wrap_dim
-from ...core.tensor import Tensor
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.size import broadcast_shapes, wrap_dim
+from ...core.tensor.tensor import Tensor
 from ..shape.view import _unsafe_view
 from .matmul import bmm, conjugate, matmul, mm
 
@@ -53,7 +53,7 @@ def tensordot(a, b, dims=2, out=None):
     r = _contract_pairs(a, b, dims_a, dims_b)
     if out is None:
         return r
-    from ...core.slow import write_out
+    from ...core.dispatch.slow_path import write_out
 
     return write_out("tensordot", (a, b), r, out)
 
@@ -168,7 +168,7 @@ def matrix_power(input, n):
     if n == 1:
         return input.clone()
     if n < 0:
-        from ...core.record import OPS
+        from ...core.dispatch.op import OPS
 
         return matrix_power(OPS["inverse"](input), -n)
     result = None

@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...core import random as streams
-from ...core.record import composite, primitive
+from ...core.dispatch.op import composite, primitive
 
 
 @primitive(name="standard_gamma", public=False, node="StandardGammaBackward0", draws="data")

@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from ...core import device as devices
-from ...core import dtype as dtypes
 from ...core import random as streams
-from ...core.casting import dense_like
-from ...core.errors import argument_type
-from ...core.inplace import check_writable
-from ...core.mode import tell, thread
-from ...core.overlap import check_apart
-from ...core.record import composite, primitive
-from ...core.size import new_shape_from, shape_keyword
-from ...core.slow import resize_out
-from ...core.tensor import Tensor, constant, type_word, wrap
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.inplace import check_writable
+from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.overlap import check_apart
+from ...core.dispatch.slow_path import resize_out
+from ...core.tensor import device as devices
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import dense_like
+from ...core.tensor.size import new_shape_from, shape_keyword
+from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..shape.copying import history_node, write_values
 from ..shape.create import arranged, check_options, fresh, numpy_type
 from ..shape.into import kind_of, put, sized

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.tensor import wrap
+from ...core.tensor.tensor import wrap
 from ..product.matmul import column_sums, gram, linear, matmul
 from ..shape.join import cat
 

@@ -15,8 +15,8 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 
-from ...core.mode import thread
-from ...core.record import primitive
+from ...core.dispatch.mode import thread
+from ...core.dispatch.op import primitive
 from ..pointwise.helpers import word
 from ..product.matmul import F32, F64, gram, mm
 from . import gradients as recorded

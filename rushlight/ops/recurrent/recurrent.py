@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ...core.record import composite
-from ...core.tensor import Tensor
+from ...core.dispatch.op import composite
+from ...core.tensor.tensor import Tensor
 from ..product.matmul import F32, linear
 from ..random.sample import dropout as drop
 from ..shape.join import cat, stack

@@ -6,12 +6,12 @@ from itertools import accumulate
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.casting import cast
-from ...core.inplace import write
-from ...core.record import composite, primitive, publish
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import composite, primitive, publish
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor
 from ..pointwise.elementary import log_add_exp
 from ..pointwise.helpers import F32, F64, MANY, conjugate, dense, widened
 from .reduction import shifted, unless_zero

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.mode import may_look
-from ...core.record import primitive, publish
-from ...core.return_types import named
-from ...core.size import wrap_dim
-from ...core.slow import write_out
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.mode import may_look
+from ...core.dispatch.op import primitive, publish
+from ...core.dispatch.return_types import named
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
 from ..pointwise.comparison import maximum, minimum
 from ..pointwise.helpers import dense

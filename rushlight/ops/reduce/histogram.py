@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.mode import demand
-from ...core.record import composite, primitive, publish
-from ...core.return_types import named
-from ...core.size import wrap_dim
-from ...core.slow import write_out
-from ...core.tensor import Tensor, type_word, wrap
+from ...core.dispatch.mode import demand
+from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.return_types import named
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, type_word, wrap
 
 I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.mode import demand
-from ...core.record import composite, primitive, publish
-from ...core.return_types import named
-from ...core.size import wrap_dim
-from ...core.slow import write_out
-from ...core.tensor import Tensor, constant
+from ...core.dispatch.mode import demand
+from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.return_types import named
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.helpers import F32
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy

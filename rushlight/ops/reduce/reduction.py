@@ -11,13 +11,13 @@ import math
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.casting import cast
-from ...core.mode import may_look
-from ...core.record import composite, primitive, publish
-from ...core.size import wrap_dim, wrap_dims
-from ...core.slow import write_out
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.mode import may_look
+from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast
+from ...core.tensor.size import wrap_dim, wrap_dims
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.helpers import F32, F64, MANY, conjugate, dense, widened, zeros_of
 
 I64 = np.dtype(np.int64)

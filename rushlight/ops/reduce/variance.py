@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from ...core.record import composite, primitive
+from ...core.dispatch.op import composite, primitive
 from ..pointwise.helpers import CHUNK, F32, F64, dense, widened
 from .reduction import accept_numpy, average, axes_of, axis_tuple, count_of, full_of, keep_dims, spread
 

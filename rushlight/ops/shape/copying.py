@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ...core import device as devices
-from ...core import dtype as dtypes
-from ...core.casting import cast_like, castable, copy_into
-from ...core.channels import CHANNELS_LAST
-from ...core.inplace import accept_inplace, check_writable, set_history
-from ...core.mode import tell, thread
-from ...core.node import Node
-from ...core.overlap import is_read_again, write_in_order
-from ...core.record import composite, primitive
-from ...core.resizing import resize
-from ...core.scalars import NUMBERS, exact, type_name
-from ...core.size import new_shape_from
-from ...core.storage import expose, storage_of, tick, user_line
-from ...core.tensor import Tensor, alias, constant, wrap
+from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
+from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.overlap import is_read_again, write_in_order
+from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.tensor import device as devices
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import cast_like, castable, copy_into
+from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.node import Node
+from ...core.tensor.resizing import resize
+from ...core.tensor.size import new_shape_from
+from ...core.tensor.storage import expose, storage_of, tick, user_line
+from ...core.tensor.tensor import Tensor, alias, constant, wrap
 from .create import check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied

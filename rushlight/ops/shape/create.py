@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 
 from ...core import determinism
-from ...core import device as devices
-from ...core import dtype as dtypes
-from ...core.casting import dense_like
-from ...core.channels import CHANNELS_LAST
-from ...core.errors import argument_type
-from ...core.layout import memory_format as MemoryFormat
-from ...core.layout import strided
-from ...core.legacy_types import construct
-from ...core.mode import tell, thread
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import exact, scalar_of
+from ...core.dispatch.slow_path import write_out
 from ...core.once import warn_once
-from ...core.placeholder import NoArray
-from ...core.record import composite, primitive
-from ...core.scalars import exact, scalar_of
-from ...core.size import shape_from, shape_keyword
-from ...core.slow import write_out
-from ...core.storage import expose, storage_of
-from ...core.tensor import Tensor, constant, type_word, wrap
+from ...core.tensor import device as devices
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import dense_like
+from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.layout import memory_format as MemoryFormat
+from ...core.tensor.layout import strided
+from ...core.tensor.legacy_types import construct
+from ...core.tensor.placeholder import NoArray
+from ...core.tensor.size import shape_from, shape_keyword
+from ...core.tensor.storage import expose, storage_of
+from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from .into import kind_of, put, sized
 
 # ---------------------------------------------------------------------------------------------- from data

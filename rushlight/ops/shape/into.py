@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core.mode import tell, thread
-from ...core.overlap import check_apart
-from ...core.resizing import resize
-from ...core.storage import storage_of
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.overlap import check_apart
+from ...core.tensor.resizing import resize
+from ...core.tensor.storage import storage_of
+from ...core.tensor.tensor import Tensor, type_word
 
 
 def kind_of(name: str, out: Any, dtype: Any = None) -> np.dtype:

@@ -6,13 +6,13 @@ from operator import index
 
 import numpy as np
 
-from ...core.autocast import Off
-from ...core.channels import is_channels_last
-from ...core.mode import may_look, tell, thread
-from ...core.record import composite, primitive
-from ...core.size import shape_from, wrap_dim, wrap_dims
-from ...core.slow import write_out
-from ...core.tensor import Tensor, constant, wrap
+from ...core.dispatch.autocast import Off
+from ...core.dispatch.mode import may_look, tell, thread
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor.channels_last import is_channels_last
+from ...core.tensor.size import shape_from, wrap_dim, wrap_dims
+from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.helpers import in_order_of
 from .slicing import slice_
 from .view import _expand, _view, flatten, reshape
@@ -225,7 +225,7 @@ def combinations(input, r=2, with_replacement=False):
     from itertools import combinations as without
     from itertools import combinations_with_replacement as with_
 
-    from ...core.tensor import constant
+    from ...core.tensor.tensor import constant
 
     rows = list((with_ if with_replacement else without)(range(input.numel()), r))
     return input[constant(np.array(rows, np.int64).reshape(-1, r))]

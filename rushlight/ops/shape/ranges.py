@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core import device as devices
-from ...core import dtype as dtypes
-from ...core.record import composite
-from ...core.scalars import exact
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.op import composite
+from ...core.dispatch.scalars import exact
+from ...core.tensor import device as devices
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor, type_word
 from .create import check_options, fresh, numpy_type
 from .into import kind_of, put, sized
 from .spacing import counted, powers, spaced

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.record import composite
-from ...core.tensor import Tensor
+from ...core.dispatch.op import composite
+from ...core.tensor.tensor import Tensor
 
 
 def _embedding(name: str, view: Any, doc: str) -> None:

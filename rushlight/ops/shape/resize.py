@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.scalars import exact, type_name
-from ...core.tensor import Tensor
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.scalars import exact, type_name
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import zeros_of
 from ..spatial.conv import pad_spatial, scatter_windows, windows
 from ..spatial.pool import numbers

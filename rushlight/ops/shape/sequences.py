@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.record import OPS, composite, primitive
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor, constant
+from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, constant
 
 
 @composite()

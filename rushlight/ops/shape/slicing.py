@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
-from ...core.layout import contiguous_format
-from ...core.record import OPS, composite, primitive
-from ...core.resizing import whole
-from ...core.size import wrap_dim
-from ...core.storage import address_of
-from ...core.tensor import Tensor, constant
+from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.layout import contiguous_format
+from ...core.tensor.resizing import whole
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.storage import address_of
+from ...core.tensor.tensor import Tensor, constant
 from .view import _in_place, copied
 
 # ---------------------------------------------------------------------------------------------- one index or a range

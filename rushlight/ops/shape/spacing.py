@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.casting import cast
-from ...core.scalars import exact
+from ...core.dispatch.scalars import exact
+from ...core.tensor.casting import cast
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)

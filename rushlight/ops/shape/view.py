@@ -8,18 +8,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
-from ...core import dtype as dtypes
-from ...core.channels import CHANNELS_LAST
-from ...core.inplace import check_writable
-from ...core.layout import contiguous_format
-from ...core.mode import enable_grad, thread
-from ...core.node import Leaf
+from ...core.dispatch.inplace import check_writable
+from ...core.dispatch.mode import enable_grad, thread
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.slow_path import watch_view
 from ...core.once import warn_once
-from ...core.record import composite, primitive
-from ...core.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
-from ...core.slow import watch_view
-from ...core.storage import storage_of, user_line
-from ...core.tensor import Tensor, alias
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.layout import contiguous_format
+from ...core.tensor.node import Leaf
+from ...core.tensor.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
+from ...core.tensor.storage import storage_of, user_line
+from ...core.tensor.tensor import Tensor, alias
 from .create import format_name
 
 _FULL = slice(None)

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.record import OPS, primitive
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.op import OPS, primitive
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor, type_word
 
 _FORWARD = ("backward", "ortho", "forward")  # NumPy's `norm` for a scale of a forward transform, and of one back
 _BACK = ("forward", "ortho", "backward")
@@ -165,7 +165,7 @@ def _points(input: Any, n: int | None, dim: int) -> tuple[Any, int]:
 def _finished(name: str, input: Any, result: Any, out: Any) -> Any:
     if out is None:
         return result
-    from ...core.slow import write_out
+    from ...core.dispatch.slow_path import write_out
 
     return write_out(name, (input,), result, out)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.record import OPS
-from ...core.tensor import Tensor, wrap
+from ...core.dispatch.op import OPS
+from ...core.tensor.tensor import Tensor, wrap
 from .fft import _c2c, _c2r, _complex, _r2c
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...core import dtype as dtypes
-from ...core.record import OPS
+from ...core.dispatch.op import OPS
+from ...core.tensor import dtype as dtypes
 
 
 def _base(name: str, size: int, periodic: bool, options: dict[str, Any]) -> tuple[Any, int, Any]:

@@ -10,10 +10,10 @@ from math import prod
 
 import numpy as np
 
-from ...core.dtype import from_numpy
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
 from ..pointwise.helpers import zeros_of
 from ..product.matmul import F32

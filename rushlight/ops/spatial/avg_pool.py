@@ -8,10 +8,10 @@ from math import prod
 
 import numpy as np
 
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.slow import write_out
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.helpers import zeros_of
 from ..product.matmul import F32
 from .pool import check_windows, max_pool2d, max_pool3d, numbers, outputs, pad_for_windows, remembered, tap
@@ -91,7 +91,7 @@ def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_
 
 
 def _type_word(d):
-    from ...core.dtype import from_numpy
+    from ...core.tensor.dtype import from_numpy
 
     return type_word(from_numpy(d))
 

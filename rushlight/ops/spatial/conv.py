@@ -22,11 +22,11 @@ from math import prod
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from ...core.autocast import LOWER, brought
-from ...core.dtype import from_numpy
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.autocast import LOWER, brought
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.helpers import conjugate
 from ..product.matmul import F32, c_name
 from ..shape.slicing import part

@@ -12,11 +12,11 @@ from math import prod
 
 import numpy as np
 
-from ...core.dtype import from_numpy
-from ...core.errors import argument_type
-from ...core.mode import thread
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor, constant, type_word, wrap
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.mode import thread
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..index.duplicate_index import add_at
 from ..product.matmul import bmm
 from ..shape.join import stack

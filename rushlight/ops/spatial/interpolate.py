@@ -12,10 +12,10 @@ import math
 
 import numpy as np
 
-from ...core.dtype import from_numpy
-from ...core.errors import argument_type
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor, type_word
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.dtype import from_numpy
+from ...core.tensor.tensor import Tensor, type_word
 from ..product.matmul import F32
 from .adaptive_pool import adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d
 

@@ -15,12 +15,12 @@ from math import prod
 
 import numpy as np
 
-from ...core.autocast import FLOAT32, brought
-from ...core.channels import in_suggested_format
-from ...core.errors import argument_type
-from ...core.mode import thread
-from ...core.record import composite, primitive
-from ...core.tensor import Tensor
+from ...core.dispatch.autocast import FLOAT32, brought
+from ...core.dispatch.errors import argument_type
+from ...core.dispatch.mode import thread
+from ...core.dispatch.op import composite, primitive
+from ...core.tensor.channels_last import in_suggested_format
+from ...core.tensor.tensor import Tensor
 from ..pointwise.helpers import zero_where, zeros_of
 from ..product.matmul import F32
 from .conv import windows

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...core.record import OPS, unary
+from ...core.dispatch.op import OPS, unary
 from . import bessel_tables as tables
 from .special import chebyshev, i0_of, i1_of, in_double
 

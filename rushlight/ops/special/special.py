@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core import dtype as dtypes
-from ...core.inplace import write
-from ...core.record import OPS, binary, primitive, publish, unary
-from ...core.slow import write_out
-from ...core.tensor import Tensor
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import OPS, binary, primitive, publish, unary
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor
 from ..pointwise.comparison import where
 from ..pointwise.elementary import exp2, expm1, log1p, round
 from ..pointwise.helpers import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.record import OPS, binary
+from ...core.dispatch.op import OPS, binary
 from ..pointwise.helpers import for_types, of_arrays
 from .special import in_double, lgamma_of
 

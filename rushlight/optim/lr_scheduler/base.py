@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.mode import thread
-from rushlight.core.tensor import Tensor
+from rushlight.core.dispatch.mode import thread
+from rushlight.core.tensor.tensor import Tensor
 
 from ..algorithm import to_scalar
 from ..optimizer import Optimizer

@@ -11,7 +11,7 @@ from ...compile.hints import (
     mark_static_address,
     maybe_mark_dynamic,
 )
-from ...core.mode import tell
+from ...core.dispatch.mode import tell
 from . import config
 
 __all__ = [

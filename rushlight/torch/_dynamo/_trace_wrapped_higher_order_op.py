@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.dtype import bool_
-from ...core.tensor import Tensor
+from ...core.tensor.dtype import bool_
+from ...core.tensor.tensor import Tensor
 from ...ops import tensor
 from ..overrides import TorchFunctionMode
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import ops
-from ...core.size import wrap_dim
-from ...core.tensor import Tensor
+from ...core.tensor.size import wrap_dim
+from ...core.tensor.tensor import Tensor
 from ...utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 __all__ = ["associative_scan"]

@@ -1,6 +1,6 @@
 """`torch.cuda` where there is no CUDA device: questions are answered, seeds accepted, the rest raises and says why."""
 
-from ...core.legacy_types import CUDA_TYPES
+from ...core.tensor.legacy_types import CUDA_TYPES
 from . import amp, nvtx
 from .absent import (
     AcceleratorError,

@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import amp
 from ...amp.older import autocast_of, scaler_of
-from ...core import dtype as dtypes
+from ...core.tensor import dtype as dtypes
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from multiprocessing import reduction
 from typing import Any
 
-from ...core.sharing import block_of, description, open_block, share, tensor_on
-from ...core.tensor import Tensor
+from ...core.tensor.shared_memory import block_of, description, open_block, share, tensor_on
+from ...core.tensor.tensor import Tensor
 from ...nn.parameter import Buffer, Parameter
 from ...ops import empty
 
@@ -19,7 +19,7 @@ def rebuild_tensor(cls: type, descriptor: Any, place: tuple, requires_grad: bool
     if size:
         tensor = tensor_on(open_block(descriptor.detach(), size), *rest, requires_grad and cls is Tensor)
     else:
-        from ...core import dtype as dtypes
+        from ...core.tensor import dtype as dtypes
 
         tensor = empty(rest[2], dtype=dtypes._by_name(rest[0])).requires_grad_(requires_grad)
     if cls is not Tensor:

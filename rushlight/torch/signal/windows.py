@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from ...core import dtype as dtypes
-from ...core.layout import strided
-from ...core.record import OPS
+from ...core.dispatch.op import OPS
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.layout import strided
 
 __all__ = [
     "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",

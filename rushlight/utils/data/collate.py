@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, 
 import numpy as np
 
 from rushlight import ops
-from rushlight.core.dtype import float64
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.dtype import float64
+from rushlight.core.tensor.tensor import Tensor, wrap
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import Any, Generic, TypeVar
 
 from rushlight import ops
-from rushlight.core.dtype import float64, int64
 from rushlight.core.random import Generator
+from rushlight.core.tensor.dtype import float64, int64
 from rushlight.utils.data.seeding import draw_seed
 
 __all__ = [

@@ -1,8 +1,8 @@
 """The seeds of loaders, samplers and workers, drawn as torch draws them."""
 
 from rushlight import ops
-from rushlight.core.dtype import int64
 from rushlight.core.random import manual_seed
+from rushlight.core.tensor.dtype import int64
 
 
 def draw_seed(generator=None) -> int:

@@ -17,7 +17,7 @@ from collections import deque
 
 import numpy as np
 
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.utils.data.blocks import BlockReader, BlockWriter
 
 # Measured on the 2-core reference machine: up to about this size a packet takes 10-30 us less than a block, beyond

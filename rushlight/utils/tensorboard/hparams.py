@@ -6,7 +6,7 @@ from typing import Any
 
 from tensorboard.compat.proto.summary_pb2 import Summary
 
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.tensor import Tensor
 
 from .images import make_np
 from .summary import metadata

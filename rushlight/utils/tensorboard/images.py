@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.dtype import bfloat16, float16
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor.dtype import bfloat16, float16
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["boxed", "figure_to_image", "frames_of", "grid", "make_np", "png", "to_bytes", "to_rows"]
 

@@ -9,7 +9,7 @@ from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, Summar
 from tensorboard.compat.proto.tensor_pb2 import TensorProto
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 
-from rushlight.core import dtype as dtypes
+from rushlight.core.tensor import dtype as dtypes
 
 from .images import frames_of, make_np, png, to_bytes, to_rows
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from rushlight import ops
-from rushlight.core import dtype as dtypes
-from rushlight.core.tensor import Tensor
+from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.tensor import Tensor
 from rushlight.utils.data import default_collate, default_convert
 from rushlight.utils.data.collate import collate, default_collate_fn_map
 

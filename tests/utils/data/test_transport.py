@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rushlight import ops
-from rushlight.core.tensor import Tensor, wrap
+from rushlight.core.tensor.tensor import Tensor, wrap
 from rushlight.utils.data import blocks, transport
 from rushlight.utils.data.transport import INLINE_BYTES, Channel, open_channel_pair
 

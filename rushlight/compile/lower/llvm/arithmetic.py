@@ -91,7 +91,7 @@ def rounded(b: Builder, x: Val, dtype: np.dtype) -> Val:
 
 
 def cast(b: Builder, x: Val, source: np.dtype, target: np.dtype) -> Val:
-    """A number of another type, as eager calls convert it (core/casting.py)."""
+    """A number of another type, as eager calls convert it (core/tensor/casting.py)."""
     elem = register(target)
     if target.name == "bool":
         return b.compare("fcmp une" if is_float(source) else "icmp ne", x, 0)

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from . import dtype as dtypes
-from . import own_code
-from .casting import copy_into
+from .. import own_code
+from ..tensor import dtype as dtypes
+from ..tensor.casting import copy_into
+from ..tensor.node import Leaf, Node, Output
+from ..tensor.placeholder import NoArray, write_without_array
+from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
+from ..tensor.tensor import Tensor, alias, type_word, wrap
 from .mode import State, tell, thread
-from .node import Leaf, Node, Output
 from .overlap import check_apart, is_read_again, write_in_order
-from .placeholder import NoArray, write_without_array
 from .scalars import number_as
-from .slow import are_operands, call, common_type, execute, finish, number_in, observe, prepare
-from .storage import LATEST, describe, storage_of, tick, user_line
-from .tensor import Tensor, alias, type_word, wrap
+from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
 
 _new = object.__new__
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .size import broadcast_shapes
+from ..tensor.size import broadcast_shapes
 
 
 def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()) -> Exception:

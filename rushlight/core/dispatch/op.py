@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..tensor.channels_last import follow_channels
+from ..tensor.node import Node
+from ..tensor.tensor import Tensor
 from . import entry
 from .autocast import followed
-from .channels import follow_channels
-from .node import Node
-from .tensor import Tensor
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .mode import thread
+from ..dispatch.mode import thread
 
 _I32, _U32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.uint32, np.int64, np.float16))
 

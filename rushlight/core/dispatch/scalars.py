@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import dtype as dtypes
+from ..tensor import dtype as dtypes
 
 __all__ = ["NUMBERS", "exact", "number_as", "scalar_of", "type_name"]
 

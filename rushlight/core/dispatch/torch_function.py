@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any
 
+from ..locks import lock
+from ..tensor.tensor import Tensor
 from .entry import is_unspecialised
-from .locks import lock
-from .tensor import Tensor
 
 __all__ = [
     "DisableTorchFunction",
@@ -204,7 +204,7 @@ def activate() -> None:
     with _lock:
         if _active:
             return
-        from .record import OPS
+        from .op import OPS
 
         methods = {n: f for n, f in vars(Tensor).items() if _is_asked(n) and isinstance(f, FunctionType)}
         for name, function in methods.items():

@@ -74,7 +74,7 @@ def describe_tensor(tensor, contents=None):
     from .dtype import get_default_dtype
 
     cls = type(tensor)
-    plain = cls.__module__ in ("rushlight.core.tensor", "rushlight.nn.parameter", "torch", "torch.nn.parameter")
+    plain = cls.__module__ in ("rushlight.core.tensor.tensor", "rushlight.nn.parameter", "torch", "torch.nn.parameter")
     text = tensor_repr(
         tensor._array,
         dtype_name=tensor.dtype.name,

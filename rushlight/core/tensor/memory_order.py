@@ -58,7 +58,7 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Tensor:
     """`torch.empty_strided` of this tensor's type."""
-    from .record import OPS
+    from ..dispatch.op import OPS
 
     return OPS["empty_strided"](
         size,

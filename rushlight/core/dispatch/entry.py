@@ -4,7 +4,7 @@ What a call does is the same everywhere: take the arrays out, run the kernel, ma
 recorded, a node. Written once as a generic function that costs 2.0-2.6 us a call; written out for each operator 0.5-0.7
 us (torch: 1.0-1.4). So the text below is put together from the operator's signature and rules and compiled at its first
 call: until then the function's code is `_first_function`, which replaces it. Whatever is unusual (a number for a tensor,
-mixed types, a listener, an error) goes to `slow.py`, which does the same by looking at the record.
+mixed types, a listener, an error) goes to `slow_path.py`, which does the same by looking at the record.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from . import slow
+from ..tensor.storage import Storage, storage_of, tick
+from ..tensor.tensor import Tensor
+from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
-from .storage import Storage, storage_of, tick
-from .tensor import Tensor
 
 _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
 _CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from . import determinism
-from .mode import tell, thread
+from .. import determinism
+from ..dispatch.mode import tell, thread
 from .node import Leaf
 from .storage import Storage, address_of, storage_of
 from .tensor import Tensor

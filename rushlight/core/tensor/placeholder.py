@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from . import own_code
+from .. import own_code
 
 
 class NoArray(NotImplementedError):
@@ -32,7 +32,7 @@ def no_kernel(name: str) -> NoArray:
 
 def _operator_above() -> str:
     """The name of the innermost public operator that is running."""
-    from .record import OPS
+    from ..dispatch.op import OPS
 
     frame: Any = sys._getframe(2)
     while frame is not None:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.mode import tell, thread
 from . import dtype as dtypes
 from .device import CPU, device
-from .mode import tell, thread
-from .rebuild import memory_of
-from .sharing import block_of, share
+from .pickling import memory_of
+from .shared_memory import block_of, share
 from .storage import address_of, expose
 from .tensor import Tensor, wrap
 

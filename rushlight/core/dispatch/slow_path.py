@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from . import dtype as dtypes
+from ..tensor import dtype as dtypes
+from ..tensor.casting import cast, copy_into, dense_like
+from ..tensor.node import Leaf, Output
+from ..tensor.placeholder import call_without_array
+from ..tensor.resizing import resize
+from ..tensor.storage import Storage, storage_of, tick
+from ..tensor.tensor import Tensor, type_word, wrap
 from .autocast import Off
-from .casting import cast, copy_into, dense_like
 from .errors import argument_type, explain
 from .mode import tell, thread
-from .node import Leaf, Output
 from .overlap import check_apart, is_read_again
-from .placeholder import call_without_array
-from .resizing import resize
 from .scalars import number_as
-from .storage import Storage, storage_of, tick
-from .tensor import Tensor, type_word, wrap
 
 _new = object.__new__
 _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
@@ -104,8 +104,8 @@ def _any_asks(values: tuple) -> bool:
 
 def _asked(record: Any, tensors: tuple, metadata: tuple) -> Any:
     """What such a class says; from the next call on the public function asks, with the arguments as they were written."""
-    from .overriding import activate, ask, askers
-    from .record import OPS
+    from .op import OPS
+    from .torch_function import activate, ask, askers
 
     activate()
     shown: Any = OPS.get(record.name, record.function)

@@ -1,7 +1,7 @@
 """What a tensor is: an array, its history, its accumulated gradient, and the record it shares with its aliases.
 
 This file holds what every tensor has whatever operators exist. Operators add their methods when they are registered
-(`record.py`), and `backward` is added by the engine (`autograd/`).
+(`dispatch/op.py`), and `backward` is added by the engine (`autograd/`).
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from .. import own_code
+from ..dispatch.mode import tell, thread
 from . import dtype as dtypes
-from . import own_code
 from .device import CPU
 from .dtype import c_word, type_word
 from .layout import strided
-from .mode import tell, thread
 from .node import Leaf, Output, hooks_of
 from .size import Size, wrap_dim
 from .storage import Storage, address_of, beside, expose, storage_of
@@ -30,7 +30,7 @@ def version_of(t: Tensor) -> int:
 
 def _let_functions_ask(cls: type) -> None:
     """See to it that public functions ask a class of tensors that wants to be asked."""
-    from .overriding import activate, asks
+    from ..dispatch.torch_function import activate, asks
 
     if asks(cls):
         activate()
@@ -66,7 +66,7 @@ class Tensor:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """How a call of `func` goes that has instances of subclasses among its arguments: results get the subclass."""
-        from .overriding import default_impl
+        from ..dispatch.torch_function import default_impl
 
         return default_impl(cls, func, types, args, kwargs)
 
@@ -452,12 +452,12 @@ class Tensor:
         return describe_tensor(self, tensor_contents)
 
     def __reduce_ex__(self, protocol: Any):
-        from .rebuild import reduce_tensor
+        from .pickling import reduce_tensor
 
         return reduce_tensor(self, protocol)
 
     def __deepcopy__(self, memo: dict) -> Any:
-        from .rebuild import deepcopy_tensor
+        from .pickling import deepcopy_tensor
 
         return deepcopy_tensor(self, memo)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from . import own_code
+from .. import own_code
 
 tick = count(1).__next__
 LATEST = slice(-7, None)  # of a storage's writes: those kept beside a new one

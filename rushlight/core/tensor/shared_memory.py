@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from ..once import warn_once
 from . import dtype as dtypes
-from .once import warn_once
-from .rebuild import Memory, rebuild_tensor_v2
+from .pickling import Memory, rebuild_tensor_v2
 from .resizing import move, whole
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides

@@ -10,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from .locks import lock
+from ..locks import lock
 
 __all__ = ["RemovableHandle"]
 
