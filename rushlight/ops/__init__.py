@@ -1,5 +1,7 @@
 """Every operator, by torch's name, in folders by family. Importing the files registers them; `OPS` maps names to functions."""
 
+import sys
+
 from ..core.dispatch.op import OPS
 from .nn import activation, attention, ctc, embedding, loss, normalize, smooth, softmax
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
@@ -10,9 +12,15 @@ from .shape import copying, create, join, ranges, replaced_parts, resize, sequen
 from .reduce import cumulative, extremum, histogram, ordering, reduction, variance
 from .random import gamma, sample
 from .index import index, index_slices, mask, scatter, scatter_reduce, take
-from .linalg import linalg, low_rank
+from .linalg import linalg, low_rank, lu
 from .recurrent import recurrent
 from . import predicates, inplace_names
 
+# Functions that have the name of a module of before: importing that name must not put the module in the function's place.
+for _old, _module in {
+    "addmm": addmm, "embedding": embedding, "interpolate": interpolate, "lu": lu, "matmul": matmul, "normalize": normalize,
+    "scatter": scatter, "scatter_reduce": scatter_reduce, "softmax": softmax, "take": take,
+}.items():  # fmt: skip
+    sys.modules[f"{__name__}.{_old}"] = _module
 globals().update(OPS)
 __all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files register the names

@@ -299,3 +299,33 @@ def test_results_over_permuted_memory_lie_in_rows(name):
     for dim in (0, 1, -1):
         r = getattr(x > 0.5 if name in ("any", "all") else x, name)(dim=dim)
         (r[0] if isinstance(r, tuple) else r).view(-1)
+
+
+@pytest.mark.parametrize(
+    ("f", "correction", "expected"),
+    [
+        ("std", 0, [-1.0690, -0.2673, 1.3363]),
+        ("var", 0, [-2.6667, -0.6667, 3.3333]),
+        ("std", 1, [-math.inf, -math.inf, math.inf]),
+        ("var", 3, [1.3333, 0.3333, -1.6667]),
+    ],
+)
+@pytest.mark.parametrize("dim", [(), []])
+@pytest.mark.filterwarnings("ignore:std.*degrees of freedom")
+def test_gradient_of_variances_over_an_empty_list_of_dimensions(f, correction, expected, dim):
+    """torch reduces all elements, and counts one in the gradient."""
+    x = rl.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    getattr(rl, f)(x, dim=dim, correction=correction).backward()
+    assert x.grad.tolist() == pytest.approx(expected, abs=1e-4)
+
+
+def test_gradient_of_variances_without_degrees_of_freedom():
+    for dim in (None, 0):
+        x = rl.tensor([2.0], requires_grad=True)
+        with pytest.warns(UserWarning, match="degrees of freedom"):
+            rl.var(x, dim=dim, correction=1).backward()
+        assert math.isnan(x.grad.item())
+    x = rl.tensor([1.0, 2.0, 4.0], requires_grad=True)
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        rl.var(x, dim=0, correction=5).backward()
+    assert x.grad.tolist() == pytest.approx([1.3333, 0.3333, -1.6667], abs=1e-4)

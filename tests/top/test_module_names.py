@@ -18,8 +18,14 @@ def test_modules_are_found_under_the_names_that_they_had():
     names = GOLDEN.read_text().split()
     optional = ("rushlight.utils.tensorboard",)
     code = (
-        "import importlib, sys\nfor n in sys.stdin.read().split():\n try: importlib.import_module(n)\n"
-        " except ModuleNotFoundError as e:\n  print(n, e)"
+        "import importlib, sys, rushlight, types\nimport rushlight.nn.functional as F, rushlight.compile, rushlight.optim\n"
+        "spaces = rushlight, rushlight.ops, F, rushlight.compile, rushlight.optim, rushlight.autograd\n"
+        "def functions(): return [{k: v for k, v in vars(s).items() if not isinstance(v, types.ModuleType)} for s in spaces]\n"
+        "before = functions()\nfor n in sys.stdin.read().split():\n try: importlib.import_module(n)\n"
+        " except ModuleNotFoundError as e:\n  print(n, e)\n"
+        "for s, old, new in zip(spaces, before, functions()):\n"
+        " for k, v in old.items():\n  if k in ('_lazy', '__getattr__') or k.startswith('__'): continue\n"
+        "  if new.get(k) is not v: print(s.__name__, k, 'is another thing now')"
     )
     asked = "\n".join(n for n in names if not n.startswith(optional))
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], input=asked, text=True, capture_output=True)

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import composite, primitive
+from ..pointwise.comparison import where
 from ..pointwise.helpers import CHUNK, F32, F64, dense, widened
 from .reduction import accept_numpy, average, axes_of, axis_tuple, count_of, full_of, keep_dims, spread
 
@@ -96,14 +97,17 @@ def _squares_of_all(a):
 
 
 def _variance_rule(g, x, dim, correction, keepdim):
-    """The gradient of the variance for x, and the slope g is spread by."""
-    n = count_of(x.shape, dim)
+    """The gradient of the variance for x.
+
+    As in torch, an empty list of dimensions, over which all elements are reduced, counts as one element.
+    """
     if not x.ndim:
         dim = None
-    free = n - correction
-    slope = (2.0 / free if free > 0 else float("inf") if free == 0 else float("nan")) * g
-    centred = x - x.mean(dim if dim is not None else list(range(x.ndim)), keepdim=True)
-    return keep_dims(slope, dim, x.ndim) * centred
+    free = (count_of(x.shape, dim) if dim is None or isinstance(dim, int) or len(dim) else 1) - correction
+    mean = x.mean(dim if dim is not None else list(range(x.ndim)), keepdim=True)
+    if dim is None and free <= 0:
+        return g * where(x == mean, math.nan, math.inf)
+    return keep_dims((2.0 / free if free else math.inf) * g, dim, x.ndim) * (x - mean)
 
 
 @primitive(public=False, name="var")
