@@ -7,8 +7,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, scalar, to_scalar
-from .dense import run
+from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, options_of, scalar
 from .optimizer import ParamsT
 
 __all__ = ["Adadelta"]
@@ -45,61 +44,20 @@ class Adadelta(Algorithm):
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")
         check_nonnegative(epsilon=eps, weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "rho": rho,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "capturable": capturable,
-            "foreach": foreach,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params, options_of(locals(), "lr rho eps weight_decay maximize capturable foreach differentiable")
+        )
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": scalar(0.0, group), "square_avg": ops.zeros_like(p), "acc_delta": ops.zeros_like(p)}
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        run(
-            _single,
-            params,
-            grads,
-            [state["square_avg"] for state in states],
-            [state["acc_delta"] for state in states],
-            [state["step"] for state in states],
-            lr=number(to_scalar(group["lr"])),
-            rho=group["rho"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-        )
-
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    square_avgs: list[Tensor],
-    acc_deltas: list[Tensor],
-    steps: list[Tensor],
-    *,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-    differentiable: bool,
-) -> None:
-    """Update ``params``, both averages and the 0-d ``steps`` in place."""
-    for i, param in enumerate(params):
-        step = steps[i]
+    @staticmethod
+    def _rule(param, grad, square_avg, acc_delta, step, *, lr: float, rho, eps, weight_decay, maximize, differentiable):
         step += 1
-        grad = -grads[i] if maximize else grads[i]
+        grad = -grad if maximize else grad
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        param, grad, square_avg, acc_delta = as_real(param, grad, square_avgs[i], acc_deltas[i])
+        param, grad, square_avg, acc_delta = as_real(param, grad, square_avg, acc_delta)
         square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
         std = square_avg.add(eps).sqrt_()
         delta = acc_delta.add(eps).sqrt_()

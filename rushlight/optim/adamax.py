@@ -7,8 +7,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_betas, check_lr, check_nonnegative, number, scalar, to_scalar
-from .dense import run
+from .algorithm import Algorithm, as_real, check_betas, check_lr, check_nonnegative, number, options_of, scalar
 from .optimizer import ParamsT
 
 __all__ = ["Adamax"]
@@ -44,62 +43,20 @@ class Adamax(Algorithm):
         check_nonnegative(epsilon=eps)
         check_betas(betas)
         check_nonnegative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params, options_of(locals(), "lr betas eps weight_decay foreach maximize differentiable capturable")
+        )
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": scalar(0.0, group), "exp_avg": ops.zeros_like(p), "exp_inf": ops.zeros_like(p)}
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        beta1, beta2 = group["betas"]
-        run(
-            _single,
-            params,
-            grads,
-            [state["exp_avg"] for state in states],
-            [state["exp_inf"] for state in states],
-            [state["step"] for state in states],
-            lr=to_scalar(group["lr"]),
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
-
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_infs: list[Tensor],
-    steps: list[Tensor],
-    *,
-    lr: float | Tensor,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
-    """Update ``params``, both averages and the 0-d ``steps`` in place."""
-    for i, param in enumerate(params):
-        step = steps[i]
+    @staticmethod
+    def _rule(param, grad, exp_avg, exp_inf, step, *, lr, beta1, beta2, eps, weight_decay, maximize):
         step += 1
-        grad = -grads[i] if maximize else grads[i]
+        grad = -grad if maximize else grad
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        param, grad, exp_avg, exp_inf = as_real(param, grad, exp_avgs[i], exp_infs[i])
+        param, grad, exp_avg, exp_inf = as_real(param, grad, exp_avg, exp_inf)
         exp_avg.lerp_(grad, 1 - beta1)
         exp_inf.copy_(exp_inf.mul(beta2).maximum(grad.abs().add_(eps)))
         clr = number(lr / (1 - beta1 ** step.item()))

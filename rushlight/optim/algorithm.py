@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable
+from inspect import Parameter, signature
+from operator import itemgetter
 from typing import Any
 
 from rushlight import ops
@@ -10,6 +13,7 @@ from rushlight.core.dispatch.mode import enable_grad, tell, thread
 from rushlight.core.tensor.dtype import float32, float64, get_default_dtype
 from rushlight.core.tensor.tensor import Tensor
 
+from .dense import Dense, run
 from .optimizer import Optimizer, _use_grad_for_differentiable
 
 # torch's lists, for its messages
@@ -34,9 +38,16 @@ _BEFORE = {
 class Algorithm(Optimizer):
     """An optimizer that updates the parameters of one group after the other.
 
-    A subclass writes ``_new_state(p, group)``, the state of a parameter on its first step, and ``_update(group)``.
+    A subclass writes ``_new_state(p, group)``, the state of a parameter on its first step, and ``_rule``, a static method
+    that updates one parameter and its state in place. As with gradient rules the names of its parameters say what it
+    gets: first the parameter and its gradient, then entries of the state, and after ``*`` options of the group
+    (``beta1`` and ``beta2`` are those of ``betas``; ``lr`` annotated as a float is one even where the user gave a tensor).
+    What does not fit into that is an ``_update(group)`` of its own.
+
     ``foreach`` and ``fused`` choose between implementations in torch; here one loop serves all of them.
     """
+
+    _rule: Any = None
 
     _counters: tuple[str, ...] = ("step",)  # state that checkpoints of older versions hold as numbers
     _refuses_sparse: str | None = "{} does not support sparse gradients"  # None: it takes them
@@ -70,8 +81,16 @@ class Algorithm(Optimizer):
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
 
+    def _unused(self, group: dict[str, Any]) -> tuple[str, ...]:
+        """Entries of the state that the rule gets as None, since the group's options want none."""
+        return ()
+
     def _update(self, group: dict[str, Any]) -> None:
-        raise NotImplementedError
+        update = over_lists(type(self)._rule)
+        params, grads, states = self._gather(group)
+        unused = self._unused(group)
+        lists = [None if name in unused else [state[name] for state in states] for name in update.state]
+        run(update, params, grads, *lists, **{name: get(group) for name, get in update.options})
 
     def _gather(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
         """The group's parameters that have a gradient, with their gradients and states."""
@@ -124,6 +143,60 @@ class Algorithm(Optimizer):
             for grad in grads:
                 grad.div_(grad_scale)
         return True
+
+
+class over_lists:
+    """A rule for one parameter as an update of lists. There is one for each rule, by which native code knows it again."""
+
+    _known: dict[Callable, over_lists] = {}
+
+    def __new__(cls, rule: Callable) -> over_lists:
+        made = cls._known.get(rule)
+        if made is None:
+            made = super().__new__(cls)
+            parameters = [*signature(rule).parameters.values()]
+            made.rule = rule
+            made.state = [p.name for p in parameters[2:] if p.kind is p.POSITIONAL_OR_KEYWORD]
+            made.options = [(p.name, _option(p)) for p in parameters if p.kind is p.KEYWORD_ONLY]
+            # what Dense cannot do (it has what the rules here need) is done on tensors
+            made.on_tensors = any(hasattr(Tensor, n) and not hasattr(Dense, n) for n in _attributes(rule))
+            cls._known[rule] = made
+        return made
+
+    rule: Callable
+    on_tensors: bool
+    state: list[str]
+    options: list[tuple[str, Callable[[dict[str, Any]], Any]]]
+
+    def __call__(self, params: list[Tensor], grads: list[Tensor], *state: list | None, **options: Any) -> None:
+        rule = self.rule
+        for i, param in enumerate(params):
+            rule(param, grads[i], *[None if entries is None else entries[i] for entries in state], **options)
+
+
+def _attributes(rule: Callable) -> set[str]:
+    """The names of the methods that a rule's code calls."""
+    return {i.argval for i in dis.get_instructions(rule) if i.opname in ("LOAD_ATTR", "LOAD_METHOD")}
+
+
+def _option(parameter: Parameter) -> Callable[[dict[str, Any]], Any]:
+    """What takes a rule's option from a group."""
+    name = parameter.name
+    if name == "lr":
+        return (
+            (lambda group: number(group["lr"]))
+            if parameter.annotation == "float"
+            else lambda group: to_scalar(group["lr"])
+        )
+    if name in ("beta1", "beta2"):
+        i = int(name[-1]) - 1
+        return lambda group: group["betas"][i]
+    return itemgetter(name)
+
+
+def options_of(arguments: dict[str, Any], names: str) -> dict[str, Any]:
+    """An optimizer's options from its constructor's ``locals()``, in the order of torch's groups."""
+    return {name: arguments[name] for name in names.split()}
 
 
 def check_lr(lr: float | Tensor, message: str = "Invalid learning rate: {}") -> None:

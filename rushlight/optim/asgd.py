@@ -7,8 +7,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, scalar, to_scalar
-from .dense import run
+from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, options_of, scalar, to_scalar
 from .optimizer import ParamsT
 
 __all__ = ["ASGD"]
@@ -45,18 +44,9 @@ class ASGD(Algorithm):
     ) -> None:
         check_lr(lr)
         check_nonnegative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "lambd": lambd,
-            "alpha": alpha,
-            "t0": t0,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params, options_of(locals(), "lr lambd alpha t0 weight_decay foreach maximize differentiable capturable")
+        )
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {
@@ -66,55 +56,20 @@ class ASGD(Algorithm):
             "ax": ops.zeros_like(p),
         }
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        run(
-            _single,
-            params,
-            grads,
-            [state["ax"] for state in states],
-            [state["mu"] for state in states],
-            [state["eta"] for state in states],
-            [state["step"] for state in states],
-            lr=to_scalar(group["lr"]),
-            lambd=group["lambd"],
-            alpha=group["alpha"],
-            t0=group["t0"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
-
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    averages: list[Tensor],
-    mus: list[Tensor],
-    etas: list[Tensor],
-    steps: list[Tensor],
-    *,
-    lr: float | Tensor,
-    lambd: float,
-    alpha: float,
-    t0: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
-    """Update ``params``, ``averages`` and the 0-d ``mus``, ``etas`` and ``steps`` in place."""
-    for i, param in enumerate(params):
-        grad = -grads[i] if maximize else grads[i]
-        param, grad, average = as_real(param, grad, averages[i])
-        step = steps[i]
+    @staticmethod
+    def _rule(param, grad, ax, mu, eta, step, *, lr, lambd, alpha, t0, weight_decay, maximize):
+        grad = -grad if maximize else grad
+        param, grad, average = as_real(param, grad, ax)
         step += 1
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        eta, mu = etas[i].item(), mus[i].item()
-        param.mul_(1 - lambd * eta)
-        param.add_(grad, alpha=-eta)
-        if mu == 1:
+        size, weight = eta.item(), mu.item()
+        param.mul_(1 - lambd * size)
+        param.add_(grad, alpha=-size)
+        if weight == 1:
             average.copy_(param)
         else:
-            average.add_(param.sub(average).mul_(mu))
+            average.add_(param.sub(average).mul_(weight))
         t = step.item()
-        etas[i].fill_(number(lr / ((1 + lambd * lr * t) ** alpha)))
-        mus[i].fill_(1 / max(1, t - t0))
+        eta.fill_(number(lr / ((1 + lambd * lr * t) ** alpha)))
+        mu.fill_(1 / max(1, t - t0))

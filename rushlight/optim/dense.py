@@ -36,7 +36,7 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
     mode = thread.state
     before, mode.writer = mode.writer, _step_at(user_line(2))
     try:
-        tensors = _needs_tensors(mode, options)
+        tensors = getattr(update, "on_tensors", False) or _needs_tensors(mode, options)
         if not tensors and mode.level <= 1 and native.step(update, (params, grads, *state), options):
             _note_writes((params, *state), mode.writer)
             return
@@ -247,6 +247,9 @@ class Dense:
 
     def addcmul(self, x: Dense, y: Dense, *, value: float = 1) -> Dense:
         return _result(multiply_add(_scaled(x, value, self.a.dtype), y.a, self.a))
+
+    def clone(self) -> Dense:
+        return _result(self.a.copy())
 
     def sqrt(self) -> Dense:
         return _result(sqrt(self.a))

@@ -7,8 +7,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_betas, check_lr, check_nonnegative, scalar, to_scalar
-from .dense import run
+from .algorithm import Algorithm, as_real, check_betas, check_lr, check_nonnegative, options_of, scalar
 from .optimizer import ParamsT
 
 __all__ = ["RAdam"]
@@ -50,65 +49,24 @@ class RAdam(Algorithm):
         check_nonnegative(epsilon=eps)
         check_betas(betas)
         check_nonnegative(weight_decay=weight_decay)
-        defaults = {
-            "lr": lr,
-            "betas": betas,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params,
+            options_of(
+                locals(), "lr betas eps weight_decay maximize foreach capturable decoupled_weight_decay differentiable"
+            ),
+        )
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"step": scalar(0.0, group), "exp_avg": ops.zeros_like(p), "exp_avg_sq": ops.zeros_like(p)}
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        beta1, beta2 = group["betas"]
-        run(
-            _single,
-            params,
-            grads,
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [state["step"] for state in states],
-            lr=to_scalar(group["lr"]),
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-        )
-
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    steps: list[Tensor],
-    *,
-    lr: float | Tensor,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled_weight_decay: bool,
-    maximize: bool,
-    differentiable: bool,
-) -> None:
-    """Update ``params``, the moments and the 0-d ``steps`` in place."""
-    rho_inf = 2 / (1 - beta2) - 1  # the length of the moving average in the limit
-    for i, param in enumerate(params):
-        grad = -grads[i] if maximize else grads[i]
-        param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avgs[i], exp_avg_sqs[i])
-        step = steps[i]
+    @staticmethod
+    def _rule(
+        param, grad, exp_avg, exp_avg_sq, step, *,
+        lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize, differentiable,
+    ):  # fmt: skip
+        rho_inf = 2 / (1 - beta2) - 1  # the length of the moving average in the limit
+        grad = -grad if maximize else grad
+        param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avg, exp_avg_sq)
         step += 1
         t = step.item()
         if weight_decay != 0:

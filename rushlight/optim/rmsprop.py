@@ -7,8 +7,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, number, scalar, to_scalar
-from .dense import run
+from .algorithm import Algorithm, as_real, check_lr, check_nonnegative, options_of, scalar
 from .optimizer import ParamsT
 
 __all__ = ["RMSprop"]
@@ -45,19 +44,12 @@ class RMSprop(Algorithm):
     ) -> None:
         check_lr(lr)
         check_nonnegative(epsilon=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "alpha": alpha,
-            "eps": eps,
-            "centered": centered,
-            "weight_decay": weight_decay,
-            "capturable": capturable,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params,
+            options_of(
+                locals(), "lr momentum alpha eps centered weight_decay capturable foreach maximize differentiable"
+            ),
+        )
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": scalar(0.0, group), "square_avg": ops.zeros_like(p)}
@@ -67,60 +59,30 @@ class RMSprop(Algorithm):
             state["grad_avg"] = ops.zeros_like(p)
         return state
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        run(
-            _single,
-            params,
-            grads,
-            [state["square_avg"] for state in states],
-            [state["grad_avg"] for state in states] if group["centered"] else None,
-            [state["momentum_buffer"] for state in states] if group["momentum"] > 0 else None,
-            [state["step"] for state in states],
-            lr=number(to_scalar(group["lr"])),
-            alpha=group["alpha"],
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-        )
+    def _unused(self, group: dict[str, Any]) -> tuple[str, ...]:
+        wanted = {"grad_avg": group["centered"], "momentum_buffer": group["momentum"] > 0}
+        return tuple(name for name, is_wanted in wanted.items() if not is_wanted)
 
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    square_avgs: list[Tensor],
-    grad_avgs: list[Tensor] | None,
-    buffers: list[Tensor] | None,
-    steps: list[Tensor],
-    *,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    maximize: bool,
-    differentiable: bool,
-) -> None:
-    """Update ``params`` and state in place; ``grad_avgs`` is None unless centered, ``buffers`` without momentum."""
-    for i, param in enumerate(params):
-        grad = -grads[i] if maximize else grads[i]
-        step = steps[i]
+    @staticmethod
+    def _rule(
+        param, grad, square_avg, grad_avg, momentum_buffer, step, *,
+        lr: float, alpha, eps, weight_decay, momentum, maximize, differentiable,
+    ):  # fmt: skip
+        grad = -grad if maximize else grad
         step += 1
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        param, grad, square_avg = as_real(param, grad, square_avgs[i])
+        param, grad, square_avg = as_real(param, grad, square_avg)
         square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if grad_avgs is not None:
-            (grad_avg,) = as_real(grad_avgs[i])
+        if grad_avg is not None:
+            (grad_avg,) = as_real(grad_avg)
             grad_avg.lerp_(grad, 1 - alpha)
             avg = square_avg.addcmul(grad_avg, grad_avg, value=-1).sqrt_()
         else:
             avg = square_avg.sqrt()
         avg = avg.add(eps) if differentiable else avg.add_(eps)  # sqrt's gradient needs its result unchanged
-        if buffers is not None:
-            (buffer,) = as_real(buffers[i])
+        if momentum_buffer is not None:
+            (buffer,) = as_real(momentum_buffer)
             buffer.mul_(momentum).addcdiv_(grad, avg)
             param.add_(buffer, alpha=-lr)
         else:

@@ -7,7 +7,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_lr, number, scalar, to_scalar
+from .algorithm import Algorithm, as_real, check_lr, number, options_of, scalar, to_scalar
 from .optimizer import ParamsT
 
 __all__ = ["Rprop"]
@@ -40,16 +40,7 @@ class Rprop(Algorithm):
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
-        defaults = {
-            "lr": lr,
-            "etas": etas,
-            "step_sizes": step_sizes,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "capturable": capturable,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), "lr etas step_sizes foreach maximize differentiable capturable"))
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         size = number(to_scalar(group["lr"]))
@@ -59,45 +50,17 @@ class Rprop(Algorithm):
             "step_size": ops.full_like(p.grad, complex(size, size) if p.is_complex() else size),
         }
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        _single(
-            params,
-            grads,
-            [state["prev"] for state in states],
-            [state["step_size"] for state in states],
-            [state["step"] for state in states],
-            etas=group["etas"],
-            bounds=group["step_sizes"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-        )
-
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    prevs: list[Tensor],
-    step_sizes: list[Tensor],
-    steps: list[Tensor],
-    *,
-    etas: tuple[float, float],
-    bounds: tuple[float, float],
-    maximize: bool,
-    differentiable: bool,
-) -> None:
-    """Update ``params``, ``prevs`` (the last gradients), ``step_sizes`` and the 0-d ``steps`` in place."""
-    shrink, grow = etas
-    for i, param in enumerate(params):
-        step = steps[i]
+    @staticmethod
+    def _rule(param, grad, prev, step_size, step, *, etas, step_sizes, maximize, differentiable):
+        shrink, grow = etas
         step += 1
-        grad = -grads[i] if maximize else grads[i]
-        param, grad, prev, step_size = as_real(param, grad, prevs[i], step_sizes[i])
+        grad = -grad if maximize else grad
+        param, grad, prev, step_size = as_real(param, grad, prev, step_size)
         factor = grad.mul(prev.clone() if differentiable else prev).sign()
         factor[factor.gt(0)] = grow
         factor[factor.lt(0)] = shrink
         factor[factor.eq(0)] = 1
-        step_size.mul_(factor).clamp_(*bounds)
+        step_size.mul_(factor).clamp_(*step_sizes)
         grad = grad.clone()
         grad[factor.eq(shrink)] = 0
         param.addcmul_(grad.sign(), step_size, value=-1)

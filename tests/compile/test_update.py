@@ -18,6 +18,7 @@ from rushlight.compile.jit.update import NotTraceable, evaluate, holds, trace
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.update import NO_VALUE
 from rushlight.optim import adam, dense, radam, sgd
+from rushlight.optim.algorithm import over_lists
 
 pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not optimizer_step._on, reason="turned off by RUSHLIGHT_JIT")
@@ -588,7 +589,7 @@ def test_a_trace_names_what_it_depends_on():
 
 def test_a_branch_on_the_step_number_has_two_leaves():
     assert len(trace(adam._single, [ARRAY] * 4 + [None, COUNTER], ADAM).leaves()) == 1
-    assert len(trace(radam._single, [ARRAY] * 4 + [COUNTER], ADAM).leaves()) == 2
+    assert len(trace(over_lists(radam.RAdam._rule), [ARRAY] * 4 + [COUNTER], ADAM).leaves()) == 2
 
 
 def reads_an_element(params, grads, *, lr):
