@@ -81,7 +81,7 @@ class Region:
     def _cached(self, t: Tensor, d: Any) -> Tensor:
         """The cast of a leaf that requires grad, usually a parameter: made once until the outermost region ends.
 
-        A cast that was recorded does not stand for one that was not, nor what a recorder saw for what it did not see.
+        A cast that was recorded does not replace one that was not, nor what a recorder saw for what it did not see.
         """
         state = thread.state
         key = id(t), state.grad

@@ -77,8 +77,8 @@ def grad(
 ) -> tuple:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated.
 
-    allow_unused: None stands for an input that the outputs do not depend on, instead of an error.
-    materialize_grads: zeros stand for it.
+    allow_unused: None is returned for an input that the outputs do not depend on, instead of an error.
+    materialize_grads: zeros are returned for it.
     """
     if not only_inputs:
         warnings.warn(

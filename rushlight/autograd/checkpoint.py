@@ -245,7 +245,7 @@ class _Slot:
 
 
 class _Outside:
-    """Stands for the backward pass where a saved tensor is read outside of any."""
+    """Stand-in for the backward pass where a saved tensor is read outside of any."""
 
 
 class _Part:

@@ -40,7 +40,7 @@ class _Running(threading.local):
 running = _Running()
 
 # What to ask about a tape whose outline was met before: `consider(outline, root, g)` says whether it did the pass.
-# Installed by the package, since the compiler lies below.
+# Installed by the package, since the compiler is a lower layer.
 consider: Any = None
 _FIRST = 3  # the sight of an outline at which `consider` is asked
 _LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
@@ -91,7 +91,7 @@ class _Pass:
         self.grads: dict[Any, Any] = {}
         self.summed: set[Any] = set()  # edges whose waiting gradient this pass made by adding: it may add into it
         self.uses: dict[Leaf, int] = {}
-        self.watched = thread.state.level > 1  # a listener shall see every sum
+        self.watched = thread.state.level > 1  # a listener must see every sum
         self.repeats = False  # whether a program may do what this pass does
         self.freed: Freed | None = None
         self.order: list[Node] = []
@@ -157,7 +157,7 @@ class _Pass:
         return order
 
     def _needed(self, order: list[Node]) -> set[Any]:
-        """The nodes from which a wanted edge can be reached (the wanted ones only if another lies beyond them)."""
+        """The nodes from which a wanted edge can be reached (a wanted one only if another is reached through it)."""
         wanted = self.captured_edges
         needed: set[Any] = set()
         for node in reversed(order):

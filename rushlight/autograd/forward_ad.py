@@ -1,6 +1,6 @@
 """Forward-mode names, `make_dual` and `unpack_dual`, by differentiating backward twice.
 
-There is one engine, and it goes backward. A dual tensor is a point of the graph with a tangent beside it; `unpack_dual`
+There is one engine, and it goes backward. A dual tensor is a point of the graph with its tangent; `unpack_dual`
 of what was computed from it gives the product of the Jacobian with the tangents, as the derivative of a vector-Jacobian
 product by its vector. So operators need second derivatives, and a dual tensor requires grad while its level lasts.
 """

@@ -274,7 +274,7 @@ def _single(value: Any, where: str, strict: bool) -> Tensor:
 
 
 def _leaves(tensors: tuple, create_graph: bool, needed: bool = True) -> tuple:
-    """The point to differentiate at: connected to the caller's graph if the results shall be, else new leaves."""
+    """The point to differentiate at: connected to the caller's graph if the results should be, else new leaves."""
     return tuple(
         t.view_as(t) if create_graph and t.requires_grad else t.detach().requires_grad_(needed)  # type: ignore[attr-defined]
         for t in tensors

@@ -67,7 +67,7 @@ def _method_test(uses):
 
 
 def _others():
-    """Attributes of things that are no tensors and stand in programs as well."""
+    """Attributes of things that are not tensors but occur in programs as well."""
     import argparse
     import pathlib
 

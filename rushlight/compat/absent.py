@@ -1,4 +1,4 @@
-"""What stands for a name that torch has and Rushlight has not: a program may import it, and fails where it uses it.
+"""Stand-in for a name that torch has and Rushlight has not: a program may import it, and fails where it uses it.
 
 A class can be subclassed, asked about with `isinstance`, caught and written in annotations; making an instance raises
 NotImplementedError. So does calling a function, and whatever would let a program go on with a value that is not there.

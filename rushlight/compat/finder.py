@@ -1,8 +1,8 @@
 """One import finder that serves `torch`, `torch.*`, `torchvision`, `torchvision.*` and `functorch` from Rushlight.
 
-`torch` itself is a module of its own that shows Rushlight's names beside torch's version. Below it, where both packages
+`torch` itself is a module of its own that shows Rushlight's names and torch's version. Below it, where both packages
 have a module of a name, it is the Rushlight module, the same object under two names: `torch.nn` is `rushlight.nn`. Where
-torch alone has a module it is made on the spot, and finds its names when they are asked for. The finder stands before
+torch alone has a module it is made on the spot, and finds its names when they are asked for. The finder comes before
 all others and never lets these names pass, so that an installed torch is not imported.
 """
 
@@ -72,7 +72,7 @@ class AliasFinder:
         return importlib.machinery.ModuleSpec(name, self, **facts)  # type: ignore[arg-type]
 
     def _nothing(self, name, why):
-        """No spec for who asks by `importlib.util.find_spec`; who imports gets the reason."""
+        """No spec for a caller of `importlib.util.find_spec`; an import gets the reason."""
         if sys._getframe(3).f_globals.get("__name__") == "importlib.util":
             return None
         raise ModuleNotFoundError(f"No module named {name!r}: {why}", name=name)

@@ -1,4 +1,4 @@
-"""From a torch name to what stands for it: Rushlight's own thing, wherever it lives here, or a stand-in from absent.py."""
+"""From a torch name to what it resolves to: Rushlight's own, wherever it is, or a stand-in from absent.py."""
 
 import importlib
 import importlib.util
@@ -34,7 +34,7 @@ _absent_methods = set()
 
 
 def source_of(name):
-    """The Rushlight module that stands behind a torch name, or None for a name that is not one."""
+    """The Rushlight module that implements a torch name, or None for a name that is not one."""
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         if (start := ".".join(parts[:length])) in _SOURCES:

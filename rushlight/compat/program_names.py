@@ -17,7 +17,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Use(NamedTuple):
-    """A full dotted `name`, or a method's name behind a dot; the `file` and `line` where it stands."""
+    """A full dotted `name`, or a method's name behind a dot; the `file` and `line` where it occurs."""
 
     name: str
     file: str
@@ -25,7 +25,7 @@ class Use(NamedTuple):
 
 
 def python_files(path):
-    """The Python files that a path stands for: itself, or all in the folder."""
+    """The Python files that a path denotes: itself, or all in the folder."""
     path = Path(path)
     return sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
@@ -60,7 +60,7 @@ def names_in(paths):
 
 
 def _own_files(tree, path, folder):
-    """Files of the program that this one imports: beside the script, or relative to its package."""
+    """Files of the program that this one imports: next to the script, or relative to its package."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -85,12 +85,12 @@ def _file_of(folder, parts):
 
 
 class _Reader:
-    """Goes through the scopes of a file with what each name stands for."""
+    """Goes through the scopes of a file with what each name refers to."""
 
     def __init__(self, file):
         self.file = file
         self.uses = []
-        self.scopes = [{}]  # name -> the dotted name that it stands for, or None for something else
+        self.scopes = [{}]  # name -> the dotted name that it refers to, or None for something else
 
     def read(self, tree):
         self._bind(tree.body)
@@ -100,7 +100,7 @@ class _Reader:
     def _use(self, name, node):
         self.uses.append(Use(name, self.file, node.lineno))
 
-    # what names stand for
+    # what names refer to
 
     def _bind(self, body, arguments=()):
         """Note what the statements of one scope bind, without those of the scopes inside it."""
@@ -214,7 +214,7 @@ def _bound_once(body, name):
 
 
 def _imports(node):
-    """(name bound, the torch name that it stands for, or None) of an import statement."""
+    """(name bound, the torch name that it refers to, or None) of an import statement."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             root = alias.name.split(".")[0]

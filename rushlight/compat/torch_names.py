@@ -73,7 +73,7 @@ def homes(module):
 
 
 def conflicts(module):
-    """Names that stand for a function in torch's module, and for a module below it in `sys.modules`."""
+    """Names that are a function in torch's module, and for a module below it in `sys.modules`."""
     return _list(_index()[module].split(" ")[2]) if module in _index() else []
 
 

@@ -79,7 +79,7 @@ def _how(frame):
 
 
 def _write(entries):
-    """Add entries to the file; processes take turns by a lock on a file beside it, which goes with the program's end."""
+    """Add entries to the file; processes take turns by a lock on a file next to it, released at the program's end."""
     import json
 
     with _lock():

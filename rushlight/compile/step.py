@@ -79,7 +79,7 @@ class CompiledStep:
     """What `compile(function)` returns. Call it as the function.
 
     Call 1 runs plainly (optimizers make their state), 2 and 3 are captured and compared, later ones replay. Other
-    shapes, modes or numbers capture anew, up to 8 programs; beyond them calls run eagerly, with one warning.
+    shapes, modes or numbers capture again, up to 8 programs; beyond them calls run eagerly, with one warning.
     """
 
     def __init__(self, function: Callable, fullgraph: bool = False):
@@ -295,7 +295,7 @@ def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
 
 
 def prune(graph: Graph) -> Graph:
-    """The graph without the nodes whose results nobody reads, and which do nothing else."""
+    """The graph without the nodes whose results nothing reads, and which do nothing else."""
     wanted = {ref.value for ref, _ in graph.outputs}
     kept: list[Node] = []
     for node in reversed(graph.nodes):

@@ -4,9 +4,9 @@ Generated code and primitives are called by their addresses, so whoever holds an
 `functools.cache` gives two threads that miss at the same time two objects, and forgets the first: its code is freed while
 the address is still called. `made_once` makes one.
 
-All that is made once shares one lock, `making`, as the making of one thing asks for others. A fork waits until nobody
+All that is made once shares one lock, `making`, as making one thing asks for others. A fork waits until no thread
 holds it, nor a lock of a library (`held_by_forks`), and until no other thread is importing: the child then finds the
-compiler in no intermediate state, and no half module whose lock nobody will ever open.
+compiler in no intermediate state, and no half module whose lock would never be released.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _PACKAGES = frozenset({"rushlight", "torch", "torchvision", "numpy", "llvmlite",
 
 
 def _before() -> None:
-    """Take all locks while nobody imports; an import may be waiting for `making`, so that is not held meanwhile."""
+    """Take all locks while no thread imports; an import may be waiting for `making`, so that is not held meanwhile."""
     deadline = time.monotonic() + _LONGEST_IMPORT_S
     while True:
         making.acquire()

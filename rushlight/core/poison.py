@@ -23,7 +23,7 @@ _turn = count().__next__
 
 
 def fill(a: np.ndarray) -> None:
-    """Write something into every element of an array that nobody has written yet."""
+    """Write something into every element of an array that has not been written yet."""
     if not a.size or a.dtype.hasobject:
         return
     flat = a.transpose(sorted(range(a.ndim), key=lambda i: -a.strides[i]))
@@ -47,5 +47,5 @@ def guarded(size_bytes: int, alignment: int) -> tuple[np.ndarray, int]:
 
 
 def intact(buffer: np.ndarray, start: int, size_bytes: int) -> bool:
-    """Whether nobody has written into the guards."""
+    """Whether nothing has written into the guards."""
     return bool((buffer[:start] == _GUARD).all() and (buffer[start + size_bytes :] == _GUARD).all())

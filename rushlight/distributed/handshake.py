@@ -93,7 +93,7 @@ def _key_in(folder: str) -> bytes:
 
 
 def _make_key(folder: str, path: str) -> None:
-    """Write a new key beside its place and link it there: who comes second finds the first one's, and never half of it."""
+    """Write a new key next to its place and link it there: a second writer finds the first one's, never half of it."""
     descriptor, temporary = tempfile.mkstemp(prefix="job-key-", dir=folder)  # mode 0600
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -11,7 +11,7 @@ class Ledger:
     """This process's calls, and those of others that came first. Keys: `group#number`, perhaps with `/part` behind.
 
     A call is text: the operation with its options, dtype and shape. A group in which two calls differ has failed, for
-    good: nobody knows which of its later messages belong together. Not safe for threads by itself.
+    good: it is unknown which of its later messages belong together. Not safe for threads by itself.
     """
 
     def __init__(self, rank: int):

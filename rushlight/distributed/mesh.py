@@ -149,7 +149,7 @@ class Mesh:
                 self._read_message(peer, connection)
         except EOFError:
             pass
-        except BaseException as error:  # whatever it is: nobody may wait for this peer any longer
+        except BaseException as error:  # whatever it is: no process may wait for this peer any longer
             reason = str(error) or type(error).__name__
         with self._arrived:
             self._gone[peer] = reason

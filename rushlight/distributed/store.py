@@ -49,7 +49,7 @@ class Store:
         return self._add(key, int(amount))
 
     def compare_set(self, key: str, expected_value: str, desired_value: str) -> bytes:
-        """Put the desired value where the expected one stands (or nothing, for ''); returns what stands there then."""
+        """Put the desired value where the expected one is (or nothing, for ''); returns what is there then."""
         return self._swap(key, _bytes(expected_value), _bytes(desired_value))
 
     def check(self, keys: list[str]) -> bool:

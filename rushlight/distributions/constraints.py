@@ -1,4 +1,4 @@
-"""Regions of space: where parameters may lie, and where samples do.
+"""Regions of space: where parameters may be, and where samples are.
 
 A constraint's `check(value)` says for each element (or event: `event_dim` axes on the right) whether it is inside.
 `is_discrete` says that the region consists of separate points. A region that depends on other parameters is

@@ -18,7 +18,7 @@ __all__ = ["ContinuousBernoulli"]
 class ContinuousBernoulli(Odds, ExponentialFamily):
     """p(x) proportional to probs**x (1 - probs)**(1 - x) on [0, 1]: a density for intensities of pixels.
 
-    Where `probs` lies within `lims`, around 1/2 where the normalizer is 0 / 0, Taylor series take over. Source:
+    Where `probs` is within `lims`, around 1/2 where the normalizer is 0 / 0, Taylor series take over. Source:
     G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli: fixing a pervasive error in variational
     autoencoders" (2019).
     """

@@ -52,8 +52,8 @@ class Distribution:
 
     # ------------------------------------------------------------------------------------------ shapes and regions
 
-    arg_constraints: Any = undefined("The parameters' names, and the region in which each has to lie.")
-    support: Any = undefined("The region in which samples lie.")
+    arg_constraints: Any = undefined("The parameters' names, and the region of allowed values of each.")
+    support: Any = undefined("The region that contains all samples.")
 
     @property
     def batch_shape(self) -> Size:
@@ -189,7 +189,7 @@ class Distribution:
             return {}
 
     def _validate_sample(self, value: Any) -> None:
-        """Raise ValueError unless `value` can be a draw: its type, its shape, and where it lies."""
+        """Raise ValueError unless `value` can be a draw: its type, its shape, and its region."""
         if not isinstance(value, Tensor):
             raise ValueError("The value argument to log_prob must be a Tensor")
         self._validate_sample_shape(value.size())

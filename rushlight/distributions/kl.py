@@ -1,6 +1,6 @@
 """Kullback-Leibler divergences, KL(p || q) = E_p[log p(x) - log q(x)], one function for each pair of types.
 
-`register_kl(P, Q)` adds one. Below stand the closed forms: first a distribution and its own kind, then pairs of kinds
+`register_kl(P, Q)` adds one. Below are the closed forms: first a distribution and its own kind, then pairs of kinds
 by the first's name, last the pairs where p has mass outside the support of q, so that the divergence is infinite.
 """
 

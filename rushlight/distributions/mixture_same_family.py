@@ -83,7 +83,7 @@ class MixtureSameFamily(Distribution):
         return x.unsqueeze(-1 - self._event_ndims)
 
     def _weights(self):
-        """The components' probabilities beside the components' values."""
+        """The components' probabilities next to the components' values."""
         return self._pad_mixture_dimensions(self.mixture_distribution.probs)
 
     def _pad_mixture_dimensions(self, x):

@@ -31,7 +31,7 @@ euler_constant = 0.57721566490153286060
 
 
 def is_tensor_like(value: Any) -> bool:
-    """Whether this is a tensor, or an object of its own kind that stands for one (`__torch_function__`)."""
+    """Whether this is a tensor, or an object of its own kind that acts as one (`__torch_function__`)."""
     return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
 
 

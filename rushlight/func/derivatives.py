@@ -1,7 +1,7 @@
 """Derivatives of functions as functions: `grad`, `vjp`, `jvp`, Jacobians and Hessians.
 
 Each transform differentiates at a point of its own, an alias of what it was given, by the one engine that there is, and
-always records what it does. So transforms nest, and mix with `backward`: what a result depends on beside the point stays
+always records what it does. So transforms nest, and mix with `backward`: what a result depends on besides the point is
 its history; where there is nothing else the result has none.
 """
 

@@ -67,7 +67,7 @@ class Tracer(TracerBase):
         return type(m).__module__.startswith(("torch.nn", "rushlight.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
-        """Where a module stands in the root. Raises NameError for one that is not part of it."""
+        """The path of a module in the root. Raises NameError for one that is not part of it."""
         for name, module in self.root.named_modules(remove_duplicate=False):
             if module is mod:
                 return name

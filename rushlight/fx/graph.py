@@ -1,4 +1,4 @@
-"""The graph: nodes in the order in which they run, and the Python code that they stand for."""
+"""The graph: nodes in the order in which they run, and the Python code that they generate."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class PythonCode(NamedTuple):
 
 
 class CodeGen:
-    """Writes the function that a graph stands for."""
+    """Writes the function that a graph represents."""
 
     def gen_fn_def(self, free_vars: list[str], maybe_return_annotation: str = "") -> str:
         """The line `def forward(...)`."""
@@ -168,7 +168,7 @@ class _Source:
         return ", ".join(parts + [f"{k} = {self.value(v)}" for k, v in node.kwargs.items()])
 
     def expression(self, node: Node) -> str:
-        """What stands behind `name =`."""
+        """What comes after `name =`."""
         if node.op == "get_attr":
             return _path(self.root, node.target)
         if node.op == "call_module":
@@ -374,7 +374,7 @@ class Graph:
         return copy
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
-        """Take out what nobody uses; whether there was anything."""
+        """Take out what is unused; whether there was anything."""
         self.lint()
         impure, changed = is_impure_node or Node.is_impure, False
         for node in reversed(self.nodes):
@@ -403,7 +403,7 @@ class Graph:
     # ------------------------------------------------------------------------------------------ text
 
     def python_code(self, root_module: str, *, verbose: bool = False, **options: Any) -> PythonCode:
-        """The function that the graph stands for, with the module as `root_module`."""
+        """The function that the graph represents, with the module as `root_module`."""
         source = _Source(root_module, self._codegen)
         last: dict[Node, list[Node]] = {}
         used: set[Node] = set()

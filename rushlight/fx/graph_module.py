@@ -23,7 +23,7 @@ class GraphModule(Module):
     """
 
     def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
-        """Each instance has a class of its own, on which its forward stands."""
+        """Each instance has a class of its own, which holds its forward."""
         base = next(c for c in cls.__mro__ if "_forward_of" not in vars(c))
         own: Any = type(cls.__name__, (base,), {"_forward_of": None, "__module__": cls.__module__})
         return super().__new__(own)
@@ -66,7 +66,7 @@ class GraphModule(Module):
         return self._code
 
     def recompile(self) -> Any:
-        """Make `forward` anew from the graph."""
+        """Make `forward` again from the graph."""
         made = self._graph.python_code("self")
         object.__setattr__(self, "_code", made.src)
         file = f"<rushlight graph {next(_numbers)}>"
@@ -155,7 +155,7 @@ def _without_nodes(rows: list[tuple]) -> list[tuple]:
 
 
 class _Named:
-    """Stands for the node of a name in a pickle."""
+    """Stand-in for the node of a name in a pickle."""
 
     def __init__(self, node: Any):
         self.name = node.name

@@ -114,7 +114,7 @@ class Interpreter:
 
 
 def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
-    """For each node those whose values nobody needs after it."""
+    """For each node those whose values are not needed after it."""
     found: dict[Node, list[Node]] = {}
     seen: set[Node] = set()
     for node in reversed(graph.nodes):

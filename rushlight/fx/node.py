@@ -19,7 +19,7 @@ _side_effectful: set[Callable] = set()
 
 
 def has_side_effect(fn: Callable) -> Callable:
-    """Decorator: calls of `fn` stay in a graph though nobody uses their result."""
+    """Decorator: calls of `fn` stay in a graph though their result is unused."""
     _side_effectful.add(fn)
     return fn
 
@@ -182,7 +182,7 @@ class Node:
     # ------------------------------------------------------------------------------------------ facts
 
     def is_impure(self, impure_random: bool = True) -> bool:
-        """Whether the node has to stay though nobody uses it."""
+        """Whether the node has to stay though it is unused."""
         if self.op in ("placeholder", "output"):
             return True
         if self.op == "call_function":

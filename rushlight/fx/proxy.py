@@ -110,7 +110,7 @@ class GraphAppendingTracer(TracerBase):
 
 
 class Proxy:
-    """Stands for the value of a node."""
+    """Stand-in for the value of a node."""
 
     def __init__(self, node: Node, tracer: TracerBase | None = None):
         activate()  # operators ask from now on

@@ -14,7 +14,7 @@ __all__ = ["Match", "replace_pattern"]
 
 
 class Match(NamedTuple):
-    """A place where a pattern was found: the node of its result, and which node stands for which of the pattern's."""
+    """A place where a pattern was found: the node of its result, and which node matches which of the pattern's."""
 
     anchor: Node
     nodes_map: dict[Node, Any]
@@ -25,7 +25,7 @@ def replace_pattern(
 ) -> list[Match]:
     """Replace each place of `gm` that computes what `pattern` does by the calls of `replacement`; the places.
 
-    Both take the same parameters, which stand for any value. Places that share a node are replaced once.
+    Both take the same parameters, which match any value. Places that share a node are replaced once.
     """
     wanted, new = _graph_of(pattern), _graph_of(replacement)
     found: list[Match] = []

@@ -140,7 +140,7 @@ def _single(
 
 
 def _factored(grad: Tensor, row_var: Tensor, col_var: Tensor, weight: float, eps1: float) -> Tensor:
-    """Take the mean squares of rows and columns into the averages; return the second moment that the two stand for."""
+    """Take the mean squares of rows and columns into the averages; return the second moment that the two represent."""
     row_var.lerp_(grad.norm(dim=-1, keepdim=True).square_().div_(grad.size(-1)), weight)
     col_var.lerp_(grad.norm(dim=-2, keepdim=True).square_().div_(grad.size(-2)), weight)
     return (row_var @ col_var).div_(row_var.mean(dim=-2, keepdim=True).clamp_(min=eps1))

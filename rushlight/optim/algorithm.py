@@ -66,7 +66,7 @@ class Algorithm(Optimizer):
 
     @_use_grad_for_differentiable
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. ``closure`` evaluates the model anew and returns the loss, which step returns."""
+        """Update the parameters once. ``closure`` re-evaluates the model and returns the loss, which step returns."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -131,7 +131,7 @@ class Algorithm(Optimizer):
         self._step_supports_amp_scaling = True
 
     def _unscale(self, group: dict[str, Any], grads: list[Tensor]) -> bool:
-        """Divide the gradients by a gradient scaler's factor, if one drives this step; false if it shall be skipped."""
+        """Divide the gradients by a gradient scaler's factor, if one drives this step; false to skip it."""
         grad_scale, found_inf = getattr(self, "grad_scale", None), getattr(self, "found_inf", None)
         if grad_scale is None and found_inf is None:
             return True
@@ -215,7 +215,7 @@ def check_nonnegative(**options: Any) -> None:
 
 
 def check_betas(betas: tuple) -> None:
-    """Raise ValueError unless both coefficients lie in [0, 1)."""
+    """Raise ValueError unless both coefficients are in [0, 1)."""
     for i in (0, 1):
         if not 0.0 <= betas[i] < 1.0:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")

@@ -55,7 +55,7 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
 
 
 def _needs_tensors(mode: State, options: dict[str, Any]) -> bool:
-    """Whether someone listens to every call, the step shall be differentiable, or an option is a tensor."""
+    """Whether someone listens to every call, the step should be differentiable, or an option is a tensor."""
     if mode.grad or (mode.level > 1 and not hasattr(mode.listener, "updated")):
         return True
     values = options.values()
@@ -133,7 +133,7 @@ def _note_writes(lists: tuple, writer: str) -> None:
 
 @lru_cache(1024)
 def _step_at(place: Any) -> str:
-    """What the error about a stale saved value shall call the writer."""
+    """What the error about a stale saved value should call the writer."""
     return f"the optimizer's step at {describe(place)}"
 
 

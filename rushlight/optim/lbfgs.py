@@ -22,7 +22,7 @@ class LBFGS(Optimizer):
     1.25 * max_iter) and stops early when no gradient element exceeds ``tolerance_grad`` or the loss or all parameters
     change by less than ``tolerance_change``. ``line_search_fn`` is None (steps of ``lr``) or "strong_wolfe".
 
-    There is one parameter group only; its state lies with the first parameter. Raises ValueError for several groups or
+    There is one parameter group only; its state belongs to the first parameter. Raises ValueError for several groups or
     a negative lr, RuntimeError for another line search.
 
     Source: Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4, 7.5 and 3.5.

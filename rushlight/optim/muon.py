@@ -126,7 +126,7 @@ def _original(rows: int, columns: int) -> float:
 def _orthogonalise(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
     """Bring the singular values of matrix ``x`` near 1: x <- a x + (b A + c A A) x with A = x x', in bfloat16.
 
-    torch sums the products in float32 and rounds each of the three lines once, so the values lie in float32 here.
+    torch sums the products in float32 and rounds each of the three lines once, so the values are kept in float32 here.
     """
     if steps >= 100:
         raise ValueError("Number of steps must be less than 100 for computational efficiency")

@@ -59,7 +59,7 @@ required = _RequiredParameter()
 def register_optimizer_step_pre_hook(hook: Callable) -> RemovableHandle:
     """Call ``hook(optimizer, args, kwargs)`` before the step of every optimizer.
 
-    The hook returns None, or the pair (args, kwargs) that the step shall get instead.
+    The hook returns None, or the pair (args, kwargs) that the step should get instead.
     """
     return register_hook(_global_optimizer_pre_hooks, hook)
 
@@ -88,7 +88,7 @@ class Optimizer:
     """Base class of all optimizers.
 
     ``params``: an iterable of tensors, of (name, tensor) pairs, or of dicts, each a parameter group with its own
-    options beside the key ``"params"``. The order must be the same in every run, so sets are refused.
+    options besides the key ``"params"``. The order must be the same in every run, so sets are refused.
     ``defaults``: the options of groups that do not give them.
 
     Raises TypeError for a bare tensor, a set or things that are no tensors; ValueError for an empty list, a tensor that
@@ -137,7 +137,7 @@ class Optimizer:
     # ---------------------------------------------------------------------------------------------- the two verbs
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the parameters once. ``closure`` evaluates the model anew and returns the loss, which step returns."""
+        """Update the parameters once. ``closure`` re-evaluates the model and returns the loss, which step returns."""
         raise NotImplementedError
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -192,7 +192,7 @@ class Optimizer:
     # -------------------------------------------------------------------------------------------------- checkpoints
 
     def state_dict(self) -> dict[str, Any]:
-        """Return ``{"state": ..., "param_groups": ...}`` in which indices stand for the parameters.
+        """Return ``{"state": ..., "param_groups": ...}`` in which indices represent the parameters.
 
         Indices count through the groups in order. Tensors are those of the optimizer, not copies.
         """

@@ -133,7 +133,7 @@ class _FollowingStorages:
 
     def _view(self, memory, key, offset, size):
         if type(offset) is not int or type(size) is not int or not 0 <= offset <= offset + size <= memory.size():
-            raise RuntimeError(f"view {key!r} of {size!r} elements at {offset!r} lies outside its storage")
+            raise RuntimeError(f"view {key!r} of {size!r} elements at {offset!r} is outside its storage")
         if key not in self._views:
             view = self._views[key] = Memory(memory.flat[offset : offset + size])
             view.storage = memory.shared_record()

@@ -12,7 +12,7 @@ __all__ = ["SavedStorages", "pickler_class"]
 
 
 class SavedStorages:
-    """The storages met while pickling, and the persistent ids that stand for them there."""
+    """The storages met while pickling, and the persistent ids that represent them there."""
 
     def __init__(self, *extra_fields):
         self.memories = {}  # key -> memory, in the order met

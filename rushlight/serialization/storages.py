@@ -23,7 +23,7 @@ __all__ = [
 
 
 class StorageType:
-    """Stands for one of torch's storage classes, such as `torch.FloatStorage`, inside a pickle."""
+    """Stand-in for one of torch's storage classes, such as `torch.FloatStorage`, inside a pickle."""
 
     def __init__(self, name):
         self.name = name

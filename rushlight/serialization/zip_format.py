@@ -1,7 +1,7 @@
 """The archive that torch saves: an uncompressed zip whose records begin at multiples of 64 bytes.
 
 The writer lays every byte as torch 2.13 does (padding in an 'FB' extra field, sizes in a descriptor behind the data,
-zip64 end records always), because torch computes where records lie instead of looking. The reader trusts nothing: it
+zip64 end records always), because torch computes where records are instead of looking. The reader trusts nothing: it
 takes the central directory, and checks each record's place, header, size and checksum.
 """
 
@@ -208,7 +208,7 @@ class ZipReader:
         start = entry.header_offset + _LOCAL.size + name_size + extra_size
         if start + entry.file_size > self._file_size:
             raise self._broken(
-                f"record {name!r} should lie at bytes {start} to {start + entry.file_size}, "
+                f"record {name!r} should be at bytes {start} to {start + entry.file_size}, "
                 f"beyond the file's end at {self._file_size}"
             )
         return start

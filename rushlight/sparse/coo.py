@@ -1,6 +1,6 @@
 """Sparse tensors in coordinate form: indices (sparse_dim, nnz) and values (nnz, *dense dimensions).
 
-A `SparseTensor` is a `Tensor` whose values lie in another tensor, and whose history and gradient are those of that
+A `SparseTensor` is a `Tensor` whose values are in another tensor, and whose history and gradient are those of that
 tensor: it keeps no graph of its own. Operators see a `Placeholder` in place of an array, and come back to
 `_call_operator`, which looks them up in `rules.py` or refuses them by name.
 """
@@ -24,7 +24,7 @@ _new = object.__new__
 
 
 class WithoutArray(Tensor):
-    """A tensor whose elements lie in a tensor of values; what the sparse layouts have in common."""
+    """A tensor whose elements are in a tensor of values; what the sparse layouts have in common."""
 
     __slots__ = ()
     __torch_function__: Any = staticmethod(disabled_impl)  # results are of the class that the operator gives
@@ -159,7 +159,7 @@ class WithoutArray(Tensor):
         raise TypeError("only integer tensors of a single element can be converted to an index")
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros, as torch says: the elements do not lie in memory in order."""
+        """Zeros, as torch says: the elements are not contiguous in memory."""
         return (0,) * self._array.ndim if dim is None else 0
 
     def storage_offset(self) -> int:
@@ -171,11 +171,11 @@ class WithoutArray(Tensor):
         raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """False: the elements do not lie in memory in order."""
+        """False: the elements are not contiguous in memory."""
         return False
 
     def contiguous(self, memory_format: Any = None) -> Any:
-        """Raises: the elements do not lie in memory in order."""
+        """Raises: the elements are not contiguous in memory."""
         raise no_kernel("contiguous")
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:

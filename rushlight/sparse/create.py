@@ -35,7 +35,7 @@ def sparse_coo_tensor(
 
     Shape: indices (sparse_dim, nnz), values (nnz, *dense dimensions) -> size, or the smallest that holds the indices.
     `sparse_coo_tensor(size)` has no entries. Gradients flow to `values`. The indices are always checked
-    (check_invariants changes nothing): RuntimeError where one lies outside `size`.
+    (check_invariants changes nothing): RuntimeError where one is outside `size`.
 
     >>> s = sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3))
     >>> s.to_dense()
@@ -125,7 +125,7 @@ def _check_shape(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]
 
 
 def check_indices(indices: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raise RuntimeError where an index lies outside `shape`."""
+    """Raise RuntimeError where an index is outside `shape`."""
     if not indices.size:
         return
     for d, (low, high) in enumerate(zip(indices.min(1), indices.max(1), strict=True)):

@@ -1,4 +1,4 @@
-"""Operators on the values of sparse tensors: what stands at which place, and back.
+"""Operators on the values of sparse tensors: which value is at which place, and back.
 
 A sparse tensor's history is that of its values, so every sparse operator ends in one of these or in dense operators on
 values. `places` are positions along one flattened dimension: the sparse dimensions of a tensor taken together.

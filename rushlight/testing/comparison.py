@@ -178,7 +178,7 @@ def _leaf_pair(actual: Any, expected: Any, place: tuple, options: _Options) -> t
     if related and (options.allow_subclasses or type(actual) is type(expected)):
         try:
             tensors = [v if isinstance(v, Tensor) else ops.as_tensor(v) for v in both]
-        except Exception:  # no tensor: refused below, in torch's words
+        except Exception:  # no tensor: refused below, with torch's message
             pass
         else:
             options.check_tolerances(place)

@@ -1,7 +1,7 @@
 """Descriptions of the tensors and calls that the operator suite makes.
 
 A sample is `S(*args, **kwargs)` whose tensors are descriptions: `F(2, 3)` a floating tensor of that shape whose elements
-are all different and lie away from the places where operators have kinks; `Fixed(data)` the given integers or bools (or
+all differ and keep away from the places where operators have kinks; `Fixed(data)` the given integers or bools (or
 floats that take no gradient).
 """
 

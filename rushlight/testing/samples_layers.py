@@ -193,7 +193,7 @@ _SAMPLE_PAIRS = {
     "cholesky_ex": [S(Definite(3))],
     "eigh": [S(Definite(3))],
     "eigvalsh": [S(Definite(3))],
-    "eig": [],  # the phase of its vectors is open: eigvals stands for it
+    "eig": [],  # the phase of its vectors is open: eigvals is tested instead
     "eigvals": [S(_REGULAR)],
     "householder_product": [S(F(4, 2), F(2))],
     "lu": [S(_REGULAR)],

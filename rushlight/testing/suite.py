@@ -150,7 +150,7 @@ def check_second_gradient(name: str, sample: Sample) -> bool:
 def check_batched(name: str, sample: Sample) -> bool:
     """`vmap` gives what a loop over the examples gives, also as gradients. False where no tensor can be batched."""
     if name.startswith("as_strided") or name in ("is_nonzero", "masked_select"):
-        return False  # reads the memory as it lies; branches by values, has results of unequal shapes: raises
+        return False  # reads the memory as it is laid out; branches by values, has results of unequal shapes: raises
     examples = [sample.make(grad=True, seed=seed) for seed in (20, 21, 22)]
     columns = list(zip(*[tensors_in(e) for e in examples], strict=True))
     places = [i for i, c in enumerate(columns) if c[0].requires_grad]
@@ -234,7 +234,7 @@ def check_inputs_untouched(name: str, sample: Sample) -> None:
 def check_strides(name: str, sample: Sample) -> None:
     """Non-contiguous inputs give the same results and the same gradients."""
     if name.startswith("as_strided") or name == "view_as_complex":
-        return  # reads the memory as it lies
+        return  # reads the memory as it is laid out
     runs = []
     for spread in (False, True):
         args, kwargs = sample.make(grad=True, spread=spread)

@@ -1,4 +1,4 @@
-"""Modules that lay elsewhere once, for pickles and programs that name them; their public names never changed."""
+"""Modules that were elsewhere once, for pickles and programs that name them; their public names never changed."""
 
 MOVED = {
     "absent_device": "torch._no_device",

@@ -111,7 +111,7 @@ def parse_schema(text: str, name: str = "") -> Schema:
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
+    """The parts between commas that are in no bracket."""
     parts, depth = [""], 0
     for c in text:
         depth += (c in "([") - (c in ")]")

@@ -24,7 +24,7 @@ class TracerWarning(Warning):
 
 
 def marks(func: Any) -> tuple:
-    """What a run leaves behind that a program can see later: where the random stream stands, the buffers' versions."""
+    """What a run leaves behind that a program can see later: the random stream's position, the buffers' versions."""
     module = getattr(func, "__self__", func)
     buffers = module.buffers() if isinstance(module, Module) else ()
     return default_generator.position(), [(id(buffer), buffer._version) for buffer in buffers]

@@ -72,8 +72,8 @@ max_memory_allocated = _needs_accelerator("max_memory_allocated", "The maximum o
 memory_reserved = _needs_accelerator("memory_reserved", "Bytes of an accelerator's memory held by the allocator.")
 max_memory_reserved = _needs_accelerator("max_memory_reserved", "The maximum of `memory_reserved`.")
 memory_stats = _needs_accelerator("memory_stats", "The allocator's counters.")
-reset_peak_memory_stats = _needs_accelerator("reset_peak_memory_stats", "Start the maxima anew.")
-reset_accumulated_memory_stats = _needs_accelerator("reset_accumulated_memory_stats", "Start the sums anew.")
+reset_peak_memory_stats = _needs_accelerator("reset_peak_memory_stats", "Reset the maxima.")
+reset_accumulated_memory_stats = _needs_accelerator("reset_accumulated_memory_stats", "Reset the sums.")
 
 
 def current_device_idx() -> int:

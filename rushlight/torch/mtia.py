@@ -49,7 +49,7 @@ max_memory_allocated = memory_allocated
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Start the maxima anew; there are none."""
+    """Reset the maxima; there are none."""
 
 
 def _needs_device(name: str, doc: str, error: type[Exception] = RuntimeError) -> Any:

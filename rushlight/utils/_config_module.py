@@ -13,7 +13,7 @@ __all__ = ["ConfigModule", "ConfigPatch", "OpenConfigModule", "install_config_mo
 class ConfigModule(ModuleType):
     """A module of settings; a name that it does not have cannot be read or set.
 
-    Raises AttributeError with torch's words, and NotImplementedError for a name in `absent`: a setting of torch's that
+    Raises AttributeError with torch's message, NotImplementedError for a name in `absent`: a setting of torch's that
     would have to do something. Properties of a subclass are settings, too.
     """
 

@@ -102,7 +102,7 @@ class GetAttrKey(NamedTuple):
 
 
 class NodeDef(NamedTuple):
-    """How values of a class are taken apart and put together."""
+    """How values of a class are flattened and unflattened."""
 
     type: Any
     flatten_fn: Callable[[Any], tuple[Any, Any]]
@@ -111,8 +111,8 @@ class NodeDef(NamedTuple):
 
 
 def namedtuple(*fields: Any) -> Any:
-    """Stands for every class of named tuples: the class itself is the context."""
-    raise TypeError("this name stands for named tuples; make one with collections.namedtuple")
+    """Stand-in for every class of named tuples: the class itself is the context."""
+    raise TypeError("this name represents named tuples; make one with collections.namedtuple")
 
 
 def _flatten_dict(d: Any) -> tuple[list[Any], Any]:

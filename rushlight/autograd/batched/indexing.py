@@ -42,7 +42,7 @@ def unfold_gradient(this: Call) -> Any:
 
 
 class _Places:
-    """The index tensors of a call, from argument `start` on, and where their dimensions stand in a result.
+    """The index tensors of a call, from argument `start` on, and where their dimensions are in a result.
 
     lead: how many dimensions stay in front of the first index; k: how many the indices have together; apart: whether a
     dimension stays between two of them, which puts those of the indices first (NumPy's rule).

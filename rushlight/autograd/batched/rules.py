@@ -265,7 +265,7 @@ def merged_first(this: Call) -> Any:
 
 
 def matmul(this: Call) -> Any:
-    """Products in which a vector is a row on the left and a column on the right; matrices lie in the last two dimensions."""
+    """Products in which a vector is a row on the left and a column on the right; matrices are in the last two axes."""
     x, y = this.tensors
     n, m = this.ranks
     if this.batched[0] and not this.batched[1] and m <= 2 and n:

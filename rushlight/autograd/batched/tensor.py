@@ -235,7 +235,7 @@ class Batched(Tensor):
         return self._inner.storage_offset()
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """Whether the elements of one example lie in memory in order, and so do the examples."""
+        """Whether the elements of one example, and the examples, are contiguous in memory."""
         from ...core.tensor.layout import contiguous_format
 
         if memory_format not in (None, contiguous_format):
@@ -244,7 +244,7 @@ class Batched(Tensor):
         return self._inner.is_contiguous() or self.stride() == element_strides(np.empty_like(plain, order="C"))
 
     def contiguous(self, memory_format: Any = None) -> Any:
-        """The tensor itself, or a copy whose elements lie in memory in order."""
+        """The tensor itself, or a contiguous copy."""
         if memory_format is not None:
             raise NotImplementedError(f"vmap: contiguous(memory_format={memory_format}) is not implemented for a batch")
         return self._like(self._inner.contiguous())

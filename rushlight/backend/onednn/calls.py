@@ -191,7 +191,7 @@ class _Thread(threading.local):
         call.move_temporaries(self._arena)
 
     def release(self) -> None:
-        """Forget all calls and free their memory. They are made anew when they are wanted."""
+        """Forget all calls and free their memory. They are built again when next needed."""
         self.calls.clear()
         self._arena = np.empty(0, np.uint8)
 

@@ -156,7 +156,7 @@ def _accept(library: ctypes.CDLL) -> tuple[ctypes.CDLL | None, str]:
                 f"oneDNN is in use in this process already: RUSHLIGHT_ISA={capped.name} cannot limit it any more",
             )
     # A fork copies the thread pool's records but not its threads: the child's first parallel loop would wait for ever.
-    # Released before the fork, the pool starts anew on both sides when it is next needed (0.1 ms).
+    # Released before the fork, the pool starts again on both sides when it is next needed (0.1 ms).
     os.register_at_fork(before=lambda: library.omp_pause_resource_all(_PAUSE_SOFT))
     return library, ""
 

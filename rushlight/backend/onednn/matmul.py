@@ -1,6 +1,6 @@
 """Products of matrices and of batches of them, in float32 and bfloat16, where they are large enough to gain from oneDNN.
 
-Measured beside NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, x @ w.T with w contiguous, in us:
+Measured against NumPy's OpenBLAS, one thread each, for x @ y and, in brackets, x @ w.T with w contiguous, in us:
 (64, 784) @ (784, 128): 74 (89), OpenBLAS 104 (139); (32, 2048) @ (2048, 1000): 1120 (1200), 1290 (2020);
 1024 cubed: 14000 (13400), 14400 (14300). Small products are better left to OpenBLAS: (4, 400) @ (400, 120) takes 6.8
 (12.2), OpenBLAS 5.9 (5.2). In bfloat16 OpenBLAS needs copies in float32, and the tile units (AMX) are faster than it.

@@ -44,7 +44,7 @@ __all__ = [
 # takes six calls, of 16 x 16 x 8 x 8 35 and 33 (NumPy 40 and 50).
 WORTHWHILE_ELEMENTS = 4096
 _WORTHWHILE_ELEMENTS_OF_IMAGES = 16384
-_WORTHWHILE_LENGTH = 8  # elements of a channel that lie together
+_WORTHWHILE_LENGTH = 8  # contiguous elements of a channel
 # Of a mean to its standard deviation: beyond, the rounding of sums in single precision counts.
 _LARGEST_RATIO = 32
 _LARGEST_RATIO_BACKWARD = 1  # the sum of g (x - mean) is taken as the difference of two

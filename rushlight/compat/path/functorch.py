@@ -1,4 +1,4 @@
-"""Stands in for `functorch` until the alias is installed, which then takes this module's place."""
+"""Placeholder for `functorch` until the alias is installed, which then takes this module's place."""
 
 import importlib
 import sys

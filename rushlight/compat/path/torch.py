@@ -1,4 +1,4 @@
-"""Stands in for `torch` until the alias is installed, which then takes this module's place."""
+"""Placeholder for `torch` until the alias is installed, which then takes this module's place."""
 
 import importlib
 import sys

@@ -1,4 +1,4 @@
-"""Stands in for `torchvision` until the alias is installed, which then takes this module's place."""
+"""Placeholder for `torchvision` until the alias is installed, which then takes this module's place."""
 
 import importlib
 import sys

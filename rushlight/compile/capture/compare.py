@@ -71,7 +71,7 @@ class Comparison:
             fits = len(m.operands) == len(n.operands) and m.cast is n.cast
         elif isinstance(m, Write):
             pairs, fits = [(m.source, n.source)], m.target[1:] == n.target[1:]
-            if not m.target.covers():  # else nobody reads what is replaced, and what made it may be gone
+            if not m.target.covers():  # else nothing reads what is replaced, and what made it may be gone
                 pairs.append((m.target, n.target))
         else:
             pairs = [

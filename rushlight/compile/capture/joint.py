@@ -1,4 +1,4 @@
-"""The backward of a captured function whose result a backward shall walk: a second program, run by one node.
+"""The backward of a captured function whose result is differentiated later: a second program, run by one node.
 
 After the forward was captured, gradients are sent through its history while the recorder still listens. What that
 reads of the forward's values is kept by the forward program; where the history ends, at parameters and arguments, the

@@ -1,4 +1,4 @@
-"""Which value lies at an address: how a capture knows a tensor again, whatever alias or view it meets it through.
+"""Which value is at an address: how a capture knows a tensor again, whatever alias or view it meets it through.
 
 A `Region` is a dense piece of memory and the value that it holds now; a write gives it a new value. What was there before
 the capture is kept alive. What is made inside is forgotten when it is freed: until then no address is used twice, so that
@@ -73,7 +73,7 @@ class Memory:
         self.freed: list[Region] = []  # to be forgotten by the next question: the collector may free an array amid one
 
     def find(self, a: np.ndarray) -> Region | None:
-        """The region that an array lies in, None where it lies in none or only in part."""
+        """The region that contains an array, None where there is none or only in part."""
         self._forget_freed()
         low, high = extent(a)
         i = bisect_right(self.starts, low) - 1
@@ -84,7 +84,7 @@ class Memory:
         return next((r for r in self.beside if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None)
 
     def add(self, a: np.ndarray, source: Any = None, line: Any = None) -> Region:
-        """A region for an array that lies in none."""
+        """A region for an array that no region contains."""
         low, high = extent(a)
         value = value_of(a)
         region = Region(low, high, value, source, a, line)
@@ -210,7 +210,7 @@ class Existing:
         return External(t) if owner is None else Gradient(self.source_of(owner))
 
     def region_for(self, t: Tensor, memory: Memory) -> Region | None:
-        """The region of existing memory that `t` lies in, None where it lies in none."""
+        """The region of existing memory that contains `t`, None where there is none."""
         a = t._array
         low, high = extent(a)
         i = bisect_right(self.starts, low) - 1

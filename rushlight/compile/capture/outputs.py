@@ -221,7 +221,7 @@ class Outcome:
         """Raise where something made inside lives on in a place that a replay would not fill.
 
         returned_numbers: the numbers among the result that were read.
-        Returns False where an optimizer made its state inside: this call cannot stand for the next ones.
+        Returns False where an optimizer made its state inside: this call cannot represent the next ones.
         """
         gc.collect()
         held = _held_by(self._held)

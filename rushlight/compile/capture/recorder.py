@@ -31,7 +31,7 @@ from .watched_array import watched
 
 
 class Draw:
-    """Stands for an operator's record where random numbers are drawn by shape: `kernel(*metadata)` draws them."""
+    """Stand-in for an operator's record where random numbers are drawn by shape: `kernel(*metadata)` draws them."""
 
     kind, promote, view = "draw", None, False
 
@@ -44,7 +44,7 @@ class Draw:
 
 
 class Demand:
-    """Stands for the record of a test that eager calls make of their values: the kernel raises where it fails."""
+    """Stand-in for the record of a test that eager calls make of their values: the kernel raises where it fails."""
 
     name, kind, promote, view, draws = "demand", "demand", None, False, ""
 
@@ -509,7 +509,7 @@ class Recorder:
 class Listener:
     """Passes events on to a recorder until one cannot be captured; `error` is why.
 
-    strict: the error is raised where the user's code is. Else the call goes on as if nobody listened.
+    strict: the error is raised where the user's code is. Else the call goes on as if it were not captured.
     """
 
     def __init__(self, recorder: Recorder, strict: bool):
@@ -571,7 +571,7 @@ class Listener:
 
 
 def _tensor_attributes(modules: list) -> Iterator[tuple[dict[str, Any], str, Tensor]]:
-    """(dict, key, tensor) of what modules hold beside their parameters."""
+    """(dict, key, tensor) of what modules hold besides their parameters."""
     for m in modules:
         state = m.__dict__
         for scope in (state, state.get("_buffers", {})):

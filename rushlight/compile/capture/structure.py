@@ -1,4 +1,4 @@
-"""Nested arguments and results taken apart into leaves, and put together again.
+"""Nested arguments and results flattened into leaves, and unflattened again.
 
 Tuples, named tuples, lists, dicts and dataclasses are opened; anything else is a leaf.
 """

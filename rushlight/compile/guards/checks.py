@@ -1,7 +1,7 @@
 """Conditions on Python objects, each with a quick test.
 
 `holds()` is the condition itself: the same objects are where they were, or plain values that are equal. `words()` gives
-addresses and what stands there as long as nothing has been written: a dict's version, the pointers of a cell, a list, a
+addresses and their contents as long as nothing has been written: a dict's version, the pointers of a cell, a list, a
 function. One native loop over these words (`word_table.py`) tells in a microsecond that nothing has changed; where a word
 differs, `holds()` decides.
 """
@@ -29,7 +29,7 @@ MISSING: Any = object()
 
 
 def is_same(now: Any, before: Any) -> bool:
-    """The same object, or plain values that no arithmetic could tell apart."""
+    """The same object, or plain values that no arithmetic could distinguish."""
     if now is before:
         return True
     if type(now) is not type(before):
@@ -61,7 +61,7 @@ class Check:
         return self.what
 
     def words(self) -> list[tuple[int, int]] | None:
-        """(address, content) of what stays as it is while nobody writes; None where nothing tells.
+        """(address, content) of what stays as it is while nothing writes; None where there is no such word.
 
         The contents are those of the condition itself (objects that it holds), or were read before `holds` is asked.
         """

@@ -1,8 +1,8 @@
 """Counters of the writes to single dicts, for versions of CPython whose dicts have no version of their own (3.13 on).
 
 CPython (3.12 on) calls a watcher before a dict that it watches is changed. The one here is native code that looks the dict
-up in a table of addresses and counts. The table is never emptied: a dict that is gone leaves its place to one that lies where
-it lay.
+up in a table of addresses and counts. The table is never emptied: a dict that is gone leaves its entry to one where
+it was.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..lower.llvm import engine
 
 _PLACES = 1 << 16  # of two words each: a dict's address, its count
 _MOST = _PLACES // 2
-_VALUES = 40  # where a dict has its pointer to values that lie elsewhere
+_VALUES = 40  # where a dict has its pointer to values stored elsewhere
 
 _ASSEMBLY = """
 define i32 @changed(i32 %event, ptr %dict, ptr %key, ptr %value) #0 {{
@@ -84,7 +84,7 @@ class _Watcher:
                 return None
             self.count += 1
             places[2 * i] = address
-        self.watch(self.number, table)  # again, too, where it is another dict than the one that lay there
+        self.watch(self.number, table)  # again, too, where it is another dict than the one that was there
         return places.ctypes.data + 8 * (2 * i + 1)
 
 
@@ -101,7 +101,7 @@ def _watcher() -> _Watcher | None:
 def counter_of(table: dict) -> int | None:
     """The address of a word that changes with each write to a dict; None where there is none.
 
-    An object's attributes may lie in the object itself (CPython 3.13); the interpreter then stores them without asking
+    An object's attributes may be stored in the object itself (CPython 3.13); the interpreter then stores them past
     the dict, and its watchers are not called.
     """
     watcher = _watcher()

@@ -1,4 +1,4 @@
-"""What has to be as it was when a function was captured, so that the program may stand for it."""
+"""What has to be as it was when a function was captured, so that the program may replace it."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ class Guards:
         return None if failed is None else failed.said()
 
     def _overlaps(self, extents: list) -> bool:
-        """Whether an argument lies on memory outside that the program writes, or, if it writes arguments, reads."""
+        """Whether an argument overlaps memory outside that the program writes, or, if it writes arguments, reads."""
         if self.extents[0] is not self.arrays:
             places = sorted(extent(self.arrays[i]) for i in self.apart if self.arrays[i].size)
             ends = accumulate((end for _, end in places), max)  # of all that begin no later
@@ -278,7 +278,7 @@ def _equal(now: Any, value: Any, key: str, group: dict, free: set) -> bool:
 
 
 def _extents(leaves: list) -> list[tuple[int, int]]:
-    """Where the arrays among the arguments lie."""
+    """The addresses of the arrays among the arguments."""
     return [extent(a) for a in map(_array_in, leaves) if a is not None and a.size]
 
 

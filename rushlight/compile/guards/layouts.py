@@ -55,7 +55,7 @@ def of_function(f: FunctionType, parts: tuple) -> Words | None:
 
 
 def of_list(items: list, values: tuple) -> Words | None:
-    """A list's length, where its items lie, and the items: in this order, so that no freed memory is looked at."""
+    """A list's length, the address of its items, and the items: in this order, so that no freed memory is looked at."""
     offsets = _list_parts()
     if offsets is None:
         return None
@@ -83,7 +83,7 @@ def of_slot(o: Any, name: str, value: Any) -> Words | None:
 
 @lru_cache(maxsize=64)
 def _slot(cls: type, name: str) -> int | None:
-    """The offset of a slot, which its descriptor knows: behind its head of five words lies a pointer to a PyMemberDef."""
+    """The offset of a slot, which its descriptor knows: a pointer to a PyMemberDef after its head of five words."""
     if not supported() or type(vars(cls)[name]) is not MemberDescriptorType:
         return None
     offset = read(read(id(vars(cls)[name]) + 5 * _WORD) + 2 * _WORD)
@@ -91,7 +91,7 @@ def _slot(cls: type, name: str) -> int | None:
 
 
 def _find(o: Any, word: int) -> int | None:
-    """The offset in an object at which a word stands."""
+    """The offset of a word in an object."""
     span = min(_SPAN, sys.getsizeof(o))
     return next((k for k in range(16, span - _WORD + 1, _WORD) if read(id(o) + k) == word), None)
 
@@ -111,7 +111,7 @@ def _version_of_dicts() -> Callable[[dict], int | None] | None:
 
 
 def _version(table: dict) -> int | None:
-    """Behind the reference count, the type and the number of entries lies the dict's version, up to CPython 3.12."""
+    """After the reference count, the type and the number of entries comes the dict's version, up to CPython 3.12."""
     return id(table) + 3 * _WORD if sys.version_info < (3, 13) else None
 
 

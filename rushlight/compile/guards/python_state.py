@@ -1,7 +1,7 @@
-"""What a compiled function depends on beside its arguments: everything that its Python reads and that can change.
+"""What a compiled function depends on besides its arguments: everything that its Python reads and that can change.
 
 Found by walking from the function through what its instructions read (`python_trace.py`): globals, free variables, attributes, the items of containers, a module's whole state. Each place becomes a
-condition (`checks.py`) under which the program stands for the function. What cannot be a condition (an iterator, a file, a
+condition (`checks.py`) under which the program replaces the function. What cannot be a condition (an iterator, a file, a
 lock, a random generator of Python's) is refused. What the call changes in a container or an object, other than a number
 or tensor that is a condition itself, would be missing in a replay: `changed` finds it.
 """

@@ -96,7 +96,7 @@ def load(ref: Any) -> Expr:
 
 
 def gather(ref: Any, coordinates: tuple[Expr, ...]) -> Expr:
-    """The element of a window at computed coordinates, which must lie inside it."""
+    """The element of a window at computed coordinates, which must be inside it."""
     return Expr("gather", tuple(coordinates), ref.dtype, ref)
 
 

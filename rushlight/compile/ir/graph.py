@@ -1,8 +1,8 @@
 """What a captured step is: memory that is written once, windows onto it, and what computes it, in order.
 
 A **value** is a dense piece of memory with one type that exactly one node writes. A **ref** is a strided window onto a
-value, so that views cost nothing. An in-place write makes a new value; where it may lie (on top of the old one, if
-nobody reads that any more) is decided when memory is planned, not before.
+value, so that views cost nothing. An in-place write makes a new value; where it goes (on top of the old one, if
+nothing reads that any more) is decided when memory is planned, not before.
 
 A graph starts as a list of `Call`, one for each operator that ran, and `Write`, one for each in-place write. Expanding
 turns them into `Loop`, `Reduce` and `Extern`, fusing gathers loops in `Nest`; a `Call` that no rule lowers stays and is run by its reference kernel.
@@ -77,7 +77,7 @@ class Ref(NamedTuple):
         return self.offset == 0 and self.shape == v.shape and same_strides(self.shape, self.strides, v.strides)
 
     def is_row_major(self) -> bool:
-        """Whether its elements lie one behind the other in row-major order."""
+        """Whether its elements are contiguous in row-major order."""
         return same_strides(self.shape, self.strides, row_major(self.shape))
 
     def covers(self) -> bool:
@@ -350,7 +350,7 @@ class Graph:
     inputs: value -> where it comes from; outputs: (ref, where it goes) pairs. Both "wheres" are capture's own objects.
     constants: value -> the array that it always is. checks: (0-d bool value, error, text): where the value is true, the
     program stops before anything outside is written. reasons: operator's name -> why its calls stay calls. as_eager: the
-    program takes turns with eager calls that nobody asked to compile, so nothing is computed by another algorithm.
+    program takes turns with eager calls that were not asked to compile, so nothing is computed by another algorithm.
     """
 
     def __init__(self) -> None:

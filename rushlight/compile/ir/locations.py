@@ -1,4 +1,4 @@
-"""Where a value lies when a program runs."""
+"""Where a value is stored when a program runs."""
 
 from __future__ import annotations
 

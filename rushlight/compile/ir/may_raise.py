@@ -1,6 +1,6 @@
 """Which calls may raise for the values of their operands.
 
-Such a call stays where nobody reads its result: eager calls raise there, too.
+Such a call stays even where nothing reads its result: eager calls raise there, too.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ def is_ordered(target: Tensor, sources: tuple) -> bool:
 
 
 class Ordered:
-    """Stands for an operator's record: `function` of the sources is written into a window, in its memory's order.
+    """Stand-in for an operator's record: `function` of the sources is written into a window, in its memory's order.
 
-    The kernel gets the whole memory that the window is part of, and the sources beside it; those that are windows of the
+    The kernel gets the whole memory that the window is part of, and the sources besides; those that are windows of the
     same memory are given by their geometry.
     """
 
@@ -52,7 +52,7 @@ class Ordered:
     def _write(self, whole: np.ndarray, *others: Any) -> np.ndarray:
         out = np.array(
             whole.transpose(self.order), order="C", copy=True
-        )  # as captured: a program may lay it out otherwise
+        )  # as captured: a program may choose another layout
         rest = iter(others)
         sources = [next(rest) if g is None else _shown(out, g) for g in self.inside]
         write_in_order(self.function, _shown(out, self.target), *map(self._prepared, sources))

@@ -120,7 +120,7 @@ def follow(ref: Ref, space: tuple[int, ...], stored: Ref) -> tuple[Change, Chang
     """Where a load finds what a loop stored.
 
     ref: the load's window, over `space`; stored: the window, covering the value, that the loop stored through. Returns
-    (how the loading space has to be split, where each of its points lies in the storing space), or None.
+    (how the loading space has to be split, where each of its points is in the storing space), or None.
     """
     order = sorted((i for i, n in enumerate(stored.shape) if n != 1), key=lambda i: -stored.strides[i])
     starts: dict[int, int] = {}
@@ -156,7 +156,7 @@ def follow(ref: Ref, space: tuple[int, ...], stored: Ref) -> tuple[Change, Chang
 
 
 def _locate(n: int, s: int, order: list[int], stored: Ref, starts: dict[int, int]):
-    """(length, storing axis, step) pieces, outermost first, of an axis of n points s elements apart."""
+    """(length, storing axis, step) pieces, outermost first, of an axis of n points with stride s."""
     pieces: list[tuple[int, int, int]] = []
     for i in reversed(order):  # innermost in memory first
         size, stride = stored.shape[i], stored.strides[i]

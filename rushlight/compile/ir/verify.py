@@ -84,4 +84,4 @@ def _check_window(ref: Ref) -> None:
     if len(ref.shape) != len(ref.strides):
         raise AssertionError(f"{ref!r}: shape and strides differ in length")
     if (low < 0 or high >= ref.value.size) and ref.size:
-        raise AssertionError(f"{ref!r} lies outside its value {ref.value!r}")
+        raise AssertionError(f"{ref!r} is outside its value {ref.value!r}")

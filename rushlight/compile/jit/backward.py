@@ -227,9 +227,9 @@ class _Listener(Recorder):
 class _Recorded:
     """A pass as the recorder saw it.
 
-    match: knows a tape like its own. The recorder's arguments are the separate pieces of memory that the tape's arrays
-    lie in; begins: which array begins each. picked: which of the arrays that `match` gives begin the graph's inputs.
-    fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
+        match: knows a tape like its own. The recorder's arguments are the separate pieces of memory that the tape's arrays
+    occupy; begins: which array begins each. picked: which of the arrays that `match` gives begin the graph's inputs.
+        fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
     """
 
     def __init__(self, outline: int, root: Any, g: Tensor):
@@ -298,7 +298,7 @@ class _Recorded:
         self.graph.outputs.append((region.value.ref(), Into(region.first)))
 
     def _settle(self) -> None:
-        """Leave out what nobody reads, and note which arrays are the inputs."""
+        """Leave out what nothing reads, and note which arrays are the inputs."""
         graph = prune(self.graph)
         used: set[Value] = {r.value for node in graph.nodes for r in node.reads()}
         used |= {ref.value for ref, _ in graph.outputs} | {t.value for _, t in graph.outputs if isinstance(t, Into)}
@@ -307,7 +307,7 @@ class _Recorded:
 
 
 def _pieces(arrays: list[np.ndarray]) -> tuple[list[np.ndarray], list[int], list[tuple[int, int]]]:
-    """The separate pieces of memory that arrays lie in.
+    """The separate pieces of memory that hold the arrays.
 
     Returns an array for all of each piece, the index of the array that begins it, and (array, the one that begins its
     piece) for all others.
@@ -391,7 +391,7 @@ class _Program:
         return True
 
     def _overlap(self, arrays: tuple) -> bool:
-        """Whether a gradient that is written lies on other memory."""
+        """Whether a gradient that is written overlaps other memory."""
         starts = np.array([address(a) for a in arrays])
         ends = starts + self.bytes
         meet = (starts[self.added, None] < ends) & (starts < ends[self.added, None])

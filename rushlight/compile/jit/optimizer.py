@@ -17,7 +17,7 @@ same to rounding (`lower/quick.py`):
                                       # order of native.names) and the number of threads
     native.accepts(options)           # whether the code is right for these options: ask when one of them changed
 
-Arrays of one parameter must lie dense and alike (shape and strides), but for 0-d counters; what is written must not
+Arrays of one parameter must be dense and alike (shape and strides), but for 0-d counters; what is written must not
 overlap anything else. A step that returns another number than 0 has written nothing (see `GUARD_MISSED`, `NO_VALUE`).
 """
 

@@ -50,7 +50,7 @@ class Tape:
         self._scope: dict[str, Any] = {"Leaf": Leaf, "ndarray": np.ndarray, "address": address, "fpmath": fpmath}
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
-        self._lines: list[str | int] = []  # an int stands for the test of that array
+        self._lines: list[str | int] = []  # an int represents the test of that array
         self._known: dict[Any, str] = {root: "n0"}
         self._waiting: list[Any] = [root]
         self._require(f"fpmath() == {fpmath()}")
@@ -61,7 +61,7 @@ class Tape:
     def matcher(self, aliases: list[tuple[int, int]]) -> Match:
         """`match(root, g)`: (arrays, leaves, nodes to free) of a tape like this one, None for any other and a stale one.
 
-        aliases: pairs of arrays, the first of which lies in the memory of the second; they have to do so again.
+        aliases: pairs of arrays, the first of which is in the memory of the second; they have to do so again.
         """
         first = self._first_of_each()
         for i, j in aliases:

@@ -74,7 +74,7 @@ def _word(address: int) -> int:
 
 
 def _find(x: Any, word: int, size: int) -> int | None:
-    """The only offset in the object at which a word stands."""
+    """The only offset of a word in the object."""
     hits = [at for at in range(0, size, _WORD) if _word(id(x) + at) == word]
     return hits[0] if len(hits) == 1 else None
 
@@ -100,7 +100,7 @@ def _is_right(at: Layout, probe: Tensor) -> bool:
 
 
 class Table:
-    """Where the arrays of lists of tensors lie, for lists like the ones it was made from.
+    """The addresses of the arrays of lists of tensors, for lists like the ones it was made from.
 
     ``update(lists)`` brings ``pointers``, an int64 array [roles, n], up to date. It returns False if the tensors are not
     of the same types, dtypes, shapes and strides as before, or if memory that is written overlaps any other.
@@ -141,11 +141,11 @@ class Table:
             if self._sort():
                 code = self._gather(lists, self._address)
             if code == MOVED:
-                self.pointers[:] = 0  # so that the next call looks anew
+                self.pointers[:] = 0  # so that the next call looks again
         return code == FITS
 
     def _sort(self) -> bool:
-        """Find the bounds of what is written anew. False where they overlap."""
+        """Find the bounds of what is written again. False where they overlap."""
         written = self._written != 0
         starts, sizes = self.pointers[written].ravel(), self._sizes[written].ravel()
         starts, sizes = starts[sizes > 0], sizes[sizes > 0]
@@ -180,7 +180,7 @@ def _assembly(at: Layout) -> str:
 
 
 def _get(b: Builder, base: str, offset: Any = 0, elem: str = "i64") -> Val:
-    """What stands `offset` bytes behind `base`."""
+    """The word `offset` bytes after `base`."""
     offset = offset.text if isinstance(offset, Val) else offset
     place = b.emit(f"getelementptr i8, ptr {base}, i64 {offset}", "ptr")
     return b.load(elem, 0, place.text, 4 if elem == "i32" else 8)

@@ -1,7 +1,7 @@
 """Divisions by a number that all elements of a parameter share, as products with its reciprocal.
 
 The reciprocal is worked out once for each parameter, in float64. Divisions and roots share one slow unit of the
-processor: they are most of the time of an update whose arrays lie in a cache.
+processor: they are most of the time of an update whose arrays are in a cache.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
 class Divisor(NamedTuple):
-    """What was divided by, and the sizes from and to which the product stands for the division."""
+    """What was divided by, and the sizes from and to which the product replaces the division."""
 
     expr: Expr
     low: float

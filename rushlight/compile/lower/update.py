@@ -13,7 +13,7 @@ does the whole step. `block` has 10 words:
     6  total      the sum of all counts
     7  to 9       addresses of GOMP_parallel, omp_get_thread_num and omp_get_num_threads; read if threads > 1
 
-Arrays of one parameter (but for counters) lie dense, in one order of their axes, and nothing that is written overlaps
+Arrays of one parameter (but for counters) are dense, in one order of their axes, and nothing that is written overlaps
 anything else. It returns 0; or 1 if a guard of the update does not hold, or 2 if a number has no value in Python either
 (a division by zero, a root of a negative number): then nothing has been written.
 

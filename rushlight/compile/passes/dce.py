@@ -7,7 +7,7 @@ from ..ir.may_raise import stays
 
 
 def dce(graph: Graph) -> Graph:
-    """The graph without nodes, and stores of loops, whose values nobody reads."""
+    """The graph without nodes, and stores of loops, whose values nothing reads."""
     needed = {ref.value for ref, _ in graph.outputs} | {value for value, *_ in graph.checks}
     kept = []
     for node in reversed(graph.nodes):

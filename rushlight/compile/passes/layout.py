@@ -1,4 +1,4 @@
-"""Activations lie channels-last: what convolutions read and write, and all that is computed from it point by point.
+"""Activations are stored channels-last: what convolutions read and write, and what is computed from it point by point.
 
 Windows onto such a value are rewritten for its new strides; loops do not care. A library call that needs the old order
 (a matrix product of a flattened batch) gets a copy.
@@ -40,7 +40,7 @@ def channels_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _chosen(graph: Graph, prefers: Callable[[Extern], Any]) -> dict[Value, Value]:
-    """The values to lay out anew, with their successors."""
+    """The values to lay out again, with their successors."""
     fixed = {*graph.inputs, *graph.constants, *(ref.value for ref, _ in graph.outputs)}
     fixed |= {n.result for n in graph.nodes if isinstance(n, Reduce)}  # its strides are those of its own space
     votes: dict[Value, int] = {}

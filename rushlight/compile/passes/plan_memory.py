@@ -1,6 +1,6 @@
-"""Where every value lies: on top of what it continues, in the memory outside that it is to replace, or in the arena.
+"""Where every value is stored: on top of what it continues, in the outside memory that it replaces, or in the arena.
 
-A value may lie on an older one's memory if nobody reads the older one afterwards, and its own node reads of it, at each
+A value may take an older one's memory if nothing reads the older one afterwards, and its own node reads of it, at each
 point, only what it then overwrites. Where that does not hold the older value is copied first. Everything in the arena
 has a place while it is needed, and shares it with others at other times.
 """
@@ -48,7 +48,7 @@ class Memory:
 
 
 def plan_memory(graph: Graph, is_into: Any, is_fresh: Any, rooms: Rooms | None = None) -> Memory:
-    """Places for all values. Adds copies to the graph where a value cannot lie where it should.
+    """Places for all values. Adds copies to the graph where a value cannot be stored where it should.
 
     is_into(target) gives the input whose memory an output replaces, or None; is_fresh(target) an output's index, or None.
     rooms(graph) gives what its nodes need besides their values, then thriftier ways, which are taken where the arena gets
@@ -61,7 +61,7 @@ class _Planner:
     def __init__(self, graph: Graph, is_into: Any, is_fresh: Any, rooms: Rooms | None):
         self.graph, self.is_into, self.is_fresh, self.rooms = graph, is_into, is_fresh, rooms
         self.memory = Memory()
-        self.root: dict[Value, Value] = {}  # value -> the value on whose memory it lies
+        self.root: dict[Value, Value] = {}  # value -> the value whose memory it shares
 
     def run(self) -> Memory:
         memory, graph = self.memory, self.graph
@@ -196,7 +196,7 @@ class _Planner:
     def _overwrite(self) -> None:
         """Put a large result on top of an operand that its node is the last to read: memory that is at hand already.
 
-        Where the result is an output's, the operand lies in the output's memory from the beginning: gradients that are
+        Where the result is an output's, the operand is in the output's memory from the beginning: gradients that are
         added up (DCGAN: 10 of 61 MB less).
         """
         outside = {*self.graph.inputs, *self.graph.constants}
@@ -240,7 +240,7 @@ class _Planner:
     # ------------------------------------------------------------------------------------------------ arena
 
     def _fill_arena(self) -> None:
-        """Byte offsets for what lies nowhere else, the largest first, each in the lowest gap that is free in its time."""
+        """Byte offsets for all other values, the largest first, each in the lowest gap that is free in its time."""
         memory = self.memory
         life: dict[Value, list[int]] = {}
         end = len(self.graph.nodes)

@@ -12,7 +12,7 @@ from ..ir.spaces import reordering
 
 
 def simplify(graph: Graph) -> Graph:
-    """The graph with sums over an axis of `where(position == i, x, 0)` replaced by x, or 0 where i lies outside."""
+    """The graph with sums over an axis of `where(position == i, x, 0)` replaced by x, or 0 where i is outside."""
     graph.nodes = [_one_term(n) or n if isinstance(n, Reduce) else n for n in graph.nodes]
     return graph
 

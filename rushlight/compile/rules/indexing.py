@@ -82,7 +82,7 @@ def _placed_along(b: Builder, kind: str, input: Lazy, index: Lazy, source: Lazy,
 
 
 def _in_rows(b: Builder, x: Lazy) -> Ref:
-    """A window that lies row by row, stored first where it does not."""
+    """A C-contiguous window, stored first where it is not."""
     ref = x.ref()
     return ref if ref.is_row_major() else b.store(b.lazy(ref))
 
@@ -146,10 +146,10 @@ def index_fill(b, input, index, value, dim):
 
 
 def _block(indices: tuple) -> tuple[int, list[Lazy]]:
-    """The first dimension that index arrays stand for, and these: they have to stand side by side."""
+    """The first dimension that index arrays index, and these: they have to be adjacent."""
     dims = [d for d, i in enumerate(indices) if i is not None]
     if not dims or dims != list(range(dims[0], dims[-1] + 1)) or any(indices[d].dtype.kind == "b" for d in dims):
-        raise Untraceable("an index by a mask, or by arrays that do not stand side by side")
+        raise Untraceable("an index by a mask, or by arrays that are not adjacent")
     return dims[0], [indices[d].astype(np.int64) for d in dims]
 
 
@@ -209,7 +209,7 @@ def index_backward(b, g, *indices, shape):
 
 @rule("take_along")
 def take_along(b, input, index, dim, keepdim):
-    """The index is an operator's own, and lies inside."""
+    """The index is an operator's own, and is inside."""
     if not input.ndim:
         return input
     dim = dim % input.ndim

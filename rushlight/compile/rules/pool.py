@@ -23,7 +23,7 @@ def _tap(x: Lazy, at, outs, stride, dilation) -> Lazy:
 
 
 def _outputs(x: Lazy, window, stride, padding, dilation, ceil_mode) -> tuple[int, ...]:
-    """How many windows lie along each axis."""
+    """How many windows there are along each axis."""
     if prod(window) > _MOST_TAPS or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.size:
         raise Untraceable("a pool of many taps, or of another type than float32 and float64")
     return outputs(x.shape[-len(window) :], window, stride, padding, dilation, ceil_mode)
@@ -138,7 +138,7 @@ def _scattered(b: Builder, parts, shape, outs, window, stride, padding, dilation
 
 
 def _means(b: Builder, sums: Lazy, sizes, window, stride, padding, count_include_pad, divisor_override) -> Lazy:
-    """Sums of windows (or what stands for them), each divided by how many elements its mean is taken over."""
+    """Sums of windows (or what replaces them), each divided by how many elements its mean is taken over."""
     number, varying = divisor_override or 1, None
     for i, (n, k, s, p) in enumerate(() if divisor_override else zip(sizes, window, stride, padding, strict=True)):
         axis = sums.ndim - len(window) + i

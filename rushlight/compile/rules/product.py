@@ -19,7 +19,7 @@ def product(b: Builder, x: Lazy, y: Lazy, bias: Lazy | None = None) -> Lazy:
         raise Untraceable(f"a product of {x.dtype}")
     if x.shape[-1] == 1 and x.dtype.itemsize > 2:  # BLAS leaves out factors of 0, be the other one nan
         return x * y if bias is None else x * y + bias
-    if bias is not None and x.dtype == np.float64:  # BLAS has none, and its repetition in rows is of float32
+    if bias is not None and x.dtype == np.float64:  # BLAS has none, and repeating it for every row is of float32
         return product(b, x, y) + bias
     shape = (*np.broadcast_shapes(x.shape[:-2], y.shape[:-2]), x.shape[-2], y.shape[-1])
     operands: list[Ref | None] = [_operand(b, x), _operand(b, y)]

@@ -1,6 +1,6 @@
 """What layers that take one step after the other have in common: arrays that steps write part by part, and states.
 
-Each step's products and loops stand in the graph one behind the other. What they write are rows of arrays over all
+Each step's products and loops come in the graph one after the other. What they write are rows of arrays over all
 steps, so that the products for the weights and the input are one each.
 
 A state has a row for each sequence. Of packed sequences the first ones run longest: a step takes and replaces the first
@@ -43,7 +43,7 @@ class Table:
         return Ref(self.value, (span[1] - span[0], stop - start), (width, 1), span[0] * width + start)
 
     def part(self, span: Span, columns: slice = slice(None)) -> Lazy:
-        """What stands there now."""
+        """What is there now."""
         return self.b.lazy(self.window(span, columns))
 
     def target(self, span: Span, x: Lazy, columns: slice = slice(None)) -> Store:
@@ -102,10 +102,10 @@ def parts(width: int, n: int) -> list[slice]:
 
 
 def columns(b: Builder, weight: Lazy, steps: int, batch: int) -> Lazy:
-    """The transposed weight, laid out in rows where that is worth a pass over it.
+    """The transposed weight, laid out C-contiguous where that is worth a pass over it.
 
     20 steps of (8, 64) @ (64, 192) by OpenBLAS take twice as long with the transposed view. One row does not, and large
-    ones are oneDNN's, which packs a weight as it lies, and once for many calls if nobody writes it.
+    ones are oneDNN's, which packs a weight as it is stored, and once for many calls if nothing writes it.
     """
     small = weight.size * batch < SMALL_MULTIPLY_ADDS or weight.dtype == np.float64
     return stored(b, weight.T) if steps > 4 and batch > 1 and small else weight.T

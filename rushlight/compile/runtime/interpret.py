@@ -1,6 +1,6 @@
 """Running a captured graph with the kernels that eager calls use: always correct, never slower than it needs to be.
 
-Every value has a slot. A node becomes a Python function over the list of slots. What a write replaces and nobody reads
+Every value has a slot. A node becomes a Python function over the list of slots. What a write replaces and nothing reads
 any more is overwritten; memory is dropped after its last use.
 """
 
@@ -193,7 +193,7 @@ class Interpreter:
         many = len(node.results) > 1
         stored = {r.value for r in node.operands if isinstance(r, Ref)}
         stores: list[tuple[int, Callable] | None] = []
-        for r in node.results:  # the first result with a new value is that; further ones lie in it
+        for r in node.results:  # the first result with a new value is that; further ones are parts of it
             if r is None or r.value in stored:
                 stores.append(None)
             else:
@@ -271,7 +271,7 @@ class Interpreter:
 
 
 def _nothing(r: Any, arrays: list) -> None:
-    """The store of a result that nobody wants."""
+    """The store of a result that is not wanted."""
 
 
 def _all_reads(node: Any) -> list[Ref]:

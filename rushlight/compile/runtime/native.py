@@ -74,7 +74,7 @@ def optimise(graph: Graph) -> Graph:
 class Native:
     """An executable for one graph. It has one arena: threads take turns.
 
-    Primitives are made for a number of threads. When a run finds another one (`set_num_threads`), all is made anew.
+    Primitives are made for a number of threads. When a run finds another one (`set_num_threads`), all is built again.
     among_eager: eager calls of the same step need their primitives again; else the first run gives their room back.
     """
 
@@ -102,7 +102,7 @@ class Native:
         self.steps: list[Callable[[], None]] = []
         fixed = [i for i, source in enumerate(graph.inputs.values()) if isinstance(source, External)]
         self.pick = itemgetter(*fixed) if len(fixed) > 1 else lambda inputs: ()
-        self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses stand in the table
+        self.steady: tuple = ()  # the arrays of tensors outside at the last run: their addresses are in the table
         self.changing = [i for i in range(self.memory.slots) if i not in fixed]
         self._assemble(graph)
         self.undo = undo.plan(graph.nodes, _checks_after(graph), self._outside)
@@ -128,7 +128,7 @@ class Native:
             f"{calls.total()} library calls, {sum(isinstance(n, Update) for n in nodes)} optimizer updates",
             f"  library: {', '.join(f'{n} {kind}' for kind, n in calls.most_common()) or 'none'}",
             *(f"    {kind}: {self._ways(kind)}" for kind, _ in calls.most_common()),
-            f"  memory: {self.memory.arena_bytes / 1e6:.1f} MB for what lies between",
+            f"  memory: {self.memory.arena_bytes / 1e6:.1f} MB for intermediate values",
         ]
         if python:
             lines.append("  in Python: " + ", ".join(self._in_python(name, n) for name, n in python.most_common()))
@@ -179,7 +179,7 @@ class Native:
         return program
 
     def _flush(self, program: Program) -> Program:
-        """Make what was emitted a step of its own, and start anew."""
+        """Make what was emitted a step of its own, and start again."""
         if not len(program):
             return program
         executable = program.finish()

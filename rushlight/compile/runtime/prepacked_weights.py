@@ -1,8 +1,8 @@
 """Packed weights from run to run: which of a program's packs still hold when it runs again.
 
-A pack of memory outside holds while it is the same memory of the same tensor and nobody has written there since. Every
+A pack of memory outside holds while it is the same memory of the same tensor and nothing has written there since. Every
 write through a tensor leaves its time in the storage record (`core/tensor/storage.py`). Memory that something else may write (an
-ndarray, an address, another process) is packed anew in every run.
+ndarray, an address, another process) is packed again in every run.
 
 A pack begins in the arena, where others use its room when the run is over. It gets room of its own once a run finds that
 it would have held: a step that changes its weights never pays for that.

@@ -116,7 +116,7 @@ class Program:
         return result
 
     def _reusable(self, leaves: list) -> dict[int, Tensor]:
-        """By owner, the gradients that this program shall replace and that nobody else holds.
+        """By owner, the gradients that this program should replace and that have no other reference.
 
         Such a tensor stays, and the executable may write into its memory.
         """

@@ -1,7 +1,7 @@
 """What a run that ends with an error has changed by then, so that it can be taken back.
 
 Operators may refuse values: a target out of range, a singular matrix. A program writes parameters and statistics where
-they lie and draws first, in another order than eager calls do. After an error everything is put back as it was before
+they are and draws first, in another order than eager calls do. After an error everything is put back as it was before
 the call, and the function runs eagerly: its error, and what it leaves behind, are then those of eager calls.
 
 What has to be put back is copied before each run, so only up to `MOST_BYTES`. A loss that follows its call's own update of

@@ -1,7 +1,7 @@
 """Which operators an autocast region brings to another type, by torch's lists for the CPU.
 
 A region is the thread's `state.autocast` (an object of `rushlight.amp`), None outside. It makes every call take the slow
-path, where `slow.call` hands the inputs of a primitive to it. A composite that stands in the lists as a whole, or that
+path, where `slow.call` hands the inputs of a primitive to it. A composite that is in the lists as a whole, or that
 looks at types before it calls a primitive, is published through `followed`: the region casts its arguments and is off
 inside, as in torch.
 """

@@ -183,7 +183,7 @@ _MANY = """\
 
 
 def is_result(name: str) -> bool:
-    """Whether a rule's parameter stands for the result ('out') or one of several ('out0', 'out1', ...)."""
+    """Whether a rule's parameter is the result ('out') or one of several ('out0', 'out1', ...)."""
     return name == "out" or (name[:3] == "out" and name[3:].isdigit())
 
 
@@ -580,7 +580,7 @@ def is_unspecialised(function: Any) -> bool:
 def build(record: Any) -> Any:
     """The public function of an operator: unspecialised until its first call."""
     scope = record.scope
-    if record.function is not None:  # a rule was added: specialise anew
+    if record.function is not None:  # a rule was added: specialise again
         scope.pop("finish", None)
         for form, first in _FIRST.items():
             if form in scope:

@@ -1,4 +1,4 @@
-"""The texts of errors that many operators share, with torch's words and the facts."""
+"""The texts of errors that many operators share, with torch's message and the facts."""
 
 from __future__ import annotations
 

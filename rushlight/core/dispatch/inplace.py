@@ -2,7 +2,7 @@
 
 After `x.mul_(y)` the history of `x` is that of `x * y`. When `x` is a view, its base was changed too: the base gets a
 `CopySlices` node, which applies the operator's gradient rule to that part of the base's gradient, and every live view of
-the memory gets its history anew from the base's. The views are found through the storage (`Storage.views`) at the time of
+the memory gets a new history from the base's. The views are found through the storage (`Storage.views`) at the time of
 the write, so that reading a tensor's history never has to ask whether it is up to date.
 """
 
@@ -325,7 +325,7 @@ def _compute(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> 
 
 
 def _compute_in_order(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
-    """The result where the inputs lie in the memory that is written: element after element, for a NumPy ufunc."""
+    """The result where the inputs share the memory that is written: element after element, for a NumPy ufunc."""
     if type(record.kernel) is not np.ufunc or metadata:
         raise NotImplementedError(
             f"{record.name}_() of a tensor and a view of the same memory that overlaps it in part: clone() the view first"

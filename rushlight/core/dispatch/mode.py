@@ -92,7 +92,7 @@ thread = _Thread()
 
 
 def tell(event: str, *values: Any) -> Any:
-    """Call the listener's method `event`, if it has one: for what happens beside operators' calls (level 2 only).
+    """Call the listener's method `event`, if it has one: for what happens besides operators' calls (level 2 only).
 
     A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
     `rebound`), gradients that are given or taken away (`graded`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),

@@ -17,7 +17,7 @@ _BLOCK_BYTES = 64  # what torch's copy reads before it writes, in a row without 
 
 
 def check_apart(out: np.ndarray) -> None:
-    """Raise RuntimeError where two elements of `out` lie in one place, as in an expanded tensor."""
+    """Raise RuntimeError where two elements of `out` share one place, as in an expanded tensor."""
     if (
         0 in out.strides
         and out.size

@@ -37,5 +37,5 @@ KNOWN: dict[str, type[tuple]] = {}  # by torch's name
 
 
 def named_again(name: str, fields: tuple[str, ...], values: tuple) -> tuple:
-    """A pickled named tuple put together again."""
+    """A pickled named tuple rebuilt."""
     return (KNOWN.get(name) or named(name, *fields))(*values)

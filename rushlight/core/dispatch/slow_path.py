@@ -51,7 +51,7 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
             return call(record, tensors, numbers, error)
         better.__suppress_context__ = True  # what the fast path met says less
         return call_without_array(record, tensors, metadata, better)
-    if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it shall be one array
+    if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it must be one array
         r = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in r])
     result = _finish(record, tensors, arrays, metadata, r, state)
     if state.level > 1:
@@ -119,7 +119,7 @@ def are_operands(values: tuple) -> bool:
 
 
 def execute(record: Any, arrays: list, metadata: tuple) -> Any:
-    """Run the kernel without NumPy's floating-point warnings; errors come out in torch's words."""
+    """Run the kernel without NumPy's floating-point warnings; errors have torch's message."""
     try:
         with np.errstate(all="ignore"):
             return record.invoke(record.kernel, arrays, metadata)

@@ -1,7 +1,7 @@
 """`__torch_function__`: classes whose instances are asked before a function of torch runs on them.
 
 Subclasses of Tensor are such classes (by default they keep their type through a call), and so is any class with a method
-of that name. Asking costs 0.3 us a call, so nobody asks until the first such class shows up: then the code of every
+of that name. Asking costs 0.3 us a call, so no function checks until there is such a class: then the code of every
 public function is replaced by one that does, and the functions stay the objects that they were.
 """
 
@@ -247,7 +247,7 @@ def _is_asked(name: str) -> bool:
 
 
 def _replace(function: FunctionType, shown: Callable) -> None:
-    """Make `function` ask, and do what it did before if nobody objects."""
+    """Make `function` ask, and do what it did before if no argument overrides it."""
     if "__torch_function_plain__" in function.__dict__:
         return
     if is_unspecialised(function):  # at its first call it would put its own code in place of ours

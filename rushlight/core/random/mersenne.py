@@ -165,7 +165,7 @@ class Generator:
         return state
 
     def position(self) -> tuple:
-        """Where the stream stands: equal to an earlier position, by comparison, where nothing was drawn or set since.
+        """The stream's position: equal to an earlier position, by comparison, where nothing was drawn or set since.
 
         `state_bytes` says it, too, but starts NumPy's twister and copies its words, which costs fifty times as much.
         """

@@ -23,7 +23,7 @@ _BOTH = frozenset(["float32", "float64"])
 
 
 class _Reservoir:
-    """A generator's uniforms and normals one at a time; on leaving, the generator stands after the last one used."""
+    """A generator's uniforms and normals one at a time; on leaving, its position is after the last one used."""
 
     def __init__(self, gen: Generator, expected: int):
         self.gen, self.size = gen, min(max(expected, 16), 1 << 14)

@@ -1,4 +1,4 @@
-"""Elements of one type as those of another, by torch's rules, and the memory that they lie in.
+"""Elements of one type as those of another, by torch's rules, and the memory that holds them.
 
 Where a whole number cannot hold a float (too large, infinity, NaN), torch's cast on x86-64 is the processor's: to int32
 and to narrower types the lowest int32, cut to the type's bits; to int64 its lowest number; to uint64 what C compilers make

@@ -1,4 +1,4 @@
-"""Results that lie channels-last because what they were made of does, as torch suggests a memory format."""
+"""Results that are channels-last because what they were made of is, as torch suggests a memory format."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def in_channels_last(a: np.ndarray) -> np.ndarray:
 
 
 def in_suggested_format(a: np.ndarray) -> np.ndarray:
-    """The array in rows, unless it lies channels-last."""
+    """The array made C-contiguous, unless it is channels-last."""
     return a if a.flags.c_contiguous or is_channels_last(a) else np.ascontiguousarray(a)
 
 
 def follow_channels(kernel: Callable, positions: tuple[int, ...]) -> Callable:
-    """`kernel`, whose result (of several the first) lies channels-last if one of the arrays at these positions does."""
+    """`kernel`, whose result (of several the first) is channels-last if one of the arrays at these positions is."""
 
     def following(*arguments: Any, **metadata: Any) -> Any:
         r = kernel(*arguments, **metadata)

@@ -222,7 +222,7 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
 class Promotion:
     """Collects the values of one expression and tells its result type.
 
-    Values with dimensions, 0-d tensors and Python numbers are kept apart, as torch ranks them.
+    Values with dimensions, 0-d tensors and Python numbers are distinguished, as torch ranks them.
     """
 
     __slots__ = ("dims", "zero", "number")

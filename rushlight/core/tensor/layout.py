@@ -1,4 +1,4 @@
-"""How elements lie in memory: torch's `memory_format` and `layout` values, and the limits of number types."""
+"""How elements are laid out in memory: torch's `memory_format` and `layout` values, and the limits of number types."""
 
 from __future__ import annotations
 

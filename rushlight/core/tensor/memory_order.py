@@ -1,4 +1,4 @@
-"""Methods about where a tensor's elements lie, and older names of reshaping."""
+"""Methods about the layout of a tensor's elements, and older names of reshaping."""
 
 from __future__ import annotations
 

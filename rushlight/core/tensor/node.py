@@ -143,7 +143,7 @@ class Leaf:
     """Where backward accumulates: torch's AccumulateGrad. The tensor owns the leaf, the leaf knows the tensor weakly.
 
     A view made under `no_grad` of a tensor that requires grad says, as in torch, that it requires grad too, but nothing
-    is accumulated in it: it has a leaf of nobody.
+    is accumulated in it: it has a detached leaf.
     """
 
     __slots__ = ("ref", "shape", "dtype", "hooks", "_metadata", "__weakref__")
@@ -187,7 +187,7 @@ class Inner(Node):
 
     def register_hook(self, hook):
         """Not implemented: no gradient passes here."""
-        raise NotImplementedError(f"{type(self).__name__}.register_hook: its gradient is not computed apart here")
+        raise NotImplementedError(f"{type(self).__name__}.register_hook: its gradient is not computed separately here")
 
     register_prehook = register_hook
 

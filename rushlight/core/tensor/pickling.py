@@ -1,7 +1,7 @@
-"""How a tensor travels: taken apart for pickle, `copy.deepcopy` and `save`, and put together again.
+"""How a tensor travels: decomposed for pickle, `copy.deepcopy` and `save`, and rebuilt.
 
-A tensor is taken apart into a `Memory` and the place of its elements in it (offset, size, stride). Tensors that alias
-each other are taken apart into the same `Memory`, so that one pickle or one deepcopy keeps them aliases.
+A tensor is decomposed into a `Memory` and the place of its elements in it (offset, size, stride). Tensors that alias
+each other are decomposed into the same `Memory`, so that one pickle or one deepcopy keeps them aliases.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ _known: weakref.WeakValueDictionary[tuple[int, int], Memory] = weakref.WeakValue
 
 
 def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
-    """The memory a tensor lies in, its offset and its strides there, in elements.
+    """The memory of a tensor, its offset and its strides there, in elements.
 
     Where the tensor's array cannot be described so (a hole, a negative stride), its elements are copied out first.
     """
@@ -198,9 +198,9 @@ def rebuild_tensor_v2(
     backward_hooks: Any = None,
     metadata: dict[str, bool] | None = None,
 ) -> Any:
-    """The leaf tensor whose elements lie in `memory` at `storage_offset` with `stride`.
+    """The leaf tensor whose elements are in `memory` at `storage_offset` with `stride`.
 
-    Raises RuntimeError when any element would lie outside the memory. `metadata` marks values that torch had left to
+    Raises RuntimeError when any element would be outside the memory. `metadata` marks values that torch had left to
     be conjugated or negated later. `backward_hooks` is what torch's files carry there, always empty.
     """
     from .tensor import wrap
@@ -270,7 +270,7 @@ def _as_class(tensor: Any, cls: type) -> Any:
 
 
 def _view(flat: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> np.ndarray:
-    """The strided view of a flat array, after proof that it lies inside."""
+    """The strided view of a flat array, after proof that it is inside."""
     size, stride = tuple(size), tuple(stride)
     if not all(type(n) is int for n in (offset, *size, *stride)):
         kinds = sorted({type(n).__name__ for n in (offset, *size, *stride)})

@@ -1,4 +1,4 @@
-"""What stands in a tensor's `_array` when its values lie in another form: sparse tensors, and the batches of `vmap`.
+"""What a tensor's `_array` holds when its values are in another form: sparse tensors, and the batches of `vmap`.
 
 Entry points, views and the engine ask an array for its shape and type, and get them here. Everything that would read or
 write elements raises `NoArray`; `slow.call` then offers the call to the tensor (`_call_operator`), which has its own way
@@ -23,7 +23,7 @@ class NoArray(NotImplementedError):
 
 
 def no_kernel(name: str) -> NoArray:
-    """The error of operator `name`, which sparse tensors do not have, in torch's words."""
+    """The error of operator `name`, which sparse tensors do not have, with torch's message."""
     return NoArray(
         f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: {name} is not implemented for sparse "
         "tensors; make them dense with to_dense()"

@@ -1,7 +1,7 @@
 """Printed forms: a tensor's `repr`, and the options that shape it.
 
 A raw array and the facts about its tensor go in, torch's exact text comes out, in three steps:
-cut the middle out of a long array, write every number into a cell, lay the cells out in nested rows.
+cut the middle out of a long array, write every number into a cell, arrange the cells in nested rows.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ def printoptions(**kwargs):
 
 
 def describe_tensor(tensor, contents=None):
-    """The `repr` of a tensor of any class; `contents`, when given, stands in for the text of its values."""
+    """The `repr` of a tensor of any class; `contents`, when given, replaces the text of its values."""
     from .dtype import get_default_dtype
 
     cls = type(tensor)

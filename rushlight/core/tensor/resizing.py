@@ -57,7 +57,7 @@ def whole(root: np.ndarray) -> np.ndarray:
 
 
 def _longer(s: Storage, t: Tensor, memory: np.ndarray, n: int) -> np.ndarray:
-    """A memory of n elements of the type of `t` that begins with `memory`, as bytes; what lay there lies in it."""
+    """A memory of n elements of the type of `t` that begins with `memory`, as bytes; with what was there."""
     if not s.resizable:
         raise RuntimeError("Trying to resize storage that is not resizable")
     kind = t._array.dtype

@@ -94,7 +94,7 @@ def open_block(descriptor: int, size: int) -> Block:
 
 
 def block_of(array: Any) -> Block | None:
-    """The block in which an array lies, or None."""
+    """The block that holds an array, or None."""
     while array is not None:
         block = getattr(array, "block", None)
         if block is not None:
@@ -111,7 +111,7 @@ def is_shared(self: Tensor) -> bool:
 def share(self: Tensor) -> Tensor:
     """Move the tensor's memory, with the views made of it, where other processes can see it. Returns the tensor.
 
-    Nothing happens where it lies there already. Other aliases made before (`.data`, `detach()`, `numpy()`) keep the old
+    Nothing happens where it is there already. Other aliases made before (`.data`, `detach()`, `numpy()`) keep the old
     memory: share first, alias then.
     """
     if is_shared(self) or not self._array.size:

@@ -139,7 +139,7 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that all of `shapes` broadcast to. Raises RuntimeError with torch's words when there is none."""
+    """The shape that all of `shapes` broadcast to. Raises RuntimeError with torch's message when there is none."""
     out: tuple[int, ...] = ()
     for shape in shapes:
         out = _broadcast_two(out, tuple(shape))

@@ -22,7 +22,7 @@ import numpy as np
 from .. import own_code
 
 tick = count(1).__next__
-LATEST = slice(-7, None)  # of a storage's writes: those kept beside a new one
+LATEST = slice(-7, None)  # of a storage's writes: those kept with a new one
 
 
 class Storage:
@@ -98,7 +98,7 @@ def beside(s: Storage, version: int = 0) -> Storage:
 
 
 def state_of(t: Any) -> tuple[np.ndarray, Storage, int] | None:
-    """What is the same later only if a tensor shows the same memory and nobody has written there meanwhile.
+    """What is the same later only if a tensor shows the same memory and nothing has written there meanwhile.
 
     None where that cannot be known: memory that was handed out or that came from outside.
     """

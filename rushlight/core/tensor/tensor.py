@@ -181,7 +181,7 @@ class Tensor:
         return strides if dim is None else strides[wrap_dim(dim, a.ndim)]
 
     def storage_offset(self) -> int:
-        """How many elements lie before the first one in the shared memory."""
+        """How many elements are before the first one in the shared memory."""
         root = storage_of(self).root
         a = self._array
         return (address_of(a) - address_of(root)) // a.itemsize if a.size else 0
@@ -195,7 +195,7 @@ class Tensor:
 
     @property
     def _cdata(self) -> int:
-        """A number that tells tensors apart: torch's address of its implementation."""
+        """A number that identifies a tensor: torch's address of its implementation."""
         return id(self)
 
     @property
@@ -514,7 +514,7 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
         return tuple(reversed(strides))
     size = a.itemsize
     strides = [s // size for s in a.strides]
-    if 0 in strides:  # NumPy gives a new axis of one element stride 0, torch that of what lies behind it
+    if 0 in strides:  # NumPy gives a new axis of one element stride 0, torch that of the axis after it
         for i in range(a.ndim - 1, -1, -1):
             if not strides[i] and a.shape[i] == 1:
                 strides[i] = a.shape[i + 1] * strides[i + 1] if i + 1 < a.ndim else 1

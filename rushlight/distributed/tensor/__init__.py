@@ -1,4 +1,4 @@
-"""`torch.distributed.tensor`: tensors that are spread over processes. The words for how they lie are here;
+"""`torch.distributed.tensor`: tensors that are spread over processes. The names of their layouts are here;
 the other names raise NotImplementedError when they are called.
 """
 

@@ -1,6 +1,6 @@
-"""`torch.distributed.tensor.placement_types`: words for how a tensor lies over processes.
+"""`torch.distributed.tensor.placement_types`: how a tensor is laid out over processes.
 
-They are plain values, which libraries keep in tables; tensors that lie so are not implemented.
+They are plain values, which libraries keep in tables; tensors with them are not implemented.
 
 >>> Shard(0), Replicate(), str(Partial("avg"))
 (Shard(dim=0), Replicate(), 'P(avg)')
@@ -14,7 +14,7 @@ __all__ = ["Partial", "Placement", "Replicate", "Shard"]
 
 
 class Placement:
-    """A way to lie over the processes of one dimension of a mesh. Equal to placements of the same class and values."""
+    """A layout over the processes of one dimension of a mesh. Equal to placements of the same class and values."""
 
     __slots__ = ("_values",)
     _values: tuple[Any, ...]

@@ -35,7 +35,7 @@ def noop_mask(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) ->
 
 def _sliced_mask_mod_error(batch: Tensor, head: Tensor, token_q: Tensor, token_kv: Tensor) -> Any:
     raise RuntimeError(
-        "Cannot use mask_mod from a sliced BlockMask. A part of a BlockMask does not know where in the whole it lies: set "
+        "Cannot use mask_mod from a sliced BlockMask. A part of a BlockMask does not know its offset in the whole: set "
         "its mask_mod from the original one's, shifted as needed."
     )
 
@@ -81,7 +81,7 @@ def _takes_score(mod: Callable) -> bool:
 
 
 def create_mask(mod_fn: Callable, B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None) -> Tensor:
-    """What `mod_fn` says at every position: (B, H, Q_LEN, KV_LEN), bool; None stands for 1.
+    """What `mod_fn` says at every position: (B, H, Q_LEN, KV_LEN), bool; None means 1.
 
     A mask_mod's own answers; for a score_mod, whether it leaves a score of zero above -inf.
     """
@@ -106,8 +106,8 @@ def create_block_mask(
 ) -> BlockMask:
     """The `BlockMask` of `mask_mod(b, h, q_idx, kv_idx)`, for B x H matrices (None: one for all) of (Q_LEN, KV_LEN).
 
-    BLOCK_SIZE: of a block, (rows, columns) or one number for both. separate_full_blocks: list blocks that hold everything
-    apart. NotImplementedError for compute_dq_write_order, which orders the sums of a GPU's kernel.
+        BLOCK_SIZE: of a block, (rows, columns) or one number for both. separate_full_blocks: list blocks that hold everything
+    separately. NotImplementedError for compute_dq_write_order, which orders the sums of a GPU's kernel.
     """
     if _takes_score(mask_mod):
         raise AssertionError(f"create-block_mask requires a mask_mod function! Got {mask_mod}")
@@ -280,7 +280,7 @@ class BlockMask:
         return (*lengths, *tensors, None, None, None, None, *size, self.mask_mod)
 
     def __getitem__(self, index: Any) -> BlockMask:
-        """The part at `index` of (batch, head, row of blocks); an int keeps its dimension. Its mask_mod must be set anew."""
+        """The part at `index` of (batch, head, row of blocks); an int keeps its dimension. Set its mask_mod again."""
         index = index if isinstance(index, tuple) else (index,)
         padded = (*index, slice(None), slice(None), slice(None))[:3]
         sizes = self.kv_num_blocks.shape

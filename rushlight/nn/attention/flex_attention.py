@@ -42,7 +42,7 @@ _BACKENDS = ("AUTO", "TRITON", "FLASH", "TRITON_DECODE")
 
 
 class AuxRequest(NamedTuple):
-    """Which further results `flex_attention` shall return."""
+    """Which further results `flex_attention` should return."""
 
     lse: bool = False
     max_scores: bool = False

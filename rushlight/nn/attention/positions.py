@@ -80,7 +80,7 @@ def _agree(values: Tensor, wanted: list[tuple[tuple[int, ...], Any]]) -> bool:
 
 @contextmanager
 def _unheard() -> Iterator[None]:
-    """Calls that decide how to go on, which no program that is being captured shall repeat."""
+    """Calls that decide how to go on, which no program that is being captured may repeat."""
     state = thread.state
     listener, state.listener = state.listener, None
     state.refresh()

@@ -48,7 +48,7 @@ def multi_head_attention_forward(
     Masks are True where a key is hidden, or numbers to add to the scores. ``is_causal`` says that ``attn_mask`` is the
     causal one. ``need_weights``: also give the weights, their mean over the heads with ``average_attn_weights``.
     ``bias_k`` and ``bias_v`` are one more key and value, ``add_zero_attn`` a further one of zeros.
-    ``static_k`` and ``static_v`` stand in for the projected keys and values: (N * heads, S, E / heads).
+    ``static_k`` and ``static_v`` replace the projected keys and values: (N * heads, S, E / heads).
 
     Shape: query (L, N, E), key (S, N, Ek), value (S, N, Ev) -> (L, N, E), and the weights (N, L, S), or
     (N, heads, L, S) if they are not averaged; without N for inputs of two dimensions. attn_mask (L, S) or (N * heads, L, S),

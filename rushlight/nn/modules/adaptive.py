@@ -1,4 +1,4 @@
-"""Softmax over many classes whose rare ones stand in clusters behind the frequent ones."""
+"""Softmax over many classes whose rare ones are in clusters after the frequent ones."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             self.tail.append(Sequential(project, score))
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Re-initialise the weights."""
         self.head.reset_parameters()
         for project, score in self.tail:  # type: ignore[misc]
             project.reset_parameters()

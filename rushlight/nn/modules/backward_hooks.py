@@ -138,7 +138,7 @@ def _check_count(replaced: Any, expected: tuple, who: str, what: str) -> None:
         )
 
 
-# Legacy hooks watch the last node of forward only; tell when that node does not stand for the whole module. -----------
+# Legacy hooks watch the last node of forward only; tell when that node does not represent the whole module. -----------
 
 _FULL_INSTEAD = " Please use register_full_backward_hook to get the documented behavior."
 

@@ -57,7 +57,7 @@ class _ConvNd(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias anew from U(-k, k), k = 1 / sqrt(fan in)."""
+        """Re-initialise weight and bias from U(-k, k), k = 1 / sqrt(fan in)."""
         reset_affine(self.weight, self.bias)
 
     def extra_repr(self) -> str:

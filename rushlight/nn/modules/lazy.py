@@ -27,7 +27,7 @@ __all__ = [
 
 
 class LazyModuleMixin(Module):
-    """Gives a module parameters of unknown shape. A subclass stands before the module's class, names `cls_to_become`,
+    """Gives a module parameters of unknown shape. A subclass comes before the module's class, names `cls_to_become`,
     and writes `initialize_parameters(input)`, which calls `materialize` on them.
     """
 
@@ -46,7 +46,7 @@ class LazyModuleMixin(Module):
         return any(is_lazy(t) for t in (*self._parameters.values(), *self._buffers.values()))
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew, if they have shapes."""
+        """Re-initialise the parameters, if they have shapes."""
         if not self.has_uninitialized_params() and self._input_size():
             super().reset_parameters()  # type: ignore[misc]
 

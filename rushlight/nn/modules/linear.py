@@ -17,7 +17,7 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Gives back its input; takes and ignores any arguments, so that it can stand in for another layer."""
+    """Gives back its input; takes and ignores any arguments, so that it can replace another layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class Linear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Re-initialise the parameters."""
         reset_affine(self.weight, self.bias)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -82,7 +82,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew. ValueError without input features."""
+        """Re-initialise the parameters. ValueError without input features."""
         if self.in1_features <= 0:
             raise ValueError(f"in1_features must be > 0, but got (in1_features={self.in1_features})")
         bound = 1 / math.sqrt(self.in1_features)

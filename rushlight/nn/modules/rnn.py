@@ -141,7 +141,7 @@ class RNNBase(Module):
         """Nothing: elsewhere it moves the weights into one block of GPU memory."""
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Re-initialise the parameters."""
         _reset(self)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -438,7 +438,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the parameters anew."""
+        """Re-initialise the parameters."""
         _reset(self)
 
     def extra_repr(self) -> str:

@@ -34,7 +34,7 @@ class _Table(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw the rows anew from N(0, 1); the padding row is zero."""
+        """Re-initialise the rows from N(0, 1); the padding row is zero."""
         init.normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():

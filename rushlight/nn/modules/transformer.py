@@ -182,7 +182,7 @@ class TransformerEncoder(Module):
     """``num_layers`` copies of ``encoder_layer``, one after the other, then ``norm``. The copies start out equal.
 
     ``enable_nested_tensor``: where torch computes without the padding (evaluation, no gradients, the padding at the
-    end; ``mask_check=False`` does not look where it is), zeros stand in its places behind the last layer. A warning tells
+    end; ``mask_check=False`` does not look where it is), its places are zeros after the last layer. A warning tells
     why a layer does not allow that.
 
     Shape: as the layer's

@@ -10,12 +10,12 @@ __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lay the weights of all 2-D convolutions below `module` out in `memory_format`, in place."""
+    """Convert the weights of all 2-D convolutions below `module` to `memory_format`, in place."""
     return _convert(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Lay the weights of all 3-D convolutions below `module` out in `memory_format`, in place."""
+    """Convert the weights of all 3-D convolutions below `module` to `memory_format`, in place."""
     return _convert(module, (Conv3d, ConvTranspose3d), memory_format)
 
 

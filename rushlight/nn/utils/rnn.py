@@ -207,7 +207,7 @@ def _check_lengths(lengths: list[Any], batch: Any) -> None:
 
 
 def _packed_places(batch_sizes: list[Any], batch: Any) -> Tensor:
-    """Where the packed elements stand among the rows of a padded tensor, steps first."""
+    """Where the packed elements are among the rows of a padded tensor, steps first."""
     return ops.tensor([step * batch + n for step, size in enumerate(batch_sizes) for n in range(size)])
 
 

@@ -27,7 +27,7 @@ def functional_call(
 def call_with(
     module: Any, tensors: dict[str, Tensor], args: Any, kwargs: Any, tie_weights: bool = True, strict: bool = False
 ) -> Any:
-    """`module(*args, **kwargs)` while `tensors` stand in the places of its parameters and buffers of those names.
+    """`module(*args, **kwargs)` while `tensors` replace its parameters and buffers of those names.
 
     Buffers that the module replaces during the call are written back to `tensors`.
     """

@@ -42,7 +42,7 @@ def _getitem(self, index):
             try:
                 return op(self, plain)
             except IndexError:
-                pass  # explained below in torch's words
+                pass  # explained below by torch's message
     elif kind is Tensor and index._array.ndim:
         d = index._array.dtype
         if d == np.int64 or (d == np.bool_ and index._array.shape == self._array.shape):
@@ -161,7 +161,7 @@ _SEVERAL = (Tensor, list, tuple, range, str, np.ndarray, slice, type(None), type
 
 
 def _is_several(index: list) -> bool:
-    """Whether a list stands for a tuple of indices, by the rule that torch has from the NumPy of old."""
+    """Whether a list means a tuple of indices, by the rule that torch has from the NumPy of old."""
     return len(index) < 32 and any(isinstance(i, _SEVERAL) for i in index)
 
 

@@ -63,7 +63,7 @@ def _reflect(a, tau, x, backward, conjugated=False):
 
 @primitive(name="linalg_householder_product", public=False, out=True)
 def householder_product(A, tau, /):
-    """The first n columns of H_1 H_2 ... H_k, whose vectors stand below the diagonal of A.
+    """The first n columns of H_1 H_2 ... H_k, whose vectors are below the diagonal of A.
 
     Shape: (*, m, n), (*, k) -> (*, m, n); k <= n <= m
     """

@@ -76,7 +76,7 @@ def check_norm_type(t: Tensor, dtype, name: str):
 
 
 def first_failure(info: np.ndarray) -> tuple[str, int]:
-    """(torch's words for where, the code) of the first matrix of a batch with a code other than 0."""
+    """(torch's phrase for where, the code) of the first matrix of a batch with a code other than 0."""
     flat = info.reshape(-1)
     i = int(np.flatnonzero(flat)[0])
     return (f"(Batch element {i}): " if info.ndim else ""), int(flat[i])

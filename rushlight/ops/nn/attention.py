@@ -46,7 +46,7 @@ def _by_formula(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, is_causal: bool, scale: float
 ) -> Tensor:
     kind = query.dtype
-    if kind.itemsize == 2:  # torch keeps what lies between in float
+    if kind.itemsize == 2:  # torch keeps intermediate values in float
         query, key, value = query.float(), key.float(), value.float()  # type: ignore[attr-defined]
     out = OPS["matmul"](dropout(_weights(query, key, mask, is_causal, scale), p), value)
     return out.to(kind) if out.dtype is not kind else out

@@ -3,8 +3,8 @@
 A block is a few heads times a few queries against all keys that these may see. Of its scores only two numbers for
 each query are kept, what was subtracted before exp (`shift`) and 1 / sum of the exponentials (`share`); backward
 computes the weights again from them (their logarithm in one, log-sum-exp, would lose digits of large scores). What
-would be a pass over a block is put into a product where that costs less: a column of -shift beside the queries, with
-ones beside the keys, subtracts. Source: Dao et al. 2022 (FlashAttention).
+would be a pass over a block is put into a product where that costs less: a column of -shift next to the queries, with
+ones next to the keys, subtracts. Source: Dao et al. 2022 (FlashAttention).
 """
 
 from __future__ import annotations

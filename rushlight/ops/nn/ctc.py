@@ -1,6 +1,6 @@
 """Connectionist temporal classification: the probability of all alignments of a sequence of labels.
 
-A target's labels stand with blanks around and between them in a row of L = 2 S + 1 places. alpha[t, n, l] is the
+A target's labels are written with blanks around and between them in a row of L = 2 S + 1 places. alpha[t, n, l] is the
 logarithm of the probability of all ways through the first t + 1 steps that end at place l, beta that of all ways from there
 on. Source: Graves et al., Connectionist Temporal Classification, 2006; numbers and errors as in torch.
 """

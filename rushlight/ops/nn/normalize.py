@@ -1,7 +1,7 @@
 """Normalisation by mean and variance: over the batch, over the last dimensions, over groups of channels.
 
 The primitives return the result with the mean and 1 / sqrt(variance + eps) that they used, which backward needs. While a
-backward is itself recorded, these are computed anew from the input, so that second derivatives see them.
+backward is itself recorded, these are recomputed from the input, so that second derivatives see them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _standardised_slope(gy: np.ndarray, xhat: np.ndarray, rstd: np.ndarray) -> n
 
 
 def _wanted(gradients: tuple, needs: tuple) -> tuple:
-    """The gradients of input, weight and bias, with None for those that nobody wants."""
+    """The gradients of input, weight and bias, with None for those that are not wanted."""
     return tuple([g if wanted else None for g, wanted in zip(gradients, needs, strict=False)])
 
 

@@ -1,4 +1,4 @@
-"""Smooth activation functions: gelu, silu, mish, softplus and the sigmoids, each with its gradient kernel beside it."""
+"""Smooth activation functions: gelu, silu, mish, softplus and the sigmoids, each with its gradient kernel."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def _softplus_of(x, beta, limit):
         r = r / beta
     if beta <= 0 or limit < 20:
         return np.where(t > limit, x, r)
-    return np.maximum(r, x)  # beyond the limit r stands still; below it softplus is above the input, by 2e-9 at 20
+    return np.maximum(r, x)  # beyond the limit r is constant; below it softplus is above the input, by 2e-9 at 20
 
 
 @primitive(public=False, name="mish", program_from=MANY)

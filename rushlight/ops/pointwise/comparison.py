@@ -319,12 +319,12 @@ maximum = _extremum("maximum", np.maximum, lt, gt, "The larger of two elements; 
 minimum = _extremum("minimum", np.minimum, gt, lt, "The smaller of two elements; nan where one is nan.")
 fmax = binary(
     "fmax", of_arrays(np.fmax), lambda g, x, y: zero_where(g, ~((x >= y) | y.isnan())),
-    lambda g, x, y: zero_where(g, (x >= y) | y.isnan()), "The larger of two elements; a nan counts only beside another.",
+    lambda g, x, y: zero_where(g, (x >= y) | y.isnan()), "The larger of two elements; nan only where both are.",
     inplace=False,
 )  # fmt: skip
 fmin = binary(
     "fmin", of_arrays(np.fmin), lambda g, x, y: zero_where(g, ~((x <= y) | y.isnan())),
-    lambda g, x, y: zero_where(g, (x <= y) | y.isnan()), "The smaller of two elements; a nan counts only beside another.",
+    lambda g, x, y: zero_where(g, (x <= y) | y.isnan()), "The smaller of two elements; nan only where both are.",
     inplace=False,
 )  # fmt: skip
 
@@ -392,7 +392,7 @@ def _clamp_tensor(input, min=None, max=None, /):
 def _(g, input, min, max, needs):
     gx = zero_where(g, _outside(input, min, max)) if needs[0] else None
     low = high = None
-    if needs[1]:  # the lower limit counts where it binds and lies below the upper one
+    if needs[1]:  # the lower limit counts where it binds and is below the upper one
         low = zero_where(g, ~(input < min) if max is None else ~((input < min) & (min < max)))
     if needs[2]:
         high = zero_where(g, ~(input > max) if min is None else ~((input > max) | (max < min)))
@@ -400,7 +400,7 @@ def _(g, input, min, max, needs):
 
 
 def clamp(input, min=None, max=None, *, out=None):
-    """Each element, moved to the nearer limit where it lies outside of [min, max].
+    """Each element, moved to the nearer limit where it is outside of [min, max].
 
     >>> clamp(tensor([-1.0, 0.5, 2.0]), min=0, max=1)
     tensor([0.0000, 0.5000, 1.0000])
@@ -421,7 +421,7 @@ def _clamp_call(input, min, max):
 
 
 def _both_limits(name, min, max):
-    """The limits, both as numbers where one is; a tensor beside a number has to be of one number and without a gradient."""
+    """The limits, both as numbers where one is; a tensor must then have one element and no gradient."""
     if isinstance(min, Tensor) == isinstance(max, Tensor) or min is None or max is None:
         return min, max
     min, max = number_in(min), number_in(max)

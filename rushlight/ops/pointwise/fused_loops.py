@@ -1,6 +1,6 @@
 """Elementwise work that NumPy takes several passes for, in one native loop over large arrays.
 
-The loops are the compiler's (`rushlight/compile/jit/loops.py`), which stands above the operators: `rushlight/__init__.py` puts
+The loops are the compiler's (`rushlight/compile/jit/loops.py`), a layer above operators: `rushlight/__init__.py` puts
 it here. Each kernel that asks does the same by itself, to the same bits, where there is no answer.
 """
 

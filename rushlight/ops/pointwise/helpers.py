@@ -15,7 +15,7 @@ _SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on 
 
 
 def dense(r):
-    """A reduction's result in rows, as torch makes it; NumPy keeps the order of the operand's axes."""
+    """A reduction's result made C-contiguous, as torch has it; NumPy keeps the order of the operand's axes."""
     if type(r) is np.ndarray and r.ndim > 1 and not r.flags.c_contiguous:
         return np.ascontiguousarray(r)
     return r
@@ -135,7 +135,7 @@ def pieced(kernel):
 
 
 def in_memory_order(kernel):
-    """A kernel `f(x, ...)` of each element by itself whose result lies in memory as `x` does."""
+    """A kernel `f(x, ...)` of each element by itself whose result has the layout of `x`."""
 
     def run(x, *rest):
         if x.ndim < 2 or x.flags.c_contiguous:
@@ -179,7 +179,7 @@ def extremes(a: np.ndarray):
 
 
 def lies_within(index: np.ndarray, low: int, high: int) -> bool:
-    """Whether all of an array of integers lie in [low, high)."""
+    """Whether all of an array of integers are in [low, high)."""
     if not index.size:
         return True
     smallest, largest = extremes(index)
@@ -229,7 +229,7 @@ def of_arrays(ufunc):
 
 
 def refuse_bool(op, one: str, both: str) -> None:
-    """Raise RuntimeError with torch's words when an operator meets bools."""
+    """Raise RuntimeError with torch's message when an operator meets bools."""
     guard(op, lambda tensors: check_bool(tensors, one, both))
 
 

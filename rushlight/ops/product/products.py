@@ -380,7 +380,7 @@ def _sublists(args):
 def einsum(*args):
     """Products of tensors summed over the indices that the result lacks, as `equation` names them.
 
-    einsum("ik,kj->ij", a, b) is the matrix product; '...' stands for leading dimensions, which are broadcast; a letter
+    einsum("ik,kj->ij", a, b) is the matrix product; '...' means leading dimensions, which are broadcast; a letter
     twice in one operand takes its diagonal; without '->' the letters that appear once remain, in alphabetical order.
     """
     if len(args) < 2:

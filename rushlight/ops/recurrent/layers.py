@@ -195,7 +195,7 @@ def lstm_layer_backward(
 
 
 def batch_of(input, batch_sizes) -> int:
-    """How many sequences there are; input: an array, or what stands for one."""
+    """How many sequences there are; input: an array, or a stand-in for one."""
     return input.shape[1] if batch_sizes is None else batch_sizes[0]
 
 

@@ -194,7 +194,7 @@ def _check_trapezoid(name, y, x, dx):
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The area under samples `y` at places `x`, or `dx` apart, by the trapezoidal rule.
+    """The area under samples `y` at places `x`, or at a spacing of `dx`, by the trapezoidal rule.
 
     >>> trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor(4.)

@@ -142,7 +142,7 @@ def histc(input, /, bins=100, min=0, max=0):
 )
 def _histogram(input, bins=None, weight=None, /, count=None, range=None, density=False):
     if bins is None:
-        assert count is not None  # the number of intervals stands in for their edges
+        assert count is not None  # the number of intervals is given instead of their edges
         low, high = _range(input, *(range or (0, 0)), 0.5)
         edges = np.linspace(low, high, count + 1).astype(input.dtype)
     else:

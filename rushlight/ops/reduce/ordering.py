@@ -277,7 +277,7 @@ def mode(input, /, dim=-1, keepdim=False):
     new = np.ones(a.shape, bool)
     new[..., 1:] = a[..., 1:] != a[..., :-1]
     start = np.maximum.accumulate(np.where(new, np.arange(n), 0), -1)
-    run = np.arange(n) - start  # how many equal elements stand before each one
+    run = np.arange(n) - start  # how many equal elements are before each one
     last = np.argmax(run, -1, keepdims=True)
     index = np.take_along_axis(order, np.moveaxis(last, -1, d), d)
     return picked(input, np.ascontiguousarray(index), d, keepdim)
@@ -348,7 +348,7 @@ def _interpolated(x, rank, interpolation):
 
 @composite(method=True, out=True)
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """The value below which a share `q` of the elements along `dim` lies.
+    """The value below which a share `q` of the elements along `dim` is.
 
     Shape: q () -> the reduced shape; q (Q) -> (Q, the reduced shape)
     >>> quantile(tensor([0.0, 1.0, 2.0]), 0.25)

@@ -327,7 +327,7 @@ def _(g, input, out, dim, keepdim):
 def unless_zero(x, divided, otherwise):
     """A product's gradient: `divided(x)`, which divides by `x`, or `otherwise()` where any element is zero, as in torch.
 
-    They are as far apart as nan from a number where an element is infinite. A recorder, whose later calls have other
+    They differ as nan from a number where an element is infinite. A recorder, whose later calls have other
     values, gets both and the choice.
     """
     if may_look():

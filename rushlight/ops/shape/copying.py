@@ -52,7 +52,7 @@ def clone(input, *, memory_format=None):
 
 @composite(method=True, function=False)
 def contiguous(self, memory_format=None):
-    """The tensor itself if its elements lie in order in memory, else a copy that does."""
+    """The tensor itself if it is contiguous, else a contiguous copy."""
     if memory_format is not None and format_name(memory_format) != "contiguous_format":
         if memory_format.name == "preserve_format":
             raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -109,7 +109,7 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
 
 
 def _in_format(t: Tensor, memory_format: Any) -> Tensor:
-    """The tensor itself where its elements lie in memory as `memory_format` says, else a copy that does."""
+    """The tensor itself where its elements are stored as `memory_format` says, else a copy that is."""
     kept = format_name(memory_format) == "preserve_format" or t.is_contiguous(memory_format)
     return t if kept else clone(t, memory_format=memory_format)
 

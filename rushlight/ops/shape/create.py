@@ -77,7 +77,7 @@ def check_rank(ndim: int, name: str) -> None:
 
 
 def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
-    """The elements of `a`, copied where they do not lie in memory as `memory_format` says."""
+    """The elements of `a`, copied where they are not stored as `memory_format` says."""
     name = format_name(memory_format)
     if name == "preserve_format":
         return a
@@ -296,7 +296,7 @@ def as_tensor(data, dtype=None, device=None):
     devices.check(device)
     if isinstance(data, Tensor):
         return data if dtype is None or dtype is data.dtype else data.to(dtype)
-    data = getattr(data, "_flat", data)  # a storage stands for its memory
+    data = getattr(data, "_flat", data)  # a storage means its memory
     if isinstance(data, np.ndarray) and dtype in (None, dtypes.from_numpy(data.dtype)):
         return from_numpy(data)
     return fresh(array_from(data, dtype))
@@ -535,7 +535,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
 def empty_permuted(
     size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A tensor of undefined values whose dimensions lie in memory in the order `physical_layout`."""
+    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
     devices.check(device)
     check_options(layout, pin_memory)
     if len(size) != len(physical_layout):

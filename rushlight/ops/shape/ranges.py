@@ -132,7 +132,7 @@ def range(
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """`steps` numbers from `start` to `end`, both included, equally far apart."""
+    """`steps` numbers from `start` to `end`, both included, evenly spaced."""
     devices.check(device)
     check_options(layout, pin_memory)
     if isinstance(steps, float):

@@ -294,7 +294,7 @@ def _(g, input_shape, window, dilation, padding, stride):
 
 @primitive(name="col2im", public=False, node="Col2ImBackward0")
 def _col2im(input, /, sizes, window, dilation, padding, stride):
-    """Columns added to where their windows lie. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *sizes) or (C, *sizes)"""
+    """Columns added to their windows' places. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *sizes) or (C, *sizes)"""
     lead, channels = input.shape[:-2], input.shape[-2] // prod(window)
     n = prod(lead)
     out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype)

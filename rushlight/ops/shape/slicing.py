@@ -134,7 +134,7 @@ def _(g, offset, dim1, dim2):
 
 @primitive(name="unfold", method="unfold", view=True, public=False)
 def _unfold(input, /, dimension, size, step):
-    """All slices of length `size` along `dimension`, `step` apart, as a new last dimension."""
+    """All slices of length `size` along `dimension`, at a stride of `step`, as a new last dimension."""
     if not input.ndim:
         return input.reshape(1)[:size]
     d = wrap_dim(dimension, input.ndim)

@@ -461,7 +461,7 @@ def _broadcast_shapes(*shapes):
 
 @composite(method=True, function=False)
 def is_contiguous(self, memory_format=None):
-    """Whether the elements lie in memory in the order of the indices."""
+    """Whether the elements are in memory in the order of the indices."""
     if memory_format is None:
         return self._array.flags.c_contiguous
     name = format_name(memory_format)

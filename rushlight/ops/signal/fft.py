@@ -60,7 +60,7 @@ def _c2r(input, /, dims, scale, n):
 def _(g, dims, scale, n):
     half = _r2c(g, dims, scale, True)
     last = dims[-1]
-    doubled = n - half.shape[last]  # those with a conjugate partner stand for two
+    doubled = n - half.shape[last]  # those with a conjugate partner count for two
     weights = np.ones(half.shape[last], g._array.dtype)
     weights[1 : 1 + doubled] = 2
     shape = [1] * g._array.ndim

@@ -17,7 +17,7 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None, align_to_window: bool | None = None,
 ) -> Any:  # fmt: skip
-    """The Fourier transforms of the windowed pieces of a signal, `hop_length` apart.
+    """The Fourier transforms of the windowed pieces of a signal, at a hop of `hop_length`.
 
     X[k, m] = sum_j window[j] x[m hop_length + j] exp(-2 pi i j k / n_fft)
 
@@ -178,7 +178,7 @@ def _check_spectrum(x: Any, n_fft: int, hop: int, size: int, window: Any, one_si
 
 
 def _overlapped(pieces: Any, hop: int, total: int) -> Any:
-    """Pieces (N, frames, n) added up where they lie `hop` apart in `total` points. Shape: -> (N, total)"""
+    """Pieces (N, frames, n) added up at a hop of `hop` in `total` points. Shape: -> (N, total)"""
     batch, frames, n = pieces._array.shape
     places = (np.arange(frames)[:, None] * hop + np.arange(n)).reshape(-1)
     out = pieces.new_zeros(batch, total)

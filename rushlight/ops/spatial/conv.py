@@ -62,7 +62,7 @@ def windows(x, kernel, stride, dilation):
 
 
 def scatter_windows(out, cols, kernel, stride, dilation):
-    """Add windows (N, C, *kernel, *out) to where they lie in `out` (N, C, *): the transpose of `windows`."""
+    """Add windows (N, C, *kernel, *out) to their places in `out` (N, C, *): the transpose of `windows`."""
     outs = cols.shape[2 + len(kernel) :]
     for at in places(*map(range, kernel)):
         where = tuple(

@@ -60,7 +60,7 @@ def _linear_taps(n, out, scale, align_corners):
 
 
 def cubic_weights(part):
-    """The weights of the four elements around a place that lies `part` behind the second (a = -0.75)."""
+    """The weights of the four elements around a place `part` after the second (a = -0.75)."""
     a = -0.75
 
     def near(x):

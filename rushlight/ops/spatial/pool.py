@@ -1,6 +1,6 @@
 """Pooling: the maximum or the mean of each window of a sequence, an image or a volume.
 
-Windows lie `stride` apart over the last n axes (n the length of `window`), whatever stands before them. Along each axis
+Windows have stride `stride` over the last n axes (n the length of `window`), whatever axes come before. Along each axis
 
     out = floor((in + 2 padding - dilation (window - 1) - 1) / stride) + 1
 
@@ -31,7 +31,7 @@ _MANY_TAPS = 32  # from here on one argmax over copied windows beats a step for 
 
 
 def pooled_size(n, k, s, p, d, ceil_mode):
-    """How many windows lie along an axis of n elements."""
+    """How many windows there are along an axis of n elements."""
     room = n + 2 * p - d * (k - 1) - 1
     if not ceil_mode:
         return room // s + 1
@@ -44,7 +44,7 @@ def outputs(sizes, window, stride, padding, dilation, ceil_mode):
 
 
 def tap(ndim, axis, start, count, step):
-    """The index of `count` entries of one axis from `start` on, `step` apart."""
+    """The index of `count` entries of one axis from `start` on, at a step of `step`."""
     index = [slice(None)] * ndim
     index[axis] = slice(start, start + (count - 1) * step + 1, step)
     return tuple(index)

@@ -1,6 +1,6 @@
 """Chebyshev coefficients of the Bessel functions J, Y and K of orders 0 and 1, good to double precision.
 
-Computed with 50 digits; the function that each table stands for, and its variable t in [-1, 1], is named beside it.
+Computed with 50 digits; the function that each table approximates, and its variable t in [-1, 1], is named with it.
 """
 
 # J0(x), x**2 = 32 (t + 1)

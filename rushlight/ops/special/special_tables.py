@@ -1,6 +1,6 @@
 """Chebyshev coefficients of the special functions, each good to double precision.
 
-Computed with 40 digits; the function that each table stands for, and its variable t in [-1, 1], is named beside it.
+Computed with 40 digits; the function that each table approximates, and its variable t in [-1, 1], is named with it.
 """
 
 # exp(-x) I0(x), x = 4 (t + 1)

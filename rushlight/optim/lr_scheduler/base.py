@@ -236,7 +236,7 @@ def _note_calls_of_step(optimizer: Optimizer) -> None:
     if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
         return
     func = optimizer.step.__func__
-    held = weakref.ref(optimizer)  # the wrapper lies on the optimizer: a strong reference would be a cycle
+    held = weakref.ref(optimizer)  # the wrapper is an attribute of the optimizer: a strong reference would be a cycle
 
     @functools.wraps(func)
     def step(*args, **kwargs):

@@ -117,7 +117,7 @@ class StepLR(_ByFactor):
 
 
 class MultiStepLR(_ByFactor):
-    """lr = lr * gamma at each epoch in ``milestones``; an epoch that stands there n times counts n times."""
+    """lr = lr * gamma at each epoch in ``milestones``; an epoch that is there n times counts n times."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1

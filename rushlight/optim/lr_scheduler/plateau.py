@@ -15,7 +15,7 @@ __all__ = ["ReduceLROnPlateau"]
 class ReduceLROnPlateau(LRScheduler):
     """lr = max(lr * factor, min_lr) after more than ``patience`` epochs without improvement.
 
-    ``mode`` says whether the metric shall become "min" or "max". An improvement on the best value so far must exceed
+    ``mode`` says whether lower ("min") or higher ("max") is better. An improvement on the best value so far must exceed
     ``threshold``, as a part of that value ("rel") or as it is ("abs", the ``threshold_mode``). After a reduction,
     ``cooldown`` epochs are not counted. A change of the rate below ``eps`` is left out. ``min_lr`` may be a list with
     one for each group.

@@ -50,7 +50,7 @@ def associative_scan(
 
 
 def _scan(combine: Callable, xs: list[Tensor]) -> list[Tensor]:
-    """The running results along the first dimension: of pairs, by recursion, then of what lies between the pairs."""
+    """The running results along the first dimension: of pairs, by recursion, then of what is between the pairs."""
     size = len(xs[0])
     if size < 2:
         return xs

@@ -26,9 +26,9 @@ make_graphed_callables = needs_device("make_graphed_callables", "Callables that 
 caching_allocator_alloc = needs_device("caching_allocator_alloc", "Allocate bytes.")
 caching_allocator_delete = needs_device("caching_allocator_delete", "Free bytes.")
 change_current_allocator = needs_device("change_current_allocator", "Use another allocator.")
-reset_accumulated_memory_stats = needs_device("reset_accumulated_memory_stats", "Start the sums anew.")
-reset_accumulated_host_memory_stats = needs_device("reset_accumulated_host_memory_stats", "Start the sums anew.")
-reset_peak_host_memory_stats = needs_device("reset_peak_host_memory_stats", "Start the maxima anew.")
+reset_accumulated_memory_stats = needs_device("reset_accumulated_memory_stats", "Reset the sums.")
+reset_accumulated_host_memory_stats = needs_device("reset_accumulated_host_memory_stats", "Reset the sums.")
+reset_peak_host_memory_stats = needs_device("reset_peak_host_memory_stats", "Reset the maxima.")
 use_mem_pool = needs_device("use_mem_pool", "Allocate from a pool.")
 
 

@@ -168,7 +168,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """`start_processes` with the method 'spawn': each process imports the program anew."""
+    """`start_processes` with the method 'spawn': each process imports the program again."""
     if start_method != "spawn":
         import warnings
 

@@ -140,7 +140,7 @@ class BlockReader:
         return blocks
 
     def close(self) -> None:
-        """Forget the blocks; those that arrays lie in stay mapped as long as the arrays live."""
+        """Forget the blocks; those that arrays use stay mapped as long as the arrays live."""
         self._mapped, self._lent, self._idle = {}, {}, set()
 
 

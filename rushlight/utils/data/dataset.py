@@ -217,7 +217,7 @@ def _load_samples(dataset, indices: list) -> list:
 def random_split(dataset: Any, lengths: Sequence[int | float], generator=default_generator) -> list[Subset]:
     """Split a dataset at random into disjoint subsets of the given lengths.
 
-    Fractions that sum to 1 stand for floor(fraction * len(dataset)) samples each; the remaining samples go one by one
+    Fractions that sum to 1 mean floor(fraction * len(dataset)) samples each; the remaining samples go one by one
     to the first subsets. Lengths that do not sum to len(dataset) raise ValueError.
 
     >>> [len(part) for part in random_split(range(10), [0.75, 0.25])]

@@ -75,7 +75,7 @@ class DistributedSampler(Sampler[_T_co]):
 
 
 def _process_group():
-    """`rushlight.distributed` if the program uses it; that layer lies above this one, so it is not imported here."""
+    """`rushlight.distributed` if the program uses it; that layer is above this one, so it is not imported here."""
     module = sys.modules.get("rushlight.distributed")
     if module is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")

@@ -34,7 +34,7 @@ def use_one_native_thread() -> None:
 def one_native_thread():
     """Limit this process to one native thread for a while, so that what it forks meanwhile starts with one.
 
-    A forked child must not lower the number itself: OpenBLAS first starts its threads anew, which then spin, and a
+    A forked child must not lower the number itself: OpenBLAS first starts its threads again, which then spin, and a
     GNU OpenMP team that was started before the fork can never be used again.
     """
     before = [(put, get()) for get, put in _loaded_libraries()]

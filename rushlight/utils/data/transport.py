@@ -1,12 +1,12 @@
 """How messages travel between a loader and its workers: one packet, or one block of shared memory.
 
-A message is pickled by protocol 5, the memory of its arrays and tensors apart from the pickle. The bytes are
+A message is pickled by protocol 5, the memory of its arrays and tensors kept out of the pickle. The bytes are
 
     count, length of each of `count` segments (uint64); then the segments, each at a multiple of 64 bytes:
     the returned blocks (a pickle), the message's pickle, then each array's memory
 
 A short message is one packet of a socket that keeps packet bounds. A long one is written to a block of shared memory
-(`blocks`); the packet only names the block, and the tensors lie in the receiver's mapping without another copy.
+(`blocks`); the packet only names the block, and the tensors are in the receiver's mapping without another copy.
 """
 
 import io

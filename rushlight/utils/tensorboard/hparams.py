@@ -1,4 +1,4 @@
-"""Settings of a run beside what came out, for TensorBoard's table of experiments."""
+"""Settings of a run and what came out, for TensorBoard's table of experiments."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ class SummaryWriter:
         return FileWriter(folder, self.max_queue, self.flush_secs, self.filename_suffix)
 
     def _get_file_writer(self) -> FileWriter:
-        """The writer of the folder itself, opened anew after `close`."""
+        """The writer of the folder itself, opened again after `close`."""
         if self.all_writers is None or self.file_writer is None:
             self.file_writer = self._open(self.log_dir)
             self.all_writers = {self.file_writer.get_logdir(): self.file_writer}
@@ -222,7 +222,7 @@ class SummaryWriter:
         run_name: str | None = None,
         global_step: Any = None,
     ) -> None:
-        """Settings beside what came out, as a run of its own below this folder (its name: the time by default)."""
+        """Settings and what came out, as a run of its own below this folder (its name: the time by default)."""
         if type(hparam_dict) is not dict or type(metric_dict) is not dict:
             raise TypeError("hparam_dict and metric_dict should be dictionary.")
         entries = hparams(hparam_dict, metric_dict, hparam_domain_discrete)

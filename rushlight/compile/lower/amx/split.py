@@ -48,7 +48,7 @@ class Matrix(NamedTuple):
 class Packing:
     """A panel that is being packed, all at once or step by step: the one from `row` on, numbers k to below `end`.
 
-    Zeros stand beyond the matrix. A panel of which nothing has been packed yet is reported as one of zeros.
+    Beyond the matrix are zeros. A panel of which nothing has been packed yet is reported as one of zeros.
     """
 
     def __init__(self, b: Builder, x: Matrix, row: Val, k: Val, end: Val, target: Val):
@@ -105,7 +105,7 @@ class Packing:
 
 
 class _Source:
-    """Sixteen rows times 32 numbers of a matrix, with zeros for what lies outside of it."""
+    """Sixteen rows times 32 numbers of a matrix, with zeros for what is outside of it."""
 
     def __init__(self, b: Builder, x: Matrix, row: Val, k: Val, end: Val):
         self.b, self.x, self.row, self.k, self.end = b, x, row, k, end

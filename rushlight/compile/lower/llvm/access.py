@@ -64,7 +64,7 @@ class Access:
         return _constants(elem, range(self.width))
 
     def _lanes(self, w: Window) -> Pattern:
-        """How its lanes lie."""
+        """How its lanes are arranged in memory."""
         plan = self.plan
         within = w.strides[plan.within] if plan.within is not None else 0
         return pattern(w.strides[plan.lane], within, plan.short, self.width)
@@ -95,7 +95,7 @@ class Access:
         return self._offsets(lanes, start) if any(lanes) else start
 
     def _where(self, w: Window, k: int) -> tuple[str, Val, Pattern, int]:
-        """(base pointer, first element, how the lanes lie from there, size) of a window."""
+        """(base pointer, first element, how the lanes are arranged from there, size) of a window."""
         value = w.value
         assert value is not None
         if value in self.buffers:
@@ -142,7 +142,7 @@ class Access:
         return arithmetic.from_memory(self.b, self._picked(pieces, found.pick), dtype)
 
     def _needed(self, lanes: Pattern, elements: range, on: Val) -> Val:
-        """Which of the elements lie between two lanes that are on, of which there are the first ones."""
+        """Which of the elements are between two lanes that are on, of which there are the first ones."""
         last = [next(i for i, x in enumerate(lanes) if x >= e) for e in elements]
         first = [next(i for i, x in enumerate(lanes) if x <= e) for e in elements]
         return self.b.shuffle(on, on, [max(i, j) for i, j in zip(first, last, strict=True)])
@@ -291,7 +291,7 @@ class Access:
     # -------------------------------------------------------------------------------------------- check build
 
     def _bounds(self, value: Value, index: Val, size: int, mask: Val | None) -> None:
-        """In a check build: leave the kernel with the value's number as its status if an element lies outside."""
+        """In a check build: leave the kernel with the value's number as its status if an element is outside."""
         if not self.check:
             return
         b = self.b

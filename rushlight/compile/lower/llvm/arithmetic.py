@@ -117,7 +117,7 @@ def _from_float(b: Builder, x: Val, target: np.dtype, elem: str) -> Val:
     wide = "i64" if elem == "i64" or target.name == "uint8" else "i32"
     limit = 2.0 ** (BITS[wide] - 1)
     inside = b.compare("fcmp olt", x, limit)
-    fits = (wide, x.elem) == ("i32", "double")  # such a double can lie between the smallest integer and one less
+    fits = (wide, x.elem) == ("i32", "double")  # such a double can be between the smallest integer and one less
     lowest = b.compare("fcmp ogt", x, -limit - 1) if fits else b.compare("fcmp oge", x, -limit)
     inside = b.op("and", inside, lowest)
     whole = b.select(inside, b.convert("fptosi", x, wide), -(1 << (BITS[wide] - 1)))

@@ -68,7 +68,7 @@ class Code:
 class Shared:
     """Compiled things by what decides their code: as long as somebody holds them, and the latest `recent` beyond that.
 
-    So programs that are made and dropped again and again compile once, and what nobody runs any more is bounded.
+    So programs that are made and dropped again and again compile once, and what is no longer run is bounded.
     """
 
     def __init__(self, recent: int):
@@ -94,7 +94,7 @@ class Shared:
         return len(self._known)
 
     def forget(self) -> None:
-        """Hold nothing that nobody else holds."""
+        """Drop what has no other reference."""
         self._recent.clear()
 
 

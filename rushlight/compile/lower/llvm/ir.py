@@ -222,7 +222,7 @@ class Builder:
 
     @contextmanager
     def when(self, condition: Val, unlikely: bool = False) -> Iterator[None]:
-        """Runs what is inside if the scalar `condition` holds. unlikely: its code stands aside."""
+        """Runs what is inside if the scalar `condition` holds. unlikely: its code is placed out of line."""
         then, end = self.fresh("then"), self.fresh("end")
         weights = ", !prof !0" if unlikely else ""
         if unlikely:

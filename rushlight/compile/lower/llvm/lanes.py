@@ -1,7 +1,7 @@
-"""How the lanes of a vector lie in memory, and which plain loads and stores reach them.
+"""How the lanes of a vector are arranged in memory, and which plain loads and stores reach them.
 
 A pattern is the distance of every lane's element from the first lane's. Lanes that run along memory, or repeat what
-lies there, or take every second element of it, are cheaper by a few whole vectors and shuffles than by a gather.
+is there, or take every second element of it, are cheaper by a few whole vectors and shuffles than by a gather.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Cover(NamedTuple):
 
 @functools.cache
 def cover(lanes: Pattern, width: int) -> Cover | None:
-    """Loads for the lanes, none of them outside of what lies between two lanes. None: a gather is cheaper."""
+    """Loads for the lanes, none of them outside of the range between two lanes. None: a gather is cheaper."""
     wanted = sorted(set(lanes))
     span = wanted[-1] - wanted[0] + 1
     size = min(width, 1 << span.bit_length() - 1)

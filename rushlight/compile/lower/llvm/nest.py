@@ -94,8 +94,8 @@ class _Function(Access):
     def _make_buffers(self) -> list[str]:
         """Room for local values that another loop reads again; what has to be freed.
 
-        Long rows lie in the program's scratch memory, at the unit with which the thread starts: pages that malloc takes
-        from the system anew for each call cost more than a short kernel. Only where that would be too much it is malloc.
+        Long rows are stored in the program's scratch memory, at the thread's first unit: pages that malloc takes
+        from the system again for each call cost more than a short kernel. Where that would be too much, malloc.
         """
         b, room, freed = self.b, _ROW_BUFFERS, []
         for w in self.plan.kept_rows():
@@ -325,7 +325,7 @@ class _Function(Access):
                     total.add(self.b, x)
 
     def _chunk(self, loops: list[int]) -> tuple[int, int] | None:
-        """(axis, length) whose pieces are summed apart, where a long sum would lose digits."""
+        """(axis, length) whose pieces are summed separately, where a long sum would lose digits."""
         sums = [self.accumulators[id(s)] for s in self.plan.stages if s.kind == "sum"]
         if not any(a.floats for a in sums):
             return None
@@ -446,7 +446,7 @@ class _Function(Access):
         self._body(range(1))
 
     def _body(self, vectors: range) -> None:
-        """Evaluate everything, then store and accumulate: a value may lie where an older one that is read here lay."""
+        """Evaluate everything, then store and accumulate: a value may be stored where an older one read here was."""
         self._evaluate(self.roots, self._deepest(), vectors)
         for stage in self.group:
             for w, e in stage.stores:
@@ -469,7 +469,7 @@ class _Function(Access):
         return len(self.plan.inner) if self.plan.rows else len([a for a in self.plan.inner if a != self.lane])
 
     def _depth(self, e: Expr, memo: dict[int, tuple[int, bool]]) -> tuple[int, bool]:
-        """(how many inner loops it lies within, whether it differs between lanes)."""
+        """(how many inner loops enclose it, whether it differs between lanes)."""
         e = self._resolve(e)
         if id(e) not in memo:
             depths = [self._depth(a, memo) for a in e.args]

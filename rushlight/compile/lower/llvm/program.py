@@ -46,7 +46,7 @@ class Program:
     def launch(
         self, node: Nest | Loop | Reduce, places: Mapping[Value, Place] | Callable[[Value], Place], name: str = ""
     ) -> None:
-        """Run a kernel. places: where each of its values lies, local ones aside."""
+        """Run a kernel. places: where each of its values is stored, local ones aside."""
         if _is_empty(node):
             return
         values = nest.values_of(node)

@@ -1,4 +1,4 @@
-"""Sizes: how many vectors lie side by side, what a unit is, what is cut in parts."""
+"""Sizes: how many vectors are side by side, what a unit is, what is cut in parts."""
 
 from __future__ import annotations
 

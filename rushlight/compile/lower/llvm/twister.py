@@ -22,7 +22,7 @@ _FEWEST_BLOCKS = 8
 
 
 def words(stream: Any, blocks: int) -> np.ndarray | None:
-    """The next blocks of a `RandomState` that stands at a block's end; None where NumPy should make them."""
+    """The next blocks of a `RandomState` whose position is a block's end; None where NumPy should make them."""
     turn = _turn() if blocks >= _FEWEST_BLOCKS else None
     if turn is None:
         return None

@@ -300,7 +300,7 @@ def _log1p_double(b: Builder, x: Val) -> Val:
 
 
 def _log2_double(b: Builder, x: Val) -> Val:
-    """The exponent apart, so that powers of two are exact."""
+    """The exponent separately, so that powers of two are exact."""
     e, f = _mantissa(b, x)
     y = b.op("fadd", e, b.op("fmul", _log_double(b, b.op("fadd", f, 1.0)), 1 / math.log(2)))
     return _log_ends(b, x, y)

@@ -1,9 +1,9 @@
 """`Binder`: where primitives and products of one executable get their memory, and where their steps are emitted.
 
-A place says where a value lies: ("arena", byte offset), ("table", index of the slot that holds its address), or
-("address", number). Memory objects of the arena are bound once; those of slots are pointed anew by `rebind`, and only
+A place says where a value is stored: ("arena", byte offset), ("table", index of the slot that holds its address), or
+("address", number). Memory objects of the arena are bound once; those of slots are pointed again by `rebind`, and only
 where an address has changed. What primitives need besides their operands (scratchpads, operands in a primitive's own
-layout) lies in the arena too, where nothing else is needed meanwhile: `Rooms` says how much that is.
+layout) is in the arena too, where nothing else is needed meanwhile: `Rooms` says how much that is.
 """
 
 from __future__ import annotations
@@ -208,7 +208,7 @@ class Rooms(Probe):
         used, scratchpad = self._used, wanted_desc(desc, SCRATCHPAD)
         if scratchpad:
             self.temporary(scratchpad)
-            self._used = used  # nobody needs it behind the primitive
+            self._used = used  # nothing needs it after the primitive
 
     def reorder(self, source_layout: int, source: int, target_layout: int, target: int) -> None:
         self.execute(reorder_desc(source_layout, target_layout), [])
@@ -220,7 +220,7 @@ def second_operands(nodes: Iterable[Node]) -> Counter[Ref]:
 
 
 class Binder(Probe):
-    """For one executable: `program` takes the steps, `place_of` tells where a value lies.
+    """For one executable: `program` takes the steps, `place_of` tells where a value is stored.
 
     uses: how many matrix products have a ref as their second operand. packs: what is packed once for all of them, with
     the address of each one's room, 0 for one of its own.
@@ -262,7 +262,7 @@ class Binder(Probe):
         return ((name, ", ".join(notes)) for name, notes in self._notes)
 
     def lend(self, at: int, size_bytes: int) -> None:
-        """Memory in which the next extern's temporaries may lie."""
+        """Memory in which the next extern's temporaries may be stored."""
         self._room, self._room_bytes = at, size_bytes
 
     def rebind(self, table: np.ndarray) -> None:
@@ -352,7 +352,7 @@ class Binder(Probe):
             guarded = self._guarded(scratchpad) if poison.on else None
             room = self.temporary(scratchpad) if guarded is None else self._memory(scratchpad, guarded.address)
             arguments = [*arguments, (SCRATCHPAD, room)]
-            self._used = used  # nobody needs it behind the primitive
+            self._used = used  # nothing needs it after the primitive
         primitive = create("primitive", desc.value)
         table = (Argument * len(arguments))(*arguments)
         self.keep(primitive, table)

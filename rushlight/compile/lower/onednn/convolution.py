@@ -8,8 +8,8 @@ convolution_backward_weights(g, x) -> dw[, dbias]
 
 float32, or bfloat16 throughout. option rounded = False: whether float32 factors may be rounded to bfloat16. option direct
 = False: whether sums must be those of products of inputs and weights, so not Winograd's (`lower/winograd`).
-Activations are best channels-last on both sides; those that lie otherwise are reordered into what the
-primitive wants. Weights lie as the caller has them and are packed into oneDNN's layout (`packs.py`).
+Activations are best channels-last on both sides; those in another layout are reordered into what the
+primitive wants. Weights are laid out as the caller has them and are packed into oneDNN's layout (`packs.py`).
 Two cores while others worked, GFLOP/s of forward / backward data / backward weights on ResNet-18's layers at batch 32:
 
     channels      image   channels-last       blocked             NCHW
@@ -173,7 +173,7 @@ def bind_backward_weights(extern: Extern, binder: Probe) -> bool:
 
 
 def _layouts(shape: _Shape, x: Ref, w: Ref, y: Ref) -> tuple[Owned, Owned, Owned] | None:
-    """Descriptors of the refs as they lie, or None where the convolution cannot be served."""
+    """Descriptors of the refs in their layout, or None where the convolution cannot be served."""
     if not shape.valid or shape.out != y.shape or not x.dtype == w.dtype == y.dtype or x.dtype.name not in _TYPES:
         return None
     last = channels_last_order(x.ndim)
@@ -191,7 +191,7 @@ def _grouped(w: Ref, shape: _Shape) -> Ref:
 
 
 def _choices(shape: _Shape, x: Ref, y: Ref, outside: tuple, keep_result: bool = False):
-    """Pairs of descriptors of input and output to try, best first. keep_result: the output's must be as it lies."""
+    """Pairs of descriptors of input and output to try, best first. keep_result: the output's layout must be kept."""
     last = channels_last_order(x.ndim)
     source, target = (strided(r.shape, packed(r.shape, last), shape.dtype) for r in (x, y))
     blocked = free(x.shape, shape.dtype), free(y.shape, shape.dtype)

@@ -2,7 +2,7 @@
 
 out = activation(scale part + bias), or, where a result is added to, out + scale part + bias
 
-`part` is the product alone, row-major; out and bias lie as they like.
+`part` is the product alone, row-major; out and bias may have any layout.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Native functions that run beside the primitives: what a loop over a graph's values cannot say.
+"""Native functions that run next to the primitives: what a loop over a graph's values cannot say.
 
 A step passes a block of 64-bit numbers (sizes, strides in elements, a float's bits) and up to seven addresses, so that one
 function serves every shape, and gets a status, 0 for success. A function divides its rows between the threads of the

@@ -19,7 +19,7 @@ _PLAIN = (0, 1, 2, 3)
 
 
 class Choice(NamedTuple):
-    """How an Extern likes its operands and results to lie: for each the order of its axes, slowest first.
+    """The layout an Extern prefers for its operands and results: for each the order of its axes, slowest first.
 
     None: any order that has an axis of stride 1 among its last two (a matrix product), or any at all (weights).
     SAME: like the operands, whatever that is. Whatever is chosen works; other orders cost a copy each way.

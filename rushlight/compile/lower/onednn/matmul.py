@@ -1,7 +1,7 @@
 """Matrix products, single and batched, and what can follow them without another pass.
 
 matmul(x, y[, bias]) -> out;  out = activation(scale x y + bias), or, with `onto`, onto + scale x y + bias
-    Shape: x (*, n, k), y (*, k, m), bias broadcastable to (*, n, m) -> (*, n, m), in rows if there is a bias; batch axes of length 1 are broadcast
+    Shape: x (*, n, k), y (*, k, m), bias broadcastable to (*, n, m) -> (*, n, m), C-contiguous if there is a bias; batch axes of length 1 are broadcast
     options: scale = 1.0; activation = None or "gelu_tanh" (None with onto). Others lose nan or infinities in oneDNN:
     relu makes 0 of nan, gelu_erf nan of infinity. rounded = False: whether factors may be rounded to bfloat16
 
@@ -87,7 +87,7 @@ def _bind_apart(extern: Extern, binder: Probe, activation: str | None, scale: fl
 
 
 def _bias_fits(bias: Ref, out: Ref) -> bool:
-    """Whether a small product can start from its bias: one row for all, and both lie in rows."""
+    """Whether a small product can start from its bias: one row for all, and both are C-contiguous."""
     one = prod(bias.shape[:-1]) == 1 and bias.shape[-1] == out.shape[-1] and bias.strides[-1] == 1
     return one and bias.dtype == out.dtype == np.float32 and out.is_row_major()
 
@@ -115,7 +115,7 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
     ndim = out.ndim
     x, y = _lead(x, ndim), _lead(y, ndim)
     bias = None if bias is None else _lead(bias, ndim)
-    if out.strides[-1] != 1 != out.shape[-1]:  # then it is the transposed result that lies in rows: y^T x^T
+    if out.strides[-1] != 1 != out.shape[-1]:  # then it is the transposed result that is C-contiguous: y^T x^T
         if bias is not None:  # oneDNN has none that differs from row to row
             return False
         order = (*range(ndim - 2), ndim - 1, ndim - 2)
@@ -173,7 +173,7 @@ def _bind_parts(binder, x, y, bias, out, layouts) -> bool:
 
 
 def _choose(x, y, dx, dy, dbias, dout, operations, pack):
-    """The primitive on the refs as they lie; on dense copies where there is none; on a packed y where that wins."""
+    """The primitive on the refs in their layout; on dense copies where there is none; on a packed y where that wins."""
     pack = pack and prod(y.shape[:-2]) == 1 and y.size > 1 << 16
     sides = [(dx, free(y.shape, y.dtype))] if pack else []
     sides.append((dx, dy))

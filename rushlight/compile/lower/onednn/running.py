@@ -6,7 +6,7 @@ recurrence(x, f) -> y          y[k] = x[k] + f[k] y[k - 1], the first x[0]
     Shape: x, f and y the same (*, T, +); option: axis, that of T
 
 float32 and float64, sums and products also int64; sums and products of float32 are kept in double, as the kernels do. A
-line is a scalar loop; where lines lie side by side in memory, a vector of them runs at once. Threads share out the lines.
+line is a scalar loop; where lines are adjacent in memory, a vector of them runs at once. Threads share out the lines.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def _again(binder: Probe, flag: int, extern: Extern, bind: Callable[[Extern, Pro
 
 
 class _Last:
-    """An image with channels innermost: as it lies, or a copy that does. numbers: what `Image` wants besides the address."""
+    """An image with channels innermost: as stored, or a copy. numbers: what `Image` wants besides the address."""
 
     def __init__(self, binder: Probe, ref: Ref):
         self._binder, self._ref, self.strides = binder, ref, tidy(ref.shape, ref.strides, _ORDER)

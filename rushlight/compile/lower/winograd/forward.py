@@ -1,7 +1,7 @@
 """Through an image, tile by tile: the forward convolution, and the gradient of the input, which is one too.
 
 A block of tiles is transformed into 16 matrices (tiles, channels), these are multiplied by the 16 of the weight, a
-panel of output channels at a time, and the result is transformed back. What is between lies in a second-level cache.
+panel of output channels at a time, and the result is transformed back. What is between stays in a second-level cache.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def forward(block: Block, with_bias: bool):
 
 
 class _Mine:
-    """A thread's room: 16 matrices of the input, 16 of products, zeros for what lies outside, a place for what is cut off."""
+    """A thread's room: 16 matrices of the input, 16 of products, zeros for the outside, a place for what is cut off."""
 
     def __init__(self, b: Builder, block: Block, room: Val, at_once: Val, sums: Val):
         self.b, self.block, self.inputs, self.sums = b, block, room, sums

@@ -65,7 +65,7 @@ class _Some(NamedTuple):
 
 
 class _Mine:
-    """A thread's room: 16 matrices of the input, 16 of the gradient in panels, zeros for what lies outside."""
+    """A thread's room: 16 matrices of the input, 16 of the gradient in panels, zeros for what is outside."""
 
     def __init__(self, b: Builder, block: Block, room: Val, at_once: Val, channels: Val, filters: Val, groups: Val):
         self.b, self.block, self.inputs = b, block, room

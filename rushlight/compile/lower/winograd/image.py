@@ -1,4 +1,4 @@
-"""Where a tile lies in a channels-last image, and what of it lies outside."""
+"""Where a tile is in a channels-last image, and which part of it is outside."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ class Tiles(NamedTuple):
         return image, b.op("mul", row, 2), b.op("mul", column, 2)
 
     def source_corner(self, b: Builder, corner: tuple[Val, Val, Val]) -> tuple[Val, Val, Val]:
-        """The first pixel of the input that the tile at `corner` reads, which may lie outside."""
+        """The first pixel of the input that the tile at `corner` reads, which may be outside."""
         image, row, column = corner
         return image, b.op("sub", row, self.above), b.op("sub", column, self.left)

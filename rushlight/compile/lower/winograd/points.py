@@ -21,7 +21,7 @@ def load_pixels(b: Builder, places: Sequence[Sequence[str]], channel: Val) -> li
 
 
 def store_points(b: Builder, grid: Sequence[Sequence[Val]], pointer: str, offset: Val, step: Val) -> None:
-    """Vectors into the matrices, which lie `step` apart."""
+    """Vectors into the matrices, at a stride of `step`."""
     for i, line in enumerate(grid):
         for j, value in enumerate(line):
             b.store(value, further(b, pointer, b.op("add", b.op("mul", step, 4 * i + j), offset)), 64)

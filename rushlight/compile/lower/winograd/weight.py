@@ -86,7 +86,7 @@ def collect(parts: int):
 
 
 # 16 rows of 16 channels with 9 taps are 9 squares of 16 by 16 numbers. A slot is a vector of 16 filters for a channel
-# and tap, number 9 channel + tap, as they lie in a row; exchanged, of 16 channels for a filter and tap.
+# and tap, number 9 channel + tap, as they are stored in a row; exchanged, of 16 channels for a filter and tap.
 def _slot(b: Builder, slots: str, i: Val, tap: Val | int) -> str:
     return further(b, slots, b.op("mul", b.op("add", b.op("mul", i, TAPS), tap), LANES))
 
