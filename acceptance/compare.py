@@ -54,7 +54,7 @@ def digits(a, b, floor=0.0):
 
 
 def printed_digits(a, b):
-    """`digits` for two numbers as printed: one unit of the last printed place apart is agreement in full."""
+    """`digits` for two numbers as printed: a difference of one unit in the last printed place is full agreement."""
     x, y = float(a), float(b)
     if math.isfinite(x) and math.isfinite(y) and _is_decimal(a) and abs(x - y) <= 1.0001 * max(_unit(a), _unit(b)):
         return 16.0
@@ -96,7 +96,7 @@ def compare(theirs, ours, ignore=(), steps=STEPS, enough=DIGITS):
 
 
 def is_rounding(found, yardsticks, exact=None):
-    """Whether a run parts from torch's for no other reason than rounding, by either of two signs.
+    """Whether a run diverges from torch's for no other reason than rounding, by either of two signs.
 
     `yardsticks`: comparisons of torch with torch, with other kernels or parameters one unit in the last place away. One
     draw of rounding errors parts a little sooner or later than another, so a run may part at 0.7 of the earliest

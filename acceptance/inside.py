@@ -1,7 +1,7 @@
 """What runs in the program's process: seeds, patches the environment, records every step, stops after the last one.
 
 `python inside.py JOB.json`, where the job gives: backend ("rushlight" or "torch"), command (list), seed, steps, backwards,
-patches, record (the file that gets one JSON object a line), keep (how many steps' gradients go into files beside it).
+patches, record (the file that gets one JSON object a line), keep (how many steps' gradients go into files next to it).
 
 The program's own printing goes where it goes; `out` in a record is how many bytes it had printed by then.
 """

@@ -140,7 +140,7 @@ data in the formats that it reads, for up to 50 optimizer steps, once under torc
 and from the same seed.
 
 - **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does every number that the
-  program printed (one unit of the last printed place apart counts as agreement; times and dates are left out).
+  program printed (a difference of one unit in the last printed place counts as agreement; times and dates are left out).
 - **rounding**: a number parts, but no sooner than torch parts from itself when it runs on twice the threads without
   oneDNN, or starts from parameters that are one unit in the last place away; or no further from what torch computes in
   double precision, from the same parameters and random numbers, than torch is (a factor of 5).

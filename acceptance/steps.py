@@ -1,4 +1,4 @@
-"""Where one program parts from torch: the digits of every step's loss and gradients, beside torch's digits with itself."""
+"""Where one program diverges from torch: digits of every step's loss and gradients, and torch's with itself."""
 
 import math
 
@@ -63,14 +63,14 @@ def _square(x, y):
 
 
 def _worst(base, others):
-    """For the first step, the gradients where Rushlight has fewest digits, beside the yardsticks' digits of the same."""
+    """For the first step, the gradients where Rushlight has fewest digits, and the yardsticks' digits of the same."""
     if not all(run["kept"] for run in (base, *others.values())):
         return
     rows = []
     for at, first in enumerate(base["kept"][0]):
         digits = [_norm_digits([first], [other["kept"][0][at]]) for other in others.values()]
         rows.append((round(digits[0] - min(digits[1:]), 1), at, first.shape, digits))
-    yield "  first step, gradients with fewest digits beside the yardsticks:"
+    yield "  first step, gradients with fewest digits, and the yardsticks':"
     for _, at, shape, digits in sorted(rows, key=lambda row: row[:2])[:5]:
         yield f"  {at:4} {shape!s:22}" + " ".join(f"{name} {number:.1f}" for name, number in zip(others, digits))
 

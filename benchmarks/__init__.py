@@ -1,1 +1,1 @@
-"""Measurements of Rushlight beside torch. `python -m benchmarks eager|imports|cifar10`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|imports|cifar10`; torch is optional."""

@@ -1,10 +1,10 @@
-"""Measurements of Rushlight beside torch. `python -m benchmarks eager|imports|cifar10|steps`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|imports|cifar10|steps`; torch is optional."""
 
 import argparse
 
 from . import cifar10, eager, imports, steps
 
-parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight beside torch, in one run.")
+parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight against torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
 commands.add_parser("eager", help=eager.__doc__).add_argument(
     "pattern", nargs="?", default="", help="only calls that contain this"

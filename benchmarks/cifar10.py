@@ -1,4 +1,4 @@
-"""`python -m benchmarks cifar10`: one eager training step of the CIFAR-10 network, beside torch in the same run."""
+"""`python -m benchmarks cifar10`: one eager training step of the CIFAR-10 network, against torch in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks eager`: the cost of one eager call on small tensors, beside torch in the same run."""
+"""`python -m benchmarks eager`: the cost of one eager call on small tensors, against torch in the same run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One call each of many operators on small tensors: what an eager call costs beside the arithmetic."""
+"""One call each of many operators on small tensors: what an eager call costs besides the arithmetic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks imports`: time and memory of a bare import, beside torch."""
+"""`python -m benchmarks imports`: time and memory of a bare import, against torch."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whole training steps, each written once against a `torch` module, for `python -m benchmarks steps`.
 
 A builder seeds the generator, makes the networks, then the data, so that every library starts from the same numbers.
-`wrap` is applied to each network: `torch.compile`, or nothing. Every step ends with a loss that nobody reads in between.
+`wrap` is applied to each network: `torch.compile`, or nothing. Every step ends with a loss that nothing reads in between.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a step stands from the machine: operations over peak, bytes over bandwidth, both peaks measured in the run.
+"""How far a step is from the machine's limits: operations over peak, bytes over bandwidth, both peaks measured in the run.
 
 Operations are those of matrix products and convolutions, two to a multiply-add: once forward, once for the weight's
 gradient, once for the input's where the input has one. Bytes are a floor: parameters, optimizer state and what the

@@ -94,7 +94,7 @@ def main(
     picture: Path,
     json: Path | None,
 ) -> None:
-    """Print a table per case as it is measured, then how far each stands from the machine, and save the picture."""
+    """Print a table per case as it is measured, then how far each is from the machine's limits, and save the picture."""
     if unknown := set(cases) - set(CASES):
         raise SystemExit(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
     need_torch()
@@ -220,7 +220,7 @@ def disagreements(result: Result) -> list[str]:
 
 
 def limits(results: list[Result], machine: step_limits.Machine) -> str:
-    """The time that the operations and the bytes would take alone, beside the fastest variant's."""
+    """The time that the operations and the bytes would take alone, and the fastest variant's."""
     lines = [
         f"\nlimits: {machine.operations / 1e9:.0f} GFLOP/s in a large product, {machine.bytes / 1e9:.1f} GB/s copied"
     ]

@@ -1,6 +1,6 @@
 """Train a small convolutional network to read handwritten digits.
 
-The data are 1,797 scanned digits of 8x8 pixels (examples/data/digits.csv.gz, see digits.LICENCE.txt beside it); a fifth
+The data are 1,797 scanned digits of 8x8 pixels (examples/data/digits.csv.gz, see digits.LICENCE.txt next to it); a fifth
 of them is held out for the test. The loss curve is saved as digits_loss.png, the model as digits.pt.
 """
 

@@ -61,7 +61,7 @@ def accuracy(model, loader, device):
 
 
 def small_batches_and_the_large_one(data, args):
-    """The gradients of k small batches, each loss divided by k, beside that of the large batch."""
+    """The gradients of k small batches, each loss divided by k, and that of the large batch."""
     model = Net().eval()
     inputs, labels = data[: args.batch_size * args.accum_iter]
 

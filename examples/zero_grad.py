@@ -1,4 +1,4 @@
-"""Where zero_grad() may stand, and what step() makes of gradients that are stale, doubled, zero or None."""
+"""Where zero_grad() may be called, and what step() makes of gradients that are stale, doubled, zero or None."""
 
 import argparse
 

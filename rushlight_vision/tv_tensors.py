@@ -30,7 +30,7 @@ _return_kind = False
 
 
 class TVTensor(Tensor):
-    """Base of the kinds. Their attributes beside the values are named in `_facts`."""
+    """Base of the kinds. Their attributes besides the values are named in `_facts`."""
 
     _facts = ()
 

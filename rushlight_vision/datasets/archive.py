@@ -1,6 +1,6 @@
 """Unpacking: tar and zip archives into a folder, all of an archive or nothing, and nothing outside the folder.
 
-Members go to a staging folder beside their destination and move into place when the whole archive has been read and
+Members go to a staging folder next to their destination and move into place when the whole archive has been read and
 its checksums agree. Absolute names, `..`, links that lead outside, members that pass through a link, and devices are
 refused, whatever the Python version.
 
@@ -19,7 +19,7 @@ MAX_RATIO = 1000
 MAX_BYTES = 64 << 30
 MAX_MEMBERS = 1_000_000
 _FREE_BYTES = 1 << 20
-_MAX_NOTE = 1 << 20  # bytes of a long name, or of the other notes that stand before a member of a tar
+_MAX_NOTE = 1 << 20  # bytes of a long name, or of the other notes before a member of a tar
 _MAX_LINK = 4096
 _XZ_MEMORY = 128 << 20
 
@@ -131,7 +131,7 @@ class _Xz:
 class Measured:
     """A stream that raises ArchiveError when more has been read from it than its file may hold.
 
-    `compressed_bytes` is what lies in the file.
+    `compressed_bytes` is the size in the file.
     """
 
     def __init__(self, stream, source, compressed_bytes):
@@ -228,7 +228,7 @@ def _unpack_zip(path, staging):
 
 
 class _Staging:
-    """A folder beside the destination that takes the members; leaving it without an error moves them into place."""
+    """A folder next to the destination that takes the members; leaving it without an error moves them into place."""
 
     def __init__(self, source, target):
         self.source = source

@@ -1,4 +1,4 @@
-"""Data sets whose lists of images and labels lie beside the images as text: DTD, FGVC-Aircraft, Food-101, SUN397,
+"""Data sets whose lists of images and labels are text files next to the images: DTD, FGVC-Aircraft, Food-101, SUN397,
 CLEVR and Flickr's captions.
 """
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rushlight_vision.datasets.archive import allowed_bytes, check_size
 
-# numbers of data types in the file, and how they lie there
+# numbers of data types in the file, and how they are stored
 _TYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8", 16: "u1"}
 _MATRIX, _COMPRESSED = 14, 15
 # classes of arrays, and the type that they have in memory

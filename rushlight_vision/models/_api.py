@@ -1,7 +1,7 @@
 """Models by name, and the published weights of each: `get_model`, `list_models`, `Weights`, `WeightsEnum`.
 
 A model is a function under `@builder`, which adds torchvision's arguments `weights`, `progress` and the older
-`pretrained`, and enters it into the list. What weights exist for it stands in `weights.jsonl`.
+`pretrained`, and enters it into the list. What weights exist for it is in `weights.jsonl`.
 """
 
 import functools
@@ -141,7 +141,7 @@ def register_model(name=None):
 def builder(enum, pretrained="IMAGENET1K_V1", prepare=None, finish=None):
     """Make a function of a model's options into one that takes `weights` and `progress` too, and register it.
 
-    pretrained: the member that `pretrained=True` stands for, or None. prepare(weights, options) changes the options and
+    pretrained: the member that `pretrained=True` means, or None. prepare(weights, options) changes the options and
     finish(model, options given) the model where weights are asked for.
     """
 
@@ -207,9 +207,9 @@ def positional_too(function):
 
 
 def choose_weights(model, options, enum, legacy, name="weights", older="pretrained"):
-    """Take `weights` out of the options, or what the older `pretrained=` stands for; warns about the latter.
+    """Take `weights` out of the options, or what the older `pretrained=` means; warns about the latter.
 
-    legacy: the member that True stands for; a function of the older argument may choose it.
+    legacy: the member that True means; a function of the older argument may choose it.
     """
     given = options.pop(name, None)
     if older in options:

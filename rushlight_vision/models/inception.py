@@ -108,7 +108,7 @@ class InceptionD(nn.Module):
 
 
 class InceptionE(nn.Module):
-    """Branches 1x1, 3x3, two 3x3 and a pool, the last 3x3 of each as a row beside a column."""
+    """Branches 1x1, 3x3, two 3x3 and a pool, the last 3x3 of each as a row and a column."""
 
     def __init__(self, in_channels, conv_block=None):
         super().__init__()

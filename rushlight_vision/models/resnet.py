@@ -1,6 +1,6 @@
 """Residual networks: ResNet (He et al., arXiv 1512.03385), ResNeXt (1611.05431) and wide ResNet (1605.07146).
 
-The stride of a bottleneck lies in its 3x3 convolution, as in torchvision ("ResNet V1.5").
+The stride of a bottleneck is in its 3x3 convolution, as in torchvision ("ResNet V1.5").
 """
 
 import rushlight as torch

@@ -182,7 +182,7 @@ class ShiftedWindowAttention(nn.Module):
         self.define_relative_position_index()
 
     def define_relative_position_bias_table(self):
-        """A parameter: for each distance in rows and columns, a bias of each head."""
+        """A parameter: for each distance by rows and columns, a bias of each head."""
         h, w = self.window_size
         self.relative_position_bias_table = nn.Parameter(torch.zeros((2 * h - 1) * (2 * w - 1), self.num_heads))
         nn.init.trunc_normal_(self.relative_position_bias_table, std=0.02)
@@ -246,7 +246,7 @@ class ShiftedWindowAttentionV2(ShiftedWindowAttention):
             self.qkv.bias[length : 2 * length].data.zero_()
 
     def define_relative_position_bias_table(self):
-        """A buffer: for each distance in rows and columns, its logarithmic coordinates."""
+        """A buffer: for each distance by rows and columns, its logarithmic coordinates."""
         scaled = [torch.arange(-(size - 1), size, dtype=float32) / (size - 1) * 8 for size in self.window_size]
         table = torch.stack(torch.meshgrid(scaled, indexing="ij")).permute(1, 2, 0).contiguous().unsqueeze(0)
         self.register_buffer("relative_coords_table", torch.sign(table) * torch.log2(torch.abs(table) + 1.0) / 3.0)

@@ -52,7 +52,7 @@ def _apply_op(img, op_name, magnitude, interpolation, fill):
 
 
 def _magnitudes(bins, shear, shift_x, shift_y, degrees, colour, bits_lost, bits=8):
-    """What magnitudes the bins stand for: name -> (tensor, whether its sign is random)."""
+    """What magnitudes the bins represent: name -> (tensor, whether its sign is random)."""
     steps = {
         "ShearX": shear,
         "ShearY": shear,

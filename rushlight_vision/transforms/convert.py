@@ -49,7 +49,7 @@ def _pixels(pic, dtype):
 def to_pil_image(pic, mode=None):
     """The tensor (C, H, W) or array (H, W, C), or either as (H, W), as a PIL image.
 
-    Floats are taken to lie in [0, 1] and become bytes, except under mode 'F'. Without `mode` it follows from the
+    Floats are taken to be in [0, 1] and become bytes, except under mode 'F'. Without `mode` it follows from the
     number of channels and the dtype: L, I;16, I, F for one channel, LA for two, RGB for three, RGBA for four.
     """
     if isinstance(pic, Tensor):

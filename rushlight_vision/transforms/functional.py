@@ -166,7 +166,7 @@ def pad(img, padding, fill=0, padding_mode="constant"):
 
 
 def crop(img, top, left, height, width):
-    """The part of the image of that place and size; what lies outside the image is 0."""
+    """The part of the image of that place and size; what is outside the image is 0."""
     return _of(img).crop(img, top, left, height, width)
 
 
@@ -311,7 +311,7 @@ def _inverse_affine(center, angle, translate, scale, shear):
 
 
 def perspective(img, startpoints, endpoints, interpolation=InterpolationMode.BILINEAR, fill=None):
-    """The image seen so that the four corners `startpoints` (x, y) come to lie at `endpoints`.
+    """The image seen so that the four corners `startpoints` (x, y) are mapped to `endpoints`.
 
     Corners in the order top left, top right, bottom right, bottom left.
     """

@@ -34,7 +34,7 @@ def at_indices(img, rows, columns):
 def sampled(img, x, y, mode, fill):
     """The float tensor (..., C, H, W) at the pixel coordinates x, y (arrays (h, w)): (..., C, h, w).
 
-    mode 'nearest' or 'bilinear'. Outside the image lies `fill`, None (0) or one value or one per channel.
+    mode 'nearest' or 'bilinear'. Outside the image is `fill`, None (0) or one value or one per channel.
     """
     if mode == "nearest":
         values, inside = _at(img, np.rint(x), np.rint(y))

@@ -119,7 +119,7 @@ class RandomPerspective(nn.Module):
 
     @staticmethod
     def get_params(width, height, distortion_scale):
-        """(the corners, where they come to lie): top left, top right, bottom right, bottom left, each [x, y]."""
+        """(the corners, where they are mapped to): top left, top right, bottom right, bottom left, each [x, y]."""
         inward = int(distortion_scale * (width // 2)), int(distortion_scale * (height // 2))
 
         def near_start(axis):

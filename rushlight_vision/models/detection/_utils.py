@@ -1,4 +1,4 @@
-"""What detectors share: boxes as offsets from anchors, which anchor stands for which object, a balanced sample of them."""
+"""What detectors share: boxes as offsets from anchors, matching of anchors to objects, a balanced sample of them."""
 
 import math
 from collections import OrderedDict

@@ -29,7 +29,7 @@ class Start(NamedTuple):
 def builder(enum, backbone, *, layers, untrained=False, classes=91, older=True, pretrained="COCO_V1", keypoints=False):
     """Make a function (start, num_classes, **options) -> model into torchvision's, with weights; registers it.
 
-    backbone: the member of the backbone's weights that True stands for, and that it starts from unless `untrained`.
+    backbone: the member of the backbone's weights that True means, and that it starts from unless `untrained`.
     layers: (parts of the backbone, how many of them are trained when published weights are there). older: whether the
     published weights are from a time when frozen batch norms had no epsilon.
     """

@@ -197,7 +197,7 @@ class FCOS(OneStage):
         return self.head.compute_loss(targets, head_outputs, anchors, matched)
 
     def _matched(self, anchors, boxes, counts):
-        """For each place the smallest object in whose middle it lies and whose size suits its map, or -1."""
+        """For each place the smallest object whose middle contains it and whose size suits its map, or -1."""
         centres = (boxes[:, :2] + boxes[:, 2:]) / 2
         places = (anchors[:, :2] + anchors[:, 2:]) / 2
         sizes = anchors[:, 2] - anchors[:, 0]

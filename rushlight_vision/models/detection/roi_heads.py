@@ -102,7 +102,7 @@ class RoIHeads(nn.Module):
         """Whether it finds keypoints."""
         return None not in (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
 
-    # Training: which proposals stand for which objects
+    # Training: which proposals are matched to which objects
 
     def assign_targets_to_proposals(self, proposals, gt_boxes, gt_labels):
         """Lists of each proposal's object and of its label (0 background, -1 neither)."""

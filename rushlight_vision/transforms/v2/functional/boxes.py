@@ -29,7 +29,7 @@ def convert_bounding_box_format(inpt, old_format=None, new_format=None, inplace=
 
 
 def _stored(boxes, where, inplace):
-    """The boxes, or, if they shall be written in place, the tensor `where` with them."""
+    """The boxes, or, if they should be written in place, the tensor `where` with them."""
     return where.copy_(boxes) if inplace else boxes
 
 

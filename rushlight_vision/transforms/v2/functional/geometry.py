@@ -120,7 +120,7 @@ _moves(resize, _resizing, _resized_canvas, clamp=False)
 
 @by_kind
 def crop(inpt, top, left, height, width):
-    """The part of that place and size; what lies outside is 0."""
+    """The part of that place and size; what is outside is 0."""
     return F.crop(inpt, top, left, height, width)
 
 
@@ -292,7 +292,7 @@ _moves(affine, _moving)
 
 @by_kind
 def perspective(inpt, startpoints, endpoints, interpolation=InterpolationMode.BILINEAR, fill=None, coefficients=None):
-    """Seen so that the corners `startpoints` come to lie at `endpoints`; or by the eight coefficients of that map."""
+    """Seen so that the corners `startpoints` are mapped to `endpoints`; or by the eight coefficients of that map."""
     if coefficients is not None:
         startpoints, endpoints = _points_of(coefficients)
     return F.perspective(inpt, startpoints, endpoints, mode(interpolation), fill)
