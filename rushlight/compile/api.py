@@ -110,7 +110,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     @wraps(fn)
     def outside(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            tell("left", f"{fn.__qualname__} is kept out of compiling (disable)")
+            tell("left", f"{fn.__qualname__} is excluded from compiling (torch.compiler.disable)")
         return fn(*args, **kwargs)
 
     return outside

@@ -172,7 +172,7 @@ class CompiledStep:
         self.given_up = True
         reason = self.captured[-1].guards.mismatch(leaves, template, now)
         warnings.warn(
-            f"{_name(self.function)} was captured {settings.limit} times and runs eagerly from now on; what changed last: {reason}",
+            f"{_name(self.function)} was captured {settings.limit} times (the limit) and runs eagerly from now on; last failed guard: {reason}",
             stacklevel=4,
         )
         return self.function(*args, **kwargs)
@@ -199,7 +199,10 @@ class CompiledStep:
             if listener.error is not None:
                 raise listener.error
             if modes() != now:
-                raise CaptureError("the function leaves another gradient mode, default type or autocast region behind")
+                raise CaptureError(
+                    "the compiled function changes the gradient mode, the default dtype or autocast for its caller; do it "
+                    "outside"
+                )
             self._conclude(recorder, result, _Around(args, kwargs, leaves, template, now), candidate)
         except Exception as error:
             self._refuse(error)
@@ -246,7 +249,7 @@ class CompiledStep:
         comparison.outcomes(candidate.outcome, new.outcome)
         if new.backward is not None:
             if candidate.backward is None:
-                raise CaptureError("one call returns tensors with a history, the other one without")
+                raise CaptureError("the results of one call require grad, those of the next do not")
             comparison.graphs(candidate.backward.graph, new.backward.graph)
         log.show("graph", lambda: f"{_name(self.function)}: {new.graph!r}")
         if new.backward is not None:
@@ -258,7 +261,9 @@ class CompiledStep:
     def _count_again(self) -> None:
         self.again += 1
         if self.again > _MOST_AGAIN:
-            raise CaptureError("each call of the function runs other instructions than the calls before")
+            raise CaptureError(
+                "each call takes a new path through the function's Python code; move the branches outside the compiled function"
+            )
 
 
 def _check_containers(recorder: Recorder, around: _Around, result: Any) -> None:
@@ -267,10 +272,10 @@ def _check_containers(recorder: Recorder, around: _Around, result: Any) -> None:
     arguments = around.args, around.kwargs
     now = _leaves(arguments)
     if len(now) != len(around.leaves) or not all(map(is_, now, around.leaves)):
-        text = "a list or dict among the arguments is changed: a replay would not change it"
+        text = "a list or dict argument is modified, which the compiled program would not repeat; return a new one"
     given = {id(c) for c in containers(arguments)}
     if any(id(c) in given for c in containers(result)):
-        text = "a list or dict that the function was given is returned: a replay would return another one"
+        text = "a list or dict argument is returned; the compiled program would return another object. Return a copy"
     if text is not None:
         raise CaptureError(text)
 

@@ -62,7 +62,10 @@ class ProcessGroup:
     def key(self) -> bytes:
         """The key of the messages of the call that is being made."""
         if thread.state.level > 1:
-            tell("left", "a call of torch.distributed exchanges data with other processes, which a replay would not do")
+            tell(
+                "left",
+                "a torch.distributed call exchanges data with other processes, which the compiled program would not do",
+            )
         return f"{self.group_name}#{next(self._calls)}".encode()
 
     def begin(self, key: bytes, call: str) -> bytes:

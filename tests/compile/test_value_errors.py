@@ -133,7 +133,7 @@ def test_what_is_too_much_to_copy_stays_written(monkeypatch):
     before = model.weight.clone()
     with pytest.raises(RuntimeError, match="between 0 and 1") as caught:
         step(x, good, bad)
-    assert any("they stay updated" in note for note in caught.value.__notes__)
+    assert any("the updates are kept" in note for note in caught.value.__notes__)
     assert not torch.equal(model.weight, before)
     step(x, good, good.clone())
     assert model.weight.isfinite().all()

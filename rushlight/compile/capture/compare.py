@@ -26,29 +26,29 @@ class Comparison:
             self._lengths(a, b)
         for (v, s), (w, t) in zip(a.inputs.items(), b.inputs.items(), strict=True):
             if s.key() != t.key() or not self._same_value(v, w):
-                raise CaptureError(f"one call reads {s!r} where the next one reads {t!r}.{_CARRIED}")
+                raise CaptureError(f"one call reads {s!r}, the next call reads {t!r} instead.{_CARRIED}")
         for (v, x), (w, y) in zip(a.constants.items(), b.constants.items(), strict=False):
             self._same_value(v, w)
             if x.dtype != y.dtype or x.shape != y.shape or x.tobytes() != y.tobytes():
                 where = next((n.line for n in b.nodes if any(r.value is w for r in n.reads())), None)
                 raise CaptureError(
-                    f"{describe(where)}: a tensor made from Python values holds {_brief(x)} in one call and {_brief(y)} "
+                    f"{describe(where)}: a tensor created from Python values holds {_brief(x)} in one call and {_brief(y)} "
                     f"in the next.{_WAY_OUT}"
                 )
         for m, n in zip(a.nodes, b.nodes, strict=True):
             self._nodes(m, n)
         for (r, s), (q, t) in zip(a.outputs, b.outputs, strict=True):
             if s.key() != t.key() or not self._refs(r, q):
-                raise CaptureError(f"two calls leave different results behind: {s!r} and {t!r}.{_WAY_OUT}")
+                raise CaptureError(f"two calls have different outputs: {s!r} and {t!r}.{_WAY_OUT}")
 
     def _lengths(self, a: Graph, b: Graph) -> None:
         for m, n in zip(a.nodes, b.nodes, strict=False):
             if _name(m) != _name(n):
                 raise CaptureError(
-                    f"{describe(n.line)}: one call of the function runs {_name(m)} here, the next one {_name(n)}.{_WAY_OUT}"
+                    f"{describe(n.line)}: one call runs {_name(m)} here, the next call {_name(n)}.{_WAY_OUT}"
                 )
         raise CaptureError(
-            f"one call of the function runs {len(a.nodes)} operators on {len(a.inputs)} tensors from outside, the next one "
+            f"one call of the function runs {len(a.nodes)} operators on {len(a.inputs)} input tensors, the next call "
             f"{len(b.nodes)} on {len(b.inputs)}.{_WAY_OUT}"
         )
 
@@ -64,7 +64,7 @@ class Comparison:
     def _nodes(self, m: Any, n: Any) -> None:
         if type(m) is not type(n) or _name(m) != _name(n):
             raise CaptureError(
-                f"{describe(n.line)}: one call of the function runs {_name(m)} here, the next one {_name(n)}.{_WAY_OUT}"
+                f"{describe(n.line)}: one call runs {_name(m)} here, the next call {_name(n)}.{_WAY_OUT}"
             )
         if isinstance(m, Call):
             pairs = [*zip(m.operands, n.operands, strict=False), *zip(m.metadata, n.metadata, strict=False)]
@@ -88,7 +88,7 @@ class Comparison:
         made = list(zip(m.writes(), n.writes(), strict=False))
         same_results = [self._same_value(v, w) for v, w in made]  # all of them: they are paired by it
         if not fits or not all(same_results):
-            raise CaptureError(f"{describe(n.line)}: {_name(n)} differs between two calls of the function.{_WAY_OUT}")
+            raise CaptureError(f"{describe(n.line)}: the arguments of {_name(n)} differ between two calls.{_WAY_OUT}")
 
     def outcomes(self, a: Outcome, b: Outcome) -> None:
         """Raise CaptureError where the results differ in more than their tensors' values."""
@@ -102,7 +102,7 @@ class Comparison:
         for what in ("grads", "moved", "written", "assigned"):
             p, q = getattr(a, what), getattr(b, what)
             if [s.key() for s, _ in p] != [s.key() for s, _ in q]:
-                raise CaptureError(f"two calls change different tensors ({what}).{_WAY_OUT}")
+                raise CaptureError(f"two calls modify different tensors ({what}).{_WAY_OUT}")
         if [id(s) for _, s, _, _ in a.schedules] != [id(s) for _, s, _, _ in b.schedules]:
             raise CaptureError(f"two calls step different schedulers.{_WAY_OUT}")
         if sorted((id(m), now) for m, now in a.training) != sorted((id(m), now) for m, now in b.training):
@@ -110,14 +110,14 @@ class Comparison:
 
 
 _WAY_OUT = (
-    " A replay would repeat the first. Numbers that change from call to call have to be arguments of the function, "
-    "tensors, or an optimizer's options."
+    " The compiled program would repeat the first call. Pass what changes from call to call as an argument, a tensor, "
+    "or an option of an optimizer."
 )
 _CARRIED = (
-    " A tensor that one call makes for the next one has to be an argument and a result of the function, or be written "
-    "in place."
+    " Pass a tensor from one call to the next as an argument and a result of the function, or write it in place into one "
+    "that exists."
 )
-_RETURNED = " A number that depends on the data is returned as a tensor, or by .item() and arithmetic on it."
+_RETURNED = " Return a number that depends on the data as a tensor, or by .item() and arithmetic on it."
 
 
 def same_spec(x: Any, y: Any) -> bool:

@@ -46,7 +46,9 @@ class Backward:
         except RuntimeError as error:
             self.refused, self.graph, grads = str(error), Graph(), [None] * len(wanted)
         except Exception as error:
-            raise CaptureError(f"the backward of a compiled function raises {type(error).__name__}: {error}") from error
+            raise CaptureError(
+                f"the backward of the compiled function raised {type(error).__name__}: {error}"
+            ) from error
         finally:
             recorder.graph = forward
             for e, known in hooks:
@@ -55,7 +57,10 @@ class Backward:
             raise listener.error
         self.results = [self._result(recorder, g) for g in grads]
         if any(r.writes for r in recorder.memory.all() if r.source is not None and r.first in self.graph.inputs):
-            raise CaptureError("a hook writes into a tensor from outside during the backward of a compiled function")
+            raise CaptureError(
+                "a hook writes in place to a tensor from outside the compiled function during its backward; write to it "
+                "after backward()"
+            )
         prune(self.graph)
         self._find_inputs(recorder, outcome, forward)
         self.executable: Any = None
@@ -207,7 +212,7 @@ def _refuse_hooks(edges: list, ends: set) -> None:
         seen.add(edge)
         if getattr(edge, "hooks", None) is not None or type(edge).__name__ == "BackwardHook":
             raise CaptureError(
-                "a hook (of a tensor, of a module's backward, or retain_grad()) is registered on what the compiled function "
-                "computes, and a program would not call it"
+                "a hook (register_hook(), a module's backward hook, or retain_grad()) is registered on a tensor computed "
+                "inside the compiled function, and the program would not call it; register it outside"
             )
         stack.extend(edge.edges)

@@ -123,14 +123,18 @@ class Memory:
         self._forget_freed()
         for r in self.beside:
             if region is r or (r.start < region.end and region.start < r.end):
-                raise CaptureError("a tensor is written whose memory another one shows in part, or as another type")
+                raise CaptureError(
+                    "in-place write to a tensor whose memory is also used as part of another tensor, or as another dtype; "
+                    "clone() one of them before the call"
+                )
 
     def check_unwritten(self, region: Region) -> None:
         """Refuse memory from outside that was written already through another region."""
         for r in self.all():
             if r.writes and r.start < region.end and region.start < r.end:
                 raise CaptureError(
-                    "a tensor is read whose memory was written through another one that it shares it with"
+                    "a tensor is read after its memory was written through another tensor that overlaps it; make both "
+                    "views of one tensor, inside the compiled function"
                 )
 
     def find_any(self, address: int) -> Region | None:
@@ -220,10 +224,15 @@ class Existing:
         members = [t, *members] if id(t) in self.known else members
         whole = next((m for m in members if extent(self.arrays[id(m)]) == (start, end)), None)
         if whole is None:
-            raise CaptureError("tensors overlap in memory, but none of them shows all of it")
+            raise CaptureError(
+                "tensors that the function uses overlap in memory, and none of them covers all of it; pass the tensor "
+                "that they are views of, or clone() them"
+            )
         array = self.arrays[id(whole)]
         if memory.find(array) is not None:
-            raise CaptureError("a tensor of the function's surroundings overlaps one of its arguments")
+            raise CaptureError(
+                "a global, closure or module tensor shares memory with an argument; clone() one of them before the call"
+            )
         return add_source(memory, array, self.source_of(whole))
 
 

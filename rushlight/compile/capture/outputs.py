@@ -131,7 +131,8 @@ class Outcome:
             return Constant(t)
         if type(t) is not Tensor:
             raise CaptureError(
-                f"the function makes a {type(t).__name__}, which a replay would return as a plain tensor"
+                f"the compiled function creates a {type(t).__name__}: tensor subclasses created inside it are not "
+                "supported. Return a plain tensor, and wrap it outside"
             )
         region = self._recorder._region(t, None, "the result")
         strides = element_strides(t._array)
@@ -243,15 +244,15 @@ class Outcome:
                 complete = False
                 continue
             raise CaptureError(
-                f"{describe(region.line)}: a tensor {list(t._array.shape)} that the compiled function makes is kept "
-                "somewhere else than in its result (an attribute, a list): a replay could not put it there. Return it"
+                f"{describe(region.line)}: a tensor {list(t._array.shape)} computed inside the compiled function is "
+                "stored outside it (in an attribute, a list or a global), which the program would not repeat. Return it"
             )
         returned = {id(leaf.token) for leaf in returned_numbers}
         for number in (r() for r in self._recorder.handed_out):
             if number is not None and id(number) not in returned:
                 raise CaptureError(
-                    "a number that was read by .item() in a compiled function is kept somewhere else than in its "
-                    "result: a replay could not put it there. Return it"
+                    "a number from .item() is stored outside the compiled function (in an attribute, a list or a global), "
+                    "which the program would not repeat. Return it"
                 )
         return complete
 

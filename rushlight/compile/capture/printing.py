@@ -27,7 +27,7 @@ class Output:
     def write(self, text: str) -> int:
         """Pass on what is printed."""
         if thread.state.listener is self._listener:
-            self._listener.left("the compiled function prints")
+            self._listener.left("print(), which the compiled program would not repeat")
         return self._stream.write(text)
 
     def __getattr__(self, name: str) -> Any:

@@ -135,7 +135,10 @@ class Recorder:
         self._check_open(line, record.name)
         operands = tuple(self._operand(t, record.name, line) for t in tensors)
         if any(isinstance(v, Tensor) or self._is_mine(v) for v in _flat(metadata)):
-            raise CaptureError(f"{describe(line)}: {record.name} gets a value that was read from a tensor as an option")
+            raise CaptureError(
+                f"{describe(line)}: {record.name}() takes a tensor, or .item() of one computed inside the compiled function, "
+                "as an option; its value is only known when the program runs. Pass a number from outside"
+            )
         _check_shape_is_fixed(record, operands, line)
         promoting = record.kind != "general" or record.promote is not None
         cast = common_type(record, tensors) if promoting else None
@@ -209,7 +212,10 @@ class Recorder:
         if isinstance(t, Tensor):
             return self.ref(t, line, name)
         if self._is_mine(t):
-            raise CaptureError(f"{describe(line)}: {name} gets a number that was read from a tensor; pass the tensor")
+            raise CaptureError(
+                f"{describe(line)}: {name}() takes .item() of a tensor computed inside the compiled function; pass the tensor "
+                "itself"
+            )
         return plain(t)
 
     def _is_mine(self, number: Any) -> bool:
@@ -233,9 +239,9 @@ class Recorder:
         if region is not None:
             return self._input(region)
         raise CaptureError(
-            f"{describe(line)}: {what} uses a tensor {list(t._array.shape)} whose values were made in a way that a "
-            "capture cannot follow (from a NumPy array, or by an operator that looks at its input's values); make it "
-            "outside the compiled function and pass it as an argument"
+            f"{describe(line)}: {what} uses a tensor {list(t._array.shape)} that no traced operator computed (it "
+            "comes from a NumPy array, or from an operator that reads its input's values); create it outside the compiled "
+            "function and pass it as an argument"
         )
 
     def _empty(self, a: np.ndarray) -> Ref:
@@ -269,9 +275,15 @@ class Recorder:
             elif len(sources) == 1:
                 source = self.ref(sources[0], line, "a write")
             else:
-                raise CaptureError(f"{describe(line)}: values from outside are written into a tensor")
+                raise CaptureError(
+                    f"{describe(line)}: in-place write of values that no traced operator computed (such as a NumPy array); "
+                    "make a tensor of them outside the compiled function and pass it as an argument"
+                )
         elif self._is_mine(a):
-            raise CaptureError(f"{describe(line)}: a number that was read from a tensor is written; write the tensor")
+            raise CaptureError(
+                f"{describe(line)}: in-place write of .item() of a tensor computed inside the compiled function; write the "
+                "tensor itself"
+            )
         else:
             with np.errstate(all="ignore"):
                 source = self.constant(np.asarray(plain(a)).astype(target._array.dtype))
@@ -304,7 +316,9 @@ class Recorder:
 
     def resized(self, t: Tensor) -> None:
         """A tensor's memory was replaced by a longer or shorter one."""
-        raise CaptureError(f"{describe(self._line())}: resize_() inside a compiled function")
+        raise CaptureError(
+            f"{describe(self._line())}: resize_() cannot be compiled; do it outside the compiled function"
+        )
 
     # ------------------------------------------------------------------------------------------ new tensors
 
@@ -323,7 +337,9 @@ class Recorder:
         line = self._line()
         self._check_open(line, name)
         if any(isinstance(v, Tensor) for v in _flat(arguments)):
-            raise CaptureError(f"{describe(line)}: {name}() with a tensor of parameters inside a compiled function")
+            raise CaptureError(
+                f"{describe(line)}: {name}() with tensor parameters cannot be compiled; draw outside and pass the result"
+            )
         arrays = values if isinstance(values, tuple) else (values,)
         results = tuple(self._result(a, line) for a in arrays)
         self.graph.nodes.append(Call(Draw(name, draw), (), arguments, None, results, line))
@@ -336,7 +352,7 @@ class Recorder:
             self.graph.nodes.append(Call(record, (known.ref(state),), (generator,), None, (), self._line()))
             return
         raise CaptureError(
-            f"{describe(self._line())}: the state of a random generator is set inside a compiled function; do it outside"
+            f"{describe(self._line())}: the state of a random generator is set inside the compiled function; set it outside"
         )
 
     def demanded(self, holds: Tensor) -> None:
@@ -367,13 +383,13 @@ class Recorder:
             return number
         if how == "float()":
             raise CaptureError(
-                f"{describe(line)}: float() of a tensor, and more than returning the number comes after it: something "
-                "computed, kept or decided. Move the float() to the end of the function, or use .item()"
+                f"{describe(line)}: float() of a tensor must be the last operation before a compiled function returns "
+                "the number. Move it to the end of the function, or use .item()"
             )
         raise CaptureError(
-            f"{describe(line)}: {how} of a tensor that the compiled function computes. Its value is not known while the "
-            "function is captured, so Python cannot decide by it: use torch.where or a mask instead, return the tensor "
-            "and look at it outside, or .item() for a number that is only returned"
+            f"{describe(line)}: {how} of a tensor computed inside the compiled function; its value is only known when the "
+            "program runs. Use torch.where or a mask instead of a branch, return the tensor and inspect it outside, or use "
+            ".item() for a number that is only returned"
         )
 
     def _may_be_guarded(self, t: Tensor, ref: Ref) -> bool:
@@ -396,11 +412,14 @@ class Recorder:
         for i in self.arrays_read:
             if self.leaves[i].nbytes > MOST_BYTES:
                 raise CaptureError(
-                    f"Python looks at the values of argument {i}, a NumPy array of {self.leaves[i].nbytes} bytes: make a tensor "
-                    "of it (torch.from_numpy), or do this outside the compiled function"
+                    f"the function reads the values of argument {i}, a NumPy array of {self.leaves[i].nbytes} bytes, too large to "
+                    "guard on. Make a tensor of it (torch.from_numpy), or read it outside the compiled function"
                 )
         if any(region.writes for region, _, _ in self.looked):
-            raise CaptureError("the values of a tensor decide something in Python, and the function writes the tensor")
+            raise CaptureError(
+                "Python branches on the values of a tensor that the compiled function also writes in place; clone() it "
+                "before the call, or branch outside"
+            )
 
     def check_state(self) -> None:
         """Raise where the function depends on something that cannot be checked before a replay.
@@ -419,14 +438,14 @@ class Recorder:
         for number, _, line in self.floats.values():
             if id(number) not in returned:
                 raise CaptureError(
-                    f"{describe(line)}: float() of a tensor is used for something else than the result, which a replay "
-                    "would not do. Return the number (or the tensor) and do this outside, or use .item()"
+                    f"{describe(line)}: float() of a tensor is used for something other than the function's result, which "
+                    "the program would not repeat. Return the number (or the tensor) and use it outside, or use .item()"
                 )
 
     def _check_open(self, line: Any, what: str) -> None:
         if self.closed is not None:
             raise CaptureError(
-                f"{describe(self.closed)}: float() of a tensor, and {what} is computed after it ({describe(line)}). "
+                f"{describe(self.closed)}: float() of a tensor is followed by {what} ({describe(line)}). "
                 "Move the float() to the end of the function, or use .item()"
             )
 
@@ -443,12 +462,15 @@ class Recorder:
         """An optimizer is about to update a group."""
         if any(scheduler.optimizer is optimizer for _, scheduler, _, _ in self.schedules):
             raise CaptureError(
-                f"{describe(self._line())}: an optimizer steps after its scheduler in one compiled call; let the "
-                "scheduler step last"
+                f"{describe(self._line())}: optimizer.step() comes after its scheduler's step() in one compiled call; "
+                "call the scheduler's step() last"
             )
         self.optimizers[id(optimizer)] = optimizer
         if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
-            raise CaptureError(f"{describe(self._line())}: the optimizer has step hooks, which a replay would not call")
+            raise CaptureError(
+                f"{describe(self._line())}: the optimizer has step hooks, which the program would not call; call step() "
+                "outside the compiled function"
+            )
         self.group = group
         self.groups.setdefault(id(group), (group, {**group, "params": group["params"]}))
 
@@ -493,13 +515,13 @@ class Recorder:
     def note_math(self, function: Any) -> None:
         """A function of `math` is called, which takes a number's value without asking it."""
         if any(number() is not None for number in self.handed_out):
-            self.used(f"math.{function.__name__}(), or a number like it")
+            self.used(f"math.{function.__name__}() may use")
 
     def used(self, what: str) -> None:
-        """A number that was read from a tensor decides something in Python."""
+        """Python uses a number that was read from a tensor; what: "an f-string uses"."""
         raise CaptureError(
-            f"{describe(self._line())}: a number that was read from a tensor inside a compiled function is used for {what}: "
-            "it is known only when the program runs. Return the number (or the tensor) and do this outside."
+            f"{describe(self._line())}: {what} .item() of a tensor computed inside the compiled function; its value is only "
+            "known when the program runs. Return the number (or the tensor) and do this outside"
         )
 
     def _line(self) -> Any:
@@ -626,7 +648,7 @@ def _check_shape_is_fixed(record: Any, operands: tuple, line: Any) -> None:
     masked = record.name == "index" and any(isinstance(o, Ref) and o.dtype == np.bool_ for o in operands[1:])
     if masked or record.name in _COUNTING:
         raise CaptureError(
-            f"{describe(line)}: the shape of the result of {record.name} depends on values, which a capture cannot follow. "
+            f"{describe(line)}: the result shape of {record.name}() depends on its input's values, which cannot be compiled. "
             "Use where() or a product with the mask, or do this outside the compiled function"
         )
 

@@ -96,20 +96,23 @@ _OPERATORS = {
 _METHODS: dict[str, Callable] = {f"__{n}__": _computing(f) for n, f in _OPERATORS.items()}
 _METHODS |= {f"__r{n}__": _computing(f, reflected=True) for n, f in _OPERATORS.items()}
 _METHODS |= {"__neg__": _computing(operator.neg), "__abs__": _computing(abs), "__round__": _computing(round)}
-_DECISIONS = {n: getattr(operator, n) for n in ("lt", "le", "gt", "ge", "eq", "ne")} | {"bool": bool}
+_COMPARISONS = {n: getattr(operator, n) for n in ("lt", "le", "gt", "ge", "eq", "ne")}
 _CONVERSIONS = {
-    "int": int, "float": float, "complex": complex, "index": operator.index, "divmod": divmod,
+    "int": int, "float": float, "complex": complex, "divmod": divmod,
     "rdivmod": lambda y, x: divmod(x, y), "trunc": math.trunc, "floor": math.floor, "ceil": math.ceil,
 }  # fmt: skip
 for _uses, _what in (
-    (_DECISIONS, "a decision"),
-    ({"repr": repr, "str": str, "format": format}, "a text"),
-    (_CONVERSIONS, "a conversion"),
-    ({"hash": hash}, "a key"),
+    (_COMPARISONS, "a comparison"),
+    ({"bool": bool}, "a condition (if, while, and, or, not)"),
+    ({"repr": repr, "str": str}, "str() or print()"),
+    ({"format": format}, "an f-string"),
+    ({"index": operator.index}, "an index, a size or range()"),
+    (_CONVERSIONS, "a conversion such as int()"),
+    ({"hash": hash}, "a dict key or a set"),
 ):
-    _METHODS |= {f"__{n}__": _refusing(f, _what) for n, f in _uses.items()}
+    _METHODS |= {f"__{n}__": _refusing(f, f"{_what} uses") for n, f in _uses.items()}
 _METHODS["__array_ufunc__"] = lambda self, function, method, *values, **options: _refusing(
-    lambda number: getattr(function, method)(*(plain(v) for v in values), **options), "a NumPy function"
+    lambda number: getattr(function, method)(*(plain(v) for v in values), **options), "a NumPy function uses"
 )(self)
 _METHODS["__reduce__"] = lambda self: (float if isinstance(self, float) else int, (plain(self),))
 _METHODS["__reduce_ex__"] = lambda self, protocol: self.__reduce__()

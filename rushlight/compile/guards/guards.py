@@ -61,7 +61,7 @@ class Guards:
         self.state = Checks([_Tensors(self), *recorder.state.checks, *_library_checks(recorder)])
         return_arrays = [leaf for leaf in outcome.leaves if isinstance(getattr(leaf, "value", None), np.ndarray)]
         if return_arrays:
-            raise CaptureError("the function returns a NumPy array, of which a replay would make no new one")
+            raise CaptureError("the compiled function returns a NumPy array; return a tensor, and convert it outside")
 
     def _note_tensors(self, recorder: Recorder, outcome: Outcome, sources: list) -> None:
         existing, leaves = recorder.existing, recorder.leaves
@@ -84,7 +84,7 @@ class Guards:
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
         """What is not as it was; None if everything is."""
         if modes != self.modes:
-            return "the gradient mode, the default dtype, autocast, or the precision of products"
+            return "the gradient mode, the default dtype, autocast, or the float32 matmul precision"
         if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
             return "the number or the structure of the arguments"
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
@@ -101,10 +101,10 @@ class Guards:
     def _values_changed(self, leaves: list) -> str | None:
         for i, copy in self.contents:
             if not same_content(leaves[i], copy):
-                return f"the values of argument {i}, which Python looks at"
+                return f"the values of argument {i}, which Python reads"
         for source, show, known in self.values:
             if not np.array_equal(show(source.array(leaves)), known):
-                return f"the values of a tensor {list(known.shape)} of integers that Python decides by"
+                return f"the values of a tensor {list(known.shape)} of integers that Python branches on"
         return None
 
     def _tensors_changed(self) -> str | None:

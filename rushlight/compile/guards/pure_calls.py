@@ -42,14 +42,14 @@ _TYPES: tuple[Any, ...] = (
 )  # fmt: skip
 _CLASSES = frozenset(("builtins", "collections", "numpy", "fractions", "decimal", "array"))
 _WORDS = {
-    "print": "the compiled function prints",
-    "_random": "draws Python's random numbers",
-    "time": "reads a clock",
-    "datetime": "reads a clock",
-    "_io": "works on a file",
-    "_thread": "takes a lock or starts a thread",
-    "_warnings": "gives a warning",
-    "posix": "asks the operating system",
+    "print": "print(), which the compiled program would not repeat; do it outside the compiled function",
+    "_random": "draws from Python's random module",
+    "time": "reads the clock",
+    "datetime": "reads the clock",
+    "_io": "accesses a file",
+    "_thread": "acquires a lock or starts a thread",
+    "_warnings": "issues a warning",
+    "posix": "calls the operating system",
 }
 
 
@@ -84,5 +84,5 @@ def called_name(function: Any) -> str:
         kind = owner if isinstance(owner, type) else type(owner)
         module = next((c.__module__ for c in kind.__mro__ if c.__module__ in _WORDS), kind.__module__)
         shown = f"{kind.__module__}.{kind.__name__}.{name}"
-    why = _WORDS.get(module, "may give something else in each call, or do something outside")
-    return f"{shown}() {why}, and a replay would not call it; do it outside the compiled function"
+    why = _WORDS.get(module, "may return something else in each call, or have side effects")
+    return f"{shown}() {why}, which the compiled program would not repeat; do it outside the compiled function"

@@ -135,7 +135,10 @@ class PythonState:
         for now, before in self._kept:
             if not _same_items(now, before):
                 kind = "an object's attribute" if isinstance(before, _Attributes) else f"a {type(now).__name__}"
-                return f"{kind} is changed that lives outside the function: a replay would not change it"
+                return (
+                    f"{kind} outside the function is modified, which the compiled program would not repeat; return the new "
+                    "value, or write it into a tensor"
+                )
         return None
 
     def settle(self, assigned: set[tuple[int, str]]) -> None:
@@ -189,7 +192,7 @@ class PythonState:
             if o is MISSING or isinstance(o, PLAIN) or id(o) in self._seen:
                 continue
             if len(self._seen) >= _MOST:
-                self._refuse(f"the function refers to more than {_MOST} objects")
+                self._refuse(f"the function refers to more than {_MOST} objects, too many to guard")
                 return
             self._seen[id(o)] = o
             waiting += self._look(o, where)
@@ -258,14 +261,14 @@ class PythonState:
         if kind.__name__ == "CompiledStep" and kind.__module__.startswith(OURS):
             return [(o.function, where)]
         if any(c.__module__.startswith(_RANDOM) for c in kind.__mro__):
-            self._unguarded(where, "a random generator, whose numbers a replay would not draw")
+            self._unguarded(where, "a random generator, which the compiled program would not advance; pass its numbers")
             return []
         if kind.__module__.startswith(OURS) or kind.__module__ == "rushlight":
             return self._library_object(o, where)
         if hasattr(kind, "__next__") and not any(
             isinstance(vars(c).get("__next__"), FunctionType) for c in kind.__mro__
         ):
-            self._unguarded(where, f"an iterator ({kind.__name__}), which a replay would not advance")
+            self._unguarded(where, f"an iterator ({kind.__name__}), which the compiled program would not advance")
             return []
         if isinstance(_state_of(o), dict) or _slots(kind):
             if isinstance(_state_of(o), dict):
@@ -273,7 +276,10 @@ class PythonState:
             self._check(Kind(o, f"the class of an object ({kind.__name__})"), id(o))
             self._named.append(o)
             return [(kind, "")]
-        self._unguarded(where, f"an object of {kind.__module__}.{kind.__qualname__}, which may change unnoticed")
+        self._unguarded(
+            where,
+            f"an object of {kind.__module__}.{kind.__qualname__}, whose changes cannot be guarded; pass what it holds",
+        )
         return []
 
     def _builtin(self, f: Any, where: str) -> list[tuple]:
@@ -413,7 +419,8 @@ class PythonState:
         if isinstance(o, np.ndarray):
             if o.nbytes > MOST_BYTES:
                 self._unguarded(
-                    where, f"a NumPy array of {o.nbytes} bytes: pass it as an argument, or a tensor made from it"
+                    where,
+                    f"a NumPy array of {o.nbytes} bytes, too large to guard; pass it as an argument, or a tensor of it",
                 )
                 return []
             self._check(Content(o, f"the values of {where or 'a NumPy array'}"), id(o))

@@ -123,14 +123,14 @@ class Lazy:
 
     def view(self, dtype: Any) -> Lazy:
         if np.dtype(dtype) != self.dtype:
-            raise Untraceable("the bits of another type")
+            raise Untraceable("a view as another dtype")
         return self
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __bool__(self) -> bool:
-        raise Untraceable("the kernel's way depends on a value")
+        raise Untraceable("the kernel branches on a value")
 
     __float__ = __int__ = __index__ = __iter__ = item = tolist = __bool__  # type: ignore[assignment]
 
@@ -181,7 +181,7 @@ class Lazy:
     def reshape(self, *shape: Any, order: str = "C") -> Lazy:
         """The elements in row-major order as another shape."""
         if order != "C":
-            raise Untraceable("reshape in another order")
+            raise Untraceable("reshape in an order other than C")
         new = list(shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape)
         if -1 in new:
             new[new.index(-1)] = self.size // max(1, -prod(new))
@@ -241,7 +241,7 @@ class Lazy:
         if key is Ellipsis or key == () or (isinstance(key, slice) and key == slice(None)):
             self.assign(_lift(self.builder, value, self.dtype))
             return
-        raise Untraceable("a write into a part")
+        raise Untraceable("an assignment to a slice")
 
     def assign(self, x: Lazy) -> None:
         """Become the values of `x`, in this array's type."""
@@ -252,7 +252,7 @@ class Lazy:
     def astype(self, dtype: Any, *_: Any, copy: bool = True, **__: Any) -> Lazy:
         dtype = np.dtype(dtype)
         if dtype.kind == "u" and dtype.itemsize > 1:
-            raise Untraceable(f"a number of {dtype.name}")
+            raise Untraceable(f"a scalar of type {dtype.name}")
         return Lazy(self.builder, self.shape, cast(self.expr, dtype))
 
     def copy(self, order: str = "C") -> Lazy:
@@ -282,7 +282,7 @@ class Lazy:
         return handler(self.builder, *args, **kwargs)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
-        raise Untraceable("the kernel needs the values")
+        raise Untraceable("the kernel reads tensor values")
 
     # ------------------------------------------------------------------------------------------ reductions
 
@@ -440,7 +440,7 @@ def _applied(builder: Builder, op: str, args: list[Lazy]) -> Lazy:
 def _into(out: Any, result: Lazy) -> Lazy:
     target = out[0] if isinstance(out, tuple) else out
     if not isinstance(target, Lazy):
-        raise Untraceable("a result in the kernel's own array")
+        raise Untraceable("out= an array of the kernel's own")
     target.assign(result)
     return target
 
@@ -457,7 +457,7 @@ def _reduce_call(builder, ufunc, x, axis=0, dtype=None, out=None, keepdims=False
     kind = _REDUCTIONS[name]
     if kind in ("any", "all") and x.dtype != BOOL:
         if name.startswith("bitwise"):
-            raise Untraceable(f"{name}.reduce of numbers")
+            raise Untraceable(f"{name}.reduce of Python scalars")
         x = x.astype(BOOL)
     if kind in ("sum", "prod") and dtype is None and x.dtype.kind in "biu":
         dtype = np.uint64 if x.dtype.kind == "u" and x.dtype.itemsize == 8 else np.int64
@@ -466,7 +466,7 @@ def _reduce_call(builder, ufunc, x, axis=0, dtype=None, out=None, keepdims=False
     if x.dtype.kind == "f" and x.dtype.itemsize == 2 and kind in ("sum", "prod") or x.dtype.kind in "cV":
         raise Untraceable(f"{name}.reduce of {x.dtype}")
     if kind in ("max", "min") and any(x.shape[a] == 0 for a in axes):
-        raise Untraceable("the largest of nothing")
+        raise Untraceable("max or min over an empty axis")
     result = builder.reduce(kind, x, axes, bool(keepdims), dtype)
     return result if out is None else _into(out, result)
 

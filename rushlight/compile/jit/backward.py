@@ -206,7 +206,7 @@ class _Listener(Recorder):
         self._try(super().created, *values)
 
     def read(self, *values: Any) -> None:
-        self._refuse("a gradient rule looks at values")
+        self._refuse("a gradient rule reads tensor values")
 
     def drew(self, *values: Any) -> None:
         self._refuse("a gradient rule draws random numbers")
@@ -215,10 +215,10 @@ class _Listener(Recorder):
         self._refuse("a gradient rule draws random numbers")
 
     def rebound(self, *values: Any) -> None:
-        self._refuse("a gradient rule moves a tensor")
+        self._refuse("a gradient rule resizes or rebinds a tensor")
 
     def resized(self, *values: Any) -> None:
-        self._refuse("a gradient rule moves a tensor")
+        self._refuse("a gradient rule resizes or rebinds a tensor")
 
     def _refuse(self, why: str) -> None:
         self.failed = self.failed or CaptureError(why)
@@ -227,9 +227,9 @@ class _Listener(Recorder):
 class _Recorded:
     """A pass as the recorder saw it.
 
-        match: knows a tape like its own. The recorder's arguments are the separate pieces of memory that the tape's arrays
+    match: knows a tape like its own. The recorder's arguments are the separate pieces of memory that the tape's arrays
     occupy; begins: which array begins each. picked: which of the arrays that `match` gives begin the graph's inputs.
-        fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
+    fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
     """
 
     def __init__(self, outline: int, root: Any, g: Tensor):
@@ -284,7 +284,7 @@ class _Recorded:
         if any(tape.leaves[i]._grad is not before[i] for i in self.written):
             raise CaptureError("a gradient was replaced")
         if any(type(node.saved) is not Freed for node in tape.keepers):
-            raise CaptureError("no gradient arrives at a part of the tape")
+            raise CaptureError("a part of the tape receives no gradient")
         for region in recorder.memory.all():
             if region.source is not None and region.writes:
                 self._add_into(region)

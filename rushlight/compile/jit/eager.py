@@ -118,7 +118,7 @@ def _make(key: tuple, record: Any, arguments: tuple, keywords: dict[str, Any], r
     try:
         program = _Program(record, arguments, keywords, results)
         if program.bytes + sum(p.bytes for p in _state.programs.values()) > _MOST_BYTES:
-            raise _Refused("programs keep too much memory")
+            raise _Refused("compiled programs would exceed their memory limit")
         _state.programs[key] = program
     except Exception as why:  # whatever the compiler cannot do, the kernel can
         if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, _Refused):
@@ -151,7 +151,7 @@ class _Program:
             graph.inputs[value] = Argument(place)
             operands[place] = value.ref()
         if not all(r.flags.c_contiguous for r in (results if self.several else (results,))):
-            raise _Refused("a result that follows the order of an argument's axes")
+            raise _Refused("a result is not C-contiguous")
         outs = [Value(r.shape, r.dtype) for r in (results if self.several else (results,))]
         metadata = (*arguments[n:], *keywords.values())
         graph.nodes.append(Call(record, tuple(operands), metadata, None, tuple(v.ref() for v in outs)))
@@ -159,7 +159,7 @@ class _Program:
         self.native = Native(graph, among_eager=True)
         made = self.native.graph
         if made.checks or any(isinstance(node, Call) for node in made.nodes):
-            raise _Refused(str(made.reasons) or "it looks at values")
+            raise _Refused(str(made.reasons) or "the kernel reads tensor values")
         self.bytes = self.native.memory.arena_bytes
         self.nothing: list[np.ndarray | None] = [None] * len(outs)
         self.used = _state.clock()

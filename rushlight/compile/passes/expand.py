@@ -99,7 +99,7 @@ class _Expansion:
             return [node]
         wide = through_float32(node)
         if wide is None or not self.serves(next(n for n in wide if isinstance(n, Extern))):
-            raise Untraceable(f"the library does not serve {node.kind}")
+            raise Untraceable(f"oneDNN has no implementation of {node.kind} here")
         return wide
 
     def _unchanged(self, call: Call) -> Call:
@@ -133,7 +133,7 @@ class _Expansion:
             out = record.invoke(record.reference, operands, call.metadata)
         results = list(out) if isinstance(out, tuple | list) else [out]
         if len(results) < len(call.results):
-            raise Untraceable("fewer results than the kernel gave")
+            raise Untraceable("fewer results than the kernel returned")
         return [_lifted(builder, x) for x in results]
 
     def _result(self, builder: Builder, ref: Ref, x: Lazy) -> Any:

@@ -16,7 +16,7 @@ _TANH_A, _TANH_B = math.sqrt(2 / math.pi), 0.044715
 
 def _floats(*arrays: Lazy) -> None:
     if any(not isinstance(a, Lazy) or a.dtype.kind != "f" or a.dtype.itemsize == 2 for a in arrays):
-        raise Untraceable("an activation of another type than float32 or float64")
+        raise Untraceable("an activation of a dtype other than float32 and float64")
 
 
 def function(op: str, x: Lazy) -> Lazy:

@@ -11,7 +11,7 @@ _SERVED = ("float32", "bfloat16", "float16")  # 16 bits by way of float32 where 
 def _check(*arrays) -> None:
     kinds = {a.dtype for a in arrays if a is not None}
     if len(kinds) > 1 or kinds.pop().name not in _SERVED or not all(a is None or a.size for a in arrays):
-        raise Untraceable("a convolution of another type than float32, bfloat16 or float16")
+        raise Untraceable("a convolution of a dtype other than float32, bfloat16 and float16")
 
 
 def _steps(b, stride, padding, dilation, groups) -> dict:

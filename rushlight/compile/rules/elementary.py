@@ -14,7 +14,7 @@ def _of_floats(name: str, function) -> None:
     def elementwise(b, *operands, **metadata):
         arrays = [x for x in operands if isinstance(x, Lazy)]
         if metadata or not arrays or any(x.dtype.kind != "f" or x.dtype.itemsize == 2 for x in arrays):
-            raise Untraceable(f"{name} of other types than float32 and float64")
+            raise Untraceable(f"{name} of a dtype other than float32 and float64")
         return function(*operands)
 
     rule(name)(elementwise)
@@ -36,7 +36,7 @@ for _name, _function in {
 @rule("where")
 def where(b, condition, input, other):
     if condition.dtype != np.bool_ or input.dtype != other.dtype:
-        raise Untraceable("where of mixed types")
+        raise Untraceable("where of mixed dtypes")
     return np.where(condition, input, other)
 
 

@@ -178,7 +178,7 @@ def index_rule(b, input, *indices):
 def index_put(b, input, value, *indices, accumulate):
     dim, arrays = _block(indices)
     if len(arrays) > 1 or not arrays[0].size or not input.size:
-        raise Untraceable("a write at several index arrays")
+        raise Untraceable("an assignment by several index arrays")
     n, middle = input.shape[dim], arrays[0].shape
     index = _counted(arrays[0].reshape(-1), n)
     _checked(b, index, n, f"index out of bounds for dimension {dim} with size {n}")

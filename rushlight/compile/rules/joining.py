@@ -179,7 +179,7 @@ def _rolled(b: Builder, x: Lazy, shift: int, dim: int) -> Lazy:
 @rule("masked_fill", "masked_fill.number")
 def masked_fill(b, input, mask, value):
     if mask.dtype != np.bool_:
-        raise Untraceable("a mask that is none")
+        raise Untraceable("a mask that is not bool")
     filling = value.astype(input.dtype) if isinstance(value, Lazy) else b.constant(value, input.dtype)
     return np.where(mask, filling, input)
 

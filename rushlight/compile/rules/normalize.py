@@ -13,14 +13,14 @@ from .table import rule, through_float32
 
 def _floats(*arrays: Lazy | None) -> None:
     if any(a is not None and (a.dtype.kind != "f" or a.dtype.itemsize == 2) for a in arrays):
-        raise Untraceable("a normalisation of another type than float32 or float64")
+        raise Untraceable("a normalisation of a dtype other than float32 and float64")
 
 
 def _scores(input: Lazy, dtype) -> Lazy:
     x = input if dtype is None else input.astype(dtype.numpy)
     _floats(x)
     if not x.ndim or not x.size:
-        raise Untraceable("softmax of nothing")
+        raise Untraceable("softmax of an empty axis")
     return x
 
 

@@ -25,7 +25,7 @@ def _tap(x: Lazy, at, outs, stride, dilation) -> Lazy:
 def _outputs(x: Lazy, window, stride, padding, dilation, ceil_mode) -> tuple[int, ...]:
     """How many windows there are along each axis."""
     if prod(window) > _MOST_TAPS or x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.size:
-        raise Untraceable("a pool of many taps, or of another type than float32 and float64")
+        raise Untraceable("a pool with a large window, or of a dtype other than float32 and float64")
     return outputs(x.shape[-len(window) :], window, stride, padding, dilation, ceil_mode)
 
 

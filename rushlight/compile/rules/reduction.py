@@ -89,7 +89,7 @@ def vector_norm(b, input, ord, dim, keepdim, dtype):
 def _variance(input: Lazy, dim: Any, correction: float, keepdim: bool) -> Lazy:
     """The kernel's way for many elements of float32, for any number of them: in float64."""
     if input.dtype != np.float32 or not input.size or not input.ndim:
-        raise Untraceable(f"a variance of {input.dtype}, or of nothing")
+        raise Untraceable(f"a variance of {input.dtype}, or of an empty axis")
     axes = axes_of(dim, input.ndim)
     n = math.prod(input.shape[a] for a in axes)
     total = np.maximum(squares_along(input, axes, n), 0) / np.float64(max(n - correction, 0))
@@ -109,7 +109,7 @@ def std(b, input, dim, correction, keepdim):
 def _extreme(kind: str):
     def extreme(b, input, *metadata):
         if metadata or input.dtype.itemsize == 2 or not input.size:
-            raise Untraceable("an extreme")
+            raise Untraceable("max or min with options, of 16-bit floats or of an empty tensor")
         if not input.ndim:
             return input
         return input.max() if kind == "max" else input.min()
@@ -153,7 +153,7 @@ def _wide(x: Lazy) -> Lazy:
 
 def _found(b: Builder, kind: str, x: Lazy, axes: tuple[int, ...], keepdim: bool) -> Lazy:
     if not x.size:
-        raise Untraceable(f"{kind} of nothing")
+        raise Untraceable(f"{kind} of an empty axis")
     return b.reduce(kind, x, axes, keepdim)
 
 

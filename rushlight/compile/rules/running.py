@@ -39,5 +39,5 @@ rule("cumprod")(_accumulated("running_product"))
 @rule("scan")
 def scan(b, input, factor, dim):
     if not input.ndim:
-        raise Untraceable("a recurrence without steps")
+        raise Untraceable("a recurrence of zero steps")
     return _running(b, "recurrence", dim, input, factor)

@@ -82,7 +82,7 @@ def with_top(b: Builder, x: Lazy, top: Lazy) -> Lazy:
 def spans_of(input: Lazy, batch: int, batch_sizes: Any, reverse: bool, *arrays: Lazy | None) -> list[Span]:
     """The first and last row of each step, in the order of the layer's steps; arrays: what else it reads."""
     if not input.size or any(a is not None and a.dtype != input.dtype for a in arrays):
-        raise Untraceable("a recurrent layer of no elements or mixed types")
+        raise Untraceable("a recurrent layer of empty tensors or mixed dtypes")
     if input.dtype.name not in _TYPES:
         raise Untraceable(f"a recurrent layer of {input.dtype}")
     spans = step_spans(rows(input).shape[0], batch, batch_sizes, reverse)

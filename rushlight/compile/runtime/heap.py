@@ -24,7 +24,7 @@ def give_back() -> None:
 def keep_freed() -> None:
     """Let glibc keep up to 1 GB of freed memory at the heap's end, as a loop asks for it again in each step.
 
-        By itself it gives back what is beyond 64 MB, and all blocks above 32 MB. The kernel then has to clear the pages
+    By itself it gives back what is beyond 64 MB, and all blocks above 32 MB. The kernel then has to clear the pages
     again: in GPT's step 500 of 2 MB, 13 to 42 of 340 ms. What the user set in the environment stays.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)

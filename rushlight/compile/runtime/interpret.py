@@ -309,7 +309,7 @@ def _storer(ref: Ref) -> Callable:
             r = np.asarray(r)
         if r.shape != shape:
             raise CaptureError(
-                f"a result has shape {list(r.shape)} that had {list(shape)} when it was captured{_SHAPES}"
+                f"a result has shape {list(r.shape)}, but had {list(shape)} when the function was captured{_SHAPES}"
             )
         fits = whole and r.dtype is kind and r.shape == shape
         if fits and (
@@ -326,7 +326,7 @@ def _storer(ref: Ref) -> Callable:
     return store
 
 
-_SHAPES = ": it depends on values. Use where() or a mask, or do this outside the compiled function"
+_SHAPES = ": its shape depends on values. Use where() or a mask, or do this outside the compiled function"
 
 
 def window(ref: Ref) -> Callable:

@@ -452,5 +452,9 @@ def executable(graph: Graph) -> Executable:
     except Exception as error:
         if os.environ.get("RUSHLIGHT_CHECK") == "1":
             raise
-        warnings.warn(f"a compiled function runs on the interpreter: {type(error).__name__}: {error}", stacklevel=2)
+        warnings.warn(
+            "native code could not be generated, so a compiled function runs on the slower interpreter: "
+            f"{type(error).__name__}: {error}",
+            stacklevel=2,
+        )
         return Interpreter(graph)

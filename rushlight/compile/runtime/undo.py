@@ -61,8 +61,8 @@ class Final(Undo):
 
     def put_back(self, arrays: list[np.ndarray], before: tuple, error: Exception) -> Exception:
         error.add_note(
-            "in a compiled function that had updated parameters by then: they stay updated, and gradients, running "
-            "statistics and the random generator may not be as an eager call would have left them"
+            "raised in a compiled function after it had updated parameters: the updates are kept, and gradients, running "
+            "statistics and the random generator may differ from those after an eager call"
         )
         return error
 

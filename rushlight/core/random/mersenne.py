@@ -355,5 +355,5 @@ def seed() -> int:
 
 def initial_seed() -> int:
     """The seed from which the default generator's stream started."""
-    tell("left", "initial_seed() is asked, which a later call may answer differently")
+    tell("left", "initial_seed(), which may return something else in a later call")
     return default_generator.initial_seed()

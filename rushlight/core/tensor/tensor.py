@@ -36,7 +36,7 @@ def _let_functions_ask(cls: type) -> None:
         activate()
 
 
-_ADDRESS = "the address of a tensor's memory is asked, which is another one in the next call"
+_ADDRESS = "the address of a tensor's memory, which differs in the next call"
 
 
 class Tensor:
@@ -201,7 +201,7 @@ class Tensor:
     @property
     def _version(self) -> int:
         if thread.state.level > 1:
-            tell("left", "the version of a tensor is asked, which is another one in the next call")
+            tell("left", "_version of a tensor, which differs in the next call")
         return version_of(self)
 
     @property

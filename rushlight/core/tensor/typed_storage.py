@@ -35,7 +35,7 @@ class _Storage:
     def data_ptr(self) -> int:
         """The address of the memory."""
         if thread.state.level > 1:
-            tell("left", "the address of a tensor's memory is asked, which is another one in the next call")
+            tell("left", "the address of a tensor's memory, which differs in the next call")
         return address_of(self._flat) if self._flat.size else 0
 
     def nbytes(self) -> int:

@@ -106,7 +106,7 @@ def create_block_mask(
 ) -> BlockMask:
     """The `BlockMask` of `mask_mod(b, h, q_idx, kv_idx)`, for B x H matrices (None: one for all) of (Q_LEN, KV_LEN).
 
-        BLOCK_SIZE: of a block, (rows, columns) or one number for both. separate_full_blocks: list blocks that hold everything
+    BLOCK_SIZE: of a block, (rows, columns) or one number for both. separate_full_blocks: list blocks that hold everything
     separately. NotImplementedError for compute_dq_write_order, which orders the sums of a GPU's kernel.
     """
     if _takes_score(mask_mod):

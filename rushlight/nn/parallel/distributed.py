@@ -101,7 +101,10 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if thread.state.level > 1:
-            tell("left", "DistributedDataParallel averages gradients between processes, which a replay would not do")
+            tell(
+                "left",
+                "DistributedDataParallel averages gradients between processes, which the compiled program would not do",
+            )
         averaging = is_grad_enabled() and self.require_backward_grad_sync
         if averaging:
             self.reducer.prepare()
