@@ -96,14 +96,14 @@ _torch.install()
 _lazy.install()
 
 
-def _consider(*tape):
-    from .compile.jit.backward import consider
+def _try_compiled(*tape):
+    from .compile.jit.backward import try_compiled
 
-    autograd.engine.consider = consider
-    return consider(*tape)
+    autograd.engine.try_compiled = try_compiled
+    return try_compiled(*tape)
 
 
-autograd.engine.consider = _consider
+autograd.engine.try_compiled = _try_compiled
 
 
 def _one_pass(*call):

@@ -52,7 +52,7 @@ def figures() -> list[Figure]:
         Figure("imports of own modules inside functions", _late_imports(), 200, 60),
         Figure("pyright rules switched off", _rules_off(), 5, 0),
         Figure("lines that pyright does not check, %", _unchecked(), 28.3, 5),
-        Figure("uses of the private dialect's words", _dialect(), 10, 50),
+        Figure("uses of the private dialect's words", _dialect(), 4, 50),
         Figure("public docstrings of tensor functions with shapes, %", _documented(_SHAPES), 32, 90, True),
         Figure("... with errors, %", _documented(_ERRORS), 2, 60, True),
         Figure("... with an executed example, %", _documented(_EXAMPLE), 9, 50, True),

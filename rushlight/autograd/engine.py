@@ -18,7 +18,7 @@ import numpy as np
 from ..core.determinism import mode
 from ..core.dispatch.entry import is_result
 from ..core.dispatch.inplace import CopySlices
-from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.layout import strided
 from ..core.tensor.node import Freed, Leaf, Node, Output, nobody
 from ..core.tensor.placeholder import NoArray
@@ -34,15 +34,15 @@ class _Running(threading.local):
 
     def __init__(self):
         self.programs: dict[type, list] = {}  # by the class of the root: `program(root, g)` may do the whole pass
-        self.waiting: dict[int, int] = {}  # outline -> sights until `consider` is asked (again)
+        self.waiting: dict[int, int] = {}  # outline -> occurrences until `try_compiled` is called (again)
 
 
 running = _Running()
 
-# What to ask about a tape whose outline was met before: `consider(outline, root, g)` says whether it did the pass.
+# Called for a tape whose outline was seen before: `try_compiled(outline, root, g)` says whether it did the pass.
 # Installed by the package, since the compiler is a lower layer.
-consider: Any = None
-_FIRST = 3  # the sight of an outline at which `consider` is asked
+try_compiled: Any = None
+_FIRST = 3  # the occurrence of an outline at which `try_compiled` is called
 _LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
 _OUTLINES = 4096
 _on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
@@ -300,7 +300,7 @@ class _Pass:
 
 
 def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
-    """Count the sight of a tape; from the third one on let a program do the pass, if there can be one."""
+    """Count a tape's signature; from its third occurrence on a compiled program does the pass, if there can be one."""
     outline = hash((tuple(map(type, order)), tuple(map(_shape_of, order))))
     waiting = running.waiting
     left = waiting.get(outline)
@@ -308,7 +308,7 @@ def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
         left = _FIRST + max(0, len(order) - _LONG) // 8
     left -= 1
     if left <= 0:
-        return consider is not None and consider(outline, root, g)
+        return try_compiled is not None and try_compiled(outline, root, g)
     if len(waiting) >= _OUTLINES:
         waiting.clear()
     waiting[outline] = left
@@ -317,7 +317,7 @@ def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
 
 def _tell_graded(t: Tensor) -> None:
     if thread.state.level > 1:
-        tell("graded", t)
+        emit_event("graded", t)
 
 
 def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:

@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.mode import emit_event, thread
 from .capture.recorder import Listener
 from .step import CompiledStep
 
@@ -110,7 +110,7 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
     @wraps(fn)
     def outside(*args: Any, **kwargs: Any) -> Any:
         if is_compiling():
-            tell("left", f"{fn.__qualname__} is excluded from compiling (torch.compiler.disable)")
+            emit_event("left", f"{fn.__qualname__} is excluded from compiling (torch.compiler.disable)")
         return fn(*args, **kwargs)
 
     return outside

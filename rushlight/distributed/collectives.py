@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.storage import storage_of
 from ..core.tensor.tensor import Tensor
 from .process_group import ProcessGroup, described
@@ -58,7 +58,7 @@ def _array(tensor: Any, name: str) -> np.ndarray:
             f"             but got {type(tensor)} instead."
         )
     if thread.state.level > 1:
-        tell("read", tensor, f"torch.distributed ({name})")
+        emit_event("read", tensor, f"torch.distributed ({name})")
     return tensor._array
 
 

@@ -18,7 +18,7 @@ from itertools import count
 
 import numpy as np
 
-from rushlight.core.dispatch.mode import tell, thread
+from rushlight.core.dispatch.mode import emit_event, thread
 
 from .errors import DistBackendError
 from .mesh import Mesh
@@ -62,7 +62,7 @@ class ProcessGroup:
     def key(self) -> bytes:
         """The key of the messages of the call that is being made."""
         if thread.state.level > 1:
-            tell(
+            emit_event(
                 "left",
                 "a torch.distributed call exchanges data with other processes, which the compiled program would not do",
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from rushlight.core.dispatch.mode import demand, no_grad
+from rushlight.core.dispatch.mode import assert_all, no_grad
 from rushlight.core.tensor.size import Size
 from rushlight.core.tensor.tensor import Tensor
 
@@ -223,7 +223,7 @@ class Distribution:
 
 def _holds(constraint: Any, value: Tensor) -> bool:
     """Whether all of `value` is inside."""
-    return demand(constraint.check(value).all())
+    return assert_all(constraint.check(value).all())
 
 
 def _expanded(part: Any, batch_dims: int, batch_shape: Size) -> Any:

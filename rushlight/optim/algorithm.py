@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dispatch.mode import enable_grad, tell, thread
+from rushlight.core.dispatch.mode import emit_event, enable_grad, thread
 from rushlight.core.tensor.dtype import float32, float64, get_default_dtype
 from rushlight.core.tensor.tensor import Tensor
 
@@ -74,7 +74,7 @@ class Algorithm(Optimizer):
         watched = thread.state.level > 1
         for group in self.param_groups:
             if watched:
-                tell("updating", self, group)
+                emit_event("updating", self, group)
             self._update(group)
         return loss
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy import add, divide, multiply, sqrt, subtract
 
 from rushlight.compile.jit import optimizer as native
-from rushlight.core.dispatch.mode import State, tell, thread
+from rushlight.core.dispatch.mode import State, emit_event, thread
 from rushlight.core.tensor.storage import describe, storage_of, tick, user_line
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.ops.pointwise.multiply_add import multiply_add
@@ -49,7 +49,7 @@ def run(update: Callable, params: list[Tensor], grads: list[Tensor], *state: lis
         finally:
             _note_writes((params, *state), mode.writer)
         if mode.level > 1:
-            tell("updated", update, _apply, (params, grads, *state), options)
+            emit_event("updated", update, _apply, (params, grads, *state), options)
     finally:
         mode.writer = before
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.mode import emit_event, thread
 from ..core.dispatch.torch_function import disabled_impl
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo
@@ -366,8 +366,8 @@ def assemble(indices: Tensor, values: Tensor, shape: tuple[int, ...], coalesced:
     """The sparse tensor of indices (sparse_dim, nnz) and values with their history; nothing is checked."""
     t: Any = _new(SparseTensor)
     if thread.state.level > 1:
-        tell("read", indices, "the indices of a sparse tensor")
-        tell("read", values, "the values of a sparse tensor")
+        emit_event("read", indices, "the indices of a sparse tensor")
+        emit_event("read", values, "the values of a sparse tensor")
     t._places, t._entries, t._is_coalesced = indices, values, coalesced
     t._array = Placeholder(tuple(shape), values._array.dtype)
     t._storage = t._view = None

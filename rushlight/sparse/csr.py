@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor import device as devices
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo, sparse_csr
@@ -109,7 +109,7 @@ def assemble_csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, ..
     t: Any = _new(CsrTensor)
     if thread.state.level > 1:
         for part in (crow, col, values):
-            tell("read", part, "the entries of a sparse tensor")
+            emit_event("read", part, "the entries of a sparse tensor")
     t._crow, t._col, t._entries = crow, col, values
     t._array = Placeholder(tuple(shape), values._array.dtype)
     t._storage = t._view = None

@@ -9,7 +9,7 @@ from ..backend.onednn.blas import leave_cores_to_openmp
 from ..backend.onednn.library import available
 from ..backend.onednn.precision import set_fpmath
 from ..core import determinism
-from ..core.dispatch.mode import tell, thread
+from ..core.dispatch.mode import emit_event, thread
 from ..core.once import Once
 from ..core.tensor import device as devices
 from ..core.tensor.legacy_types import set_default_tensor_type, typename
@@ -57,7 +57,7 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     It holds in all threads from the next call on. docs/reproducibility.md has the whole way.
     """
     if thread.state.level > 1:
-        tell("left", "use_deterministic_algorithms() is called")
+        emit_event("left", "use_deterministic_algorithms() is called")
     if determinism.mode.on != bool(mode):
         calls.forget()  # some were made for one mode only
     determinism.mode.on, determinism.mode.warn_only = bool(mode), bool(warn_only)

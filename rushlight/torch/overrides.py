@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ..core.dispatch.op import OPS
-from ..core.dispatch.torch_function import activate, ask, asks, modes
+from ..core.dispatch.torch_function import activate, ask, has_override, modes
 from ..core.tensor.tensor import Tensor
 
 __all__ = [
@@ -29,12 +29,12 @@ __all__ = [
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
     """Whether an argument's class wants to be asked."""
-    return any(asks(type(value)) for value in relevant_args)
+    return any(has_override(type(value)) for value in relevant_args)
 
 
 def has_torch_function_unary(arg: Any) -> bool:
     """`has_torch_function` of one argument."""
-    return asks(type(arg))
+    return has_override(type(arg))
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
@@ -47,7 +47,7 @@ def handle_torch_function(public_api: Callable, relevant_args: Iterable[Any], *a
 
     Raises TypeError where all of them return NotImplemented.
     """
-    return ask(public_api, [value for value in relevant_args if asks(type(value))], args, kwargs)
+    return ask(public_api, [value for value in relevant_args if has_override(type(value))], args, kwargs)
 
 
 def wrap_torch_function(dispatcher: Callable[..., Iterable[Any]]) -> Callable[[Callable], Callable]:

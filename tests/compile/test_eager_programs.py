@@ -13,7 +13,7 @@ import rushlight.nn.functional as F
 from rushlight.autograd import engine
 from rushlight.backend.onednn import calls
 from rushlight.compile.jit import eager as eager_programs
-from rushlight.core.dispatch.op import IN_PASSES
+from rushlight.core.dispatch.op import JIT_CANDIDATES
 from rushlight.testing.samples import samples_of
 from rushlight.testing.suite import results_of
 
@@ -27,8 +27,8 @@ def installed(monkeypatch):
     monkeypatch.setattr(engine, "_on", True)
     monkeypatch.setattr(eager_programs, "_state", eager_programs._State())
     eager_programs._state.is_on = True
-    for record in IN_PASSES:
-        monkeypatch.setattr(record, "program_after", 3 * eager_programs._AT_LEAST)
+    for record in JIT_CANDIDATES:
+        monkeypatch.setattr(record, "jit_warmup", 3 * eager_programs._AT_LEAST)
 
 
 def flat(results):
@@ -79,13 +79,13 @@ def test_results_are_the_kernels_to_rounding(name):
 
 
 SAMPLE_NAMES = {"log_sigmoid": "logsigmoid"}
-RECORDS = [r for r in IN_PASSES if "_layer" not in r.name]
+RECORDS = [r for r in JIT_CANDIDATES if "_layer" not in r.name]
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda r: r.name)
 def test_every_operator_on_its_samples(record, monkeypatch):
     """As small as they are."""
-    monkeypatch.setattr(record, "program_from", 0)
+    monkeypatch.setattr(record, "jit_min_elements", 0)
     kernel, name = record.kernel, record.name.split(".")[0]
     name = SAMPLE_NAMES.get(name, name)
     tried, state = 0, eager_programs._state

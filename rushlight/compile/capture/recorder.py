@@ -46,7 +46,7 @@ class Draw:
 class Demand:
     """Stand-in for the record of a test that eager calls make of their values: the kernel raises where it fails."""
 
-    name, kind, promote, view, draws = "demand", "demand", None, False, ""
+    name, kind, promote, view, draws = "assert_all", "assert_all", None, False, ""
 
     def __init__(self) -> None:
         self.kernel = self.reference = _demand
@@ -66,7 +66,7 @@ def _set_state(state: np.ndarray, generator: Any) -> None:
 
 
 class Recorder:
-    """The listener of one capture. Its public methods are the events that `core.mode.tell` names."""
+    """The listener of one capture. Its public methods are the events that `core.dispatch.mode.emit_event` names."""
 
     def __init__(
         self, leaves: list, varying: set, function: Callable | None = None, reads: Any = None, modules: tuple = ()

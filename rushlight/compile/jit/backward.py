@@ -1,7 +1,7 @@
 """The backward of eager loops as compiled programs.
 
 Loops that know nothing of compiling record the same tape in each step. `autograd/engine.py` counts tapes by their
-outline; from the third sight on it asks `consider`, which lets the plain engine do the pass while a recorder listens,
+outline; from the third occurrence on it calls `try_compiled`, which lets the plain engine do the pass while a recorder listens,
 and, once two recorded passes agree, builds native code. The next tape with the same structure (see `tape.py`) is then
 one call: its arrays are gathered, the program runs, the gradients are put into the leaves, the tape is freed. Anything
 else takes the plain engine. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every pass to it.
@@ -63,7 +63,7 @@ class _State(threading.local):
 _state = _State()
 
 
-def consider(outline: int, root: Any, g: Tensor) -> bool:
+def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
     if not available() or not _has_room():
         engine.running.waiting[outline] = _NEVER if not available() else _IDLE
@@ -404,4 +404,4 @@ def _laid_out(a: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     return np.array(a, order=order)
 
 
-__all__ = ["consider", "forget"]
+__all__ = ["forget", "try_compiled"]

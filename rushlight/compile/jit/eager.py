@@ -1,7 +1,7 @@
-"""Programs of single operators, for eager kernels of many NumPy calls (`program_from` in their records).
+"""Programs of single operators, for eager kernels of many NumPy calls (`jit_min_elements` in their records).
 
 They are made only in loops whose backward is compiled (`backward.py`): the compiler is loaded by then. A program is made
-once calls with arrays of the same shapes, and the same other arguments, have worked on `program_after` elements: for about
+once calls with arrays of the same shapes, and the same other arguments, have worked on `jit_warmup` elements: for about
 as long as making it takes. Its results differ from the kernel's by rounding. It belongs to the thread in which it was
 made. Decision 24.
 """
@@ -19,7 +19,7 @@ import numpy as np
 from ...autograd import engine
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
-from ...core.dispatch.op import IN_PASSES, Record
+from ...core.dispatch.op import JIT_CANDIDATES, Record
 from ...core.locks import made_once
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
@@ -60,13 +60,13 @@ def install() -> None:
 @made_once
 def _override() -> None:
     """Have the kernels ask, in threads that do."""
-    for record in IN_PASSES:
+    for record in JIT_CANDIDATES:
         _prefer_programs(record)
 
 
 def _prefer_programs(record: Record) -> None:
     """Have an operator's kernel try a program where its first array is large enough."""
-    kernel, least = record.kernel, record.program_from
+    kernel, least = record.kernel, record.jit_min_elements
 
     def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
         if type(first) is np.ndarray and first.size >= least and _state.is_on and engine._on and not mode.on:
@@ -85,7 +85,7 @@ def _run(record: Any, kernel: Callable, arguments: tuple, keywords: dict[str, An
     if program is not None:
         return program(arguments)
     results = kernel(*arguments, **keywords)
-    if key not in _state.refused and _is_due(key, arguments[0].size, record.program_after):
+    if key not in _state.refused and _is_due(key, arguments[0].size, record.jit_warmup):
         _make(key, record, arguments, keywords, results)
     return results
 

@@ -71,7 +71,7 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
     for plan in group.plans:
         if plan.run(lists, options):
             return True
-    return group.consider(update, lists, options)
+    return group.try_compiled(update, lists, options)
 
 
 class _Group:
@@ -85,7 +85,7 @@ class _Group:
         self.seen: dict[tuple, int] = {}
         self.refused = False
 
-    def consider(self, update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
+    def try_compiled(self, update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
         """Count the call; from the third one of a structure on, make a plan for it and run it."""
         structure = _structure(lists, options)
         if structure is None:

@@ -12,7 +12,7 @@ from ..ir.expression import Expr
 from ..ir.graph import Graph, Loop, Node, Reduce, Ref, Value
 from ..ir.spaces import at, changed, follow, squeezed
 
-_DEAR = {
+_RECOMPUTE_COST = {
     "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log2": 8, "log10": 8, "log1p": 10, "sin": 12, "cos": 12, "tan": 16,
     "asin": 16, "acos": 16, "atan": 12, "sinh": 16, "cosh": 16, "tanh": 10, "asinh": 16, "acosh": 16, "atanh": 16,
     "sigmoid": 8, "erf": 10, "erfc": 16, "pow": 20, "atan2": 20, "hypot": 6, "logaddexp": 20, "sqrt": 3, "rsqrt": 4,
@@ -142,7 +142,7 @@ def cost(e: Expr, space: tuple[int, ...]) -> float:
         else:
             axes = frozenset().union(*(varies[id(a)] for a in x.args))
         varies[id(x)] = axes
-        total += _DEAR.get(x.op, 1) * prod(space[i] for i in axes) / whole
+        total += _RECOMPUTE_COST.get(x.op, 1) * prod(space[i] for i in axes) / whole
     return total
 
 

@@ -11,8 +11,8 @@ from ..ir.lazy import Lazy, Untraceable
 from .table import rule
 
 
-@rule("demand", checks=True)
-def demand(b, holds):
+@rule("assert_all", checks=True)
+def assert_all(b, holds):
     b.check(np.logical_not(holds), ValueError, "a value is not allowed")
     return ()
 

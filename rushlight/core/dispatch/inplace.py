@@ -20,7 +20,7 @@ from ..tensor.node import Leaf, Node, Output
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.tensor import Tensor, alias, type_word, wrap
-from .mode import State, tell, thread
+from .mode import State, emit_event, thread
 from .overlap import check_apart, is_read_again, write_in_order
 from .scalars import number_as
 from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
@@ -219,7 +219,7 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             before = wrap(self._array.copy())
             before._edge = self._edge
             if state.level > 1:
-                tell("copied", before, self)
+                emit_event("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
         if any(isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array) for t in others):
             r = _compute_in_order(record, arrays, metadata, self._array)

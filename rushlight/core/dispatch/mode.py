@@ -91,7 +91,7 @@ class _Thread(threading.local):
 thread = _Thread()
 
 
-def tell(event: str, *values: Any) -> Any:
+def emit_event(event: str, *values: Any) -> Any:
     """Call the listener's method `event`, if it has one: for what happens besides operators' calls (level 2 only).
 
     A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
@@ -103,16 +103,16 @@ def tell(event: str, *values: Any) -> Any:
     return None if method is None else method(*values)
 
 
-def demand(holds: Any) -> bool:
+def assert_all(holds: Any) -> bool:
     """Whether all of a tensor of booleans is true, for a caller that raises where it is not.
 
     Unlike other looks at values this one can be recorded: each later call looks, too.
     """
-    tell("demanded", holds)
+    emit_event("demanded", holds)
     return bool(holds._array.all())
 
 
-def may_look() -> bool:
+def may_branch_on_data() -> bool:
     """Whether an operator may choose its way by its inputs' values: not while a recorder listens, for which that way
     would be every later call's."""
     state = thread.state

@@ -31,7 +31,7 @@ from .autocast import followed
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
-IN_PASSES: list[Record] = []  # the records with `program_from`
+JIT_CANDIDATES: list[Record] = []  # the records with `jit_min_elements`
 
 
 class Record:
@@ -45,9 +45,9 @@ class Record:
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
     of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
-    in float32; follows: positions of arrays whose channels-last layout the result takes; program_from: for a kernel of
+    in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
     many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
-    program_after: once calls with the same shapes have worked on how many.
+    jit_warmup: once calls with the same shapes have worked on how many.
     """
 
     def __init__(
@@ -72,13 +72,13 @@ class Record:
         draws: str = "",
         unrounded: str = "",
         follows: tuple[int, ...] = (),
-        program_from: int | None = None,
-        program_after: int = 10_000_000,
+        jit_min_elements: int | None = None,
+        jit_warmup: int = 10_000_000,
     ):
         self.name = name
-        self.program_from, self.program_after = program_from, program_after
-        if program_from is not None:
-            IN_PASSES.append(self)
+        self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
+        if jit_min_elements is not None:
+            JIT_CANDIDATES.append(self)
         self.follows = follows
         self.kernel = follow_channels(kernel, follows) if follows else kernel
         self.reference = kernel

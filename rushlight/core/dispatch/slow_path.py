@@ -21,7 +21,7 @@ from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor, type_word, wrap
 from .autocast import Off
 from .errors import argument_type, explain
-from .mode import tell, thread
+from .mode import emit_event, thread
 from .overlap import check_apart, is_read_again
 from .scalars import number_as
 
@@ -105,12 +105,12 @@ def _any_asks(values: tuple) -> bool:
 def _asked(record: Any, tensors: tuple, metadata: tuple) -> Any:
     """What such a class says; from the next call on the public function asks, with the arguments as they were written."""
     from .op import OPS
-    from .torch_function import activate, ask, askers
+    from .torch_function import activate, ask, overloaded_args
 
     activate()
     shown: Any = OPS.get(record.name, record.function)
     given = {k: v for k, v in zip(record.signature.metadata, metadata) if v not in (None, False, 1)}
-    return ask(shown, askers(tensors, {}), tensors, given)
+    return ask(shown, overloaded_args(tensors, {}), tensors, given)
 
 
 def are_operands(values: tuple) -> bool:
@@ -150,7 +150,7 @@ def finish(record: Any, r: Any, level: int, tensors: tuple, arrays: list, metada
 def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any, r: Any) -> None:
     """Tell whoever listens of a finished call; `r` is what the kernel returned."""
     if state.listener is not None:  # first: a packing hook may end the call by an exception, as checkpoints do
-        tell("returned", r)
+        emit_event("returned", r)
         state.listener(record, tensors, metadata, result)
     if state.anomaly:
         state.trace(result)
@@ -362,7 +362,7 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     copy_into(out._array, result._array)
     storage.wrote(f"{name}(out=...)")
     if thread.state.level > 1:
-        tell("wrote", out, result._array, (result,))
+        emit_event("wrote", out, result._array, (result,))
     return out
 
 

@@ -21,12 +21,12 @@ __all__ = [
     "DisableTorchFunctionSubclass",
     "activate",
     "ask",
-    "askers",
-    "asks",
     "convert",
     "default_impl",
     "disabled_impl",
+    "has_override",
     "modes",
+    "overloaded_args",
     "publish",
 ]
 
@@ -47,7 +47,7 @@ def disabled_impl(func: Callable, types: Any, args: tuple = (), kwargs: dict | N
         return func(*args, **(kwargs or {}))
 
 
-def asks(kind: type) -> bool:
+def has_override(kind: type) -> bool:
     """Whether instances of a class want to be asked."""
     known = _asks.get(kind)
     if known is None:
@@ -152,7 +152,7 @@ def ask(function: Callable, values: list[Any], args: tuple, kwargs: dict) -> Any
 _PLAIN = frozenset([Tensor, int, float, bool, str, complex, type(None), slice, type(Ellipsis)])
 
 
-def askers(args: tuple, kwargs: dict) -> list[Any]:
+def overloaded_args(args: tuple, kwargs: dict) -> list[Any]:
     """The arguments, also those inside tuples and lists, whose classes want to be asked."""
     found: list[Any] = []
     for value in (*args, *kwargs.values()) if kwargs else args:
@@ -160,8 +160,8 @@ def askers(args: tuple, kwargs: dict) -> list[Any]:
         if kind in _PLAIN:
             continue
         if kind is list or kind is tuple:
-            found += [v for v in value if type(v) not in _PLAIN and asks(type(v))]
-        elif asks(kind):
+            found += [v for v in value if type(v) not in _PLAIN and has_override(type(v))]
+        elif has_override(kind):
             found.append(value)
     return found
 
@@ -169,7 +169,7 @@ def askers(args: tuple, kwargs: dict) -> list[Any]:
 def _asking(shown: Callable, plain: Callable) -> Callable[[tuple, dict], Any]:
     def call(args: tuple, kwargs: dict) -> Any:
         if not _local.off or _local.modes:
-            found = [] if _local.off else askers(args, kwargs)
+            found = [] if _local.off else overloaded_args(args, kwargs)
             if found or _local.modes:
                 return ask(shown, found, args, kwargs)
         return plain(*args, **kwargs)

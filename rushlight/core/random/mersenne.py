@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.mode import tell, thread
+from ..dispatch.mode import emit_event, thread
 from ..locks import lock, open_in_child
 
 DEFAULT_SEED = 67280421310721
@@ -54,7 +54,7 @@ class _Same:
 def _tell_of_change() -> None:
     """A recorder of calls cannot repeat that a stream is restarted."""
     if thread.state.level > 1:
-        tell("reseeded")
+        emit_event("reseeded")
 
 
 class Generator:
@@ -161,7 +161,7 @@ class Generator:
                 record["float_is_valid"], record["float_y"] = True, self._float_normal
         state = np.frombuffer(record.tobytes(), np.uint8).copy()
         if thread.state.level > 1:
-            tell("drew", state, "get_state", Generator.state_bytes, (self,))
+            emit_event("drew", state, "get_state", Generator.state_bytes, (self,))
         return state
 
     def position(self) -> tuple:
@@ -187,7 +187,7 @@ class Generator:
                 f"{state.size}"
             )
         if thread.state.level > 1:
-            tell("reseeded", self, state)
+            emit_event("reseeded", self, state)
         record = np.frombuffer(state.tobytes(), _STATE)[0]
         left, after = int(record["left"]), int(record["next"])
         unused = left == 1 and after == 0
@@ -355,5 +355,5 @@ def seed() -> int:
 
 def initial_seed() -> int:
     """The seed from which the default generator's stream started."""
-    tell("left", "initial_seed(), which may return something else in a later call")
+    emit_event("left", "initial_seed(), which may return something else in a later call")
     return default_generator.initial_seed()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .. import determinism
-from ..dispatch.mode import tell, thread
+from ..dispatch.mode import emit_event, thread
 from .node import Leaf
 from .storage import Storage, address_of, storage_of
 from .tensor import Tensor
@@ -40,9 +40,9 @@ def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = 
         t._edge.shape = shape
     if thread.state.level > 1:
         if fresh:
-            tell("created", t, False)
+            emit_event("created", t, False)
         else:
-            tell("resized", t)
+            emit_event("resized", t)
 
 
 def whole(root: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def move(s: Storage, t: Tensor, old: np.ndarray, fresh: np.ndarray) -> None:
             place = address_of(a) - address_of(old)
             known._array = np.ndarray(a.shape, a.dtype, fresh, place, a.strides)
         if thread.state.level > 1:
-            tell("rebound", known)
+            emit_event("rebound", known)
     s.root = fresh
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import own_code
-from ..dispatch.mode import tell, thread
+from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .device import CPU
 from .dtype import c_word, type_word
@@ -30,9 +30,9 @@ def version_of(t: Tensor) -> int:
 
 def _let_functions_ask(cls: type) -> None:
     """See to it that public functions ask a class of tensors that wants to be asked."""
-    from ..dispatch.torch_function import activate, asks
+    from ..dispatch.torch_function import activate, has_override
 
-    if asks(cls):
+    if has_override(cls):
         activate()
 
 
@@ -189,7 +189,7 @@ class Tensor:
     def data_ptr(self) -> int:
         """The address of the first element."""
         if thread.state.level > 1:
-            tell("left", _ADDRESS)
+            emit_event("left", _ADDRESS)
         expose(self)
         return address_of(self._array) if self._array.size else 0
 
@@ -201,7 +201,7 @@ class Tensor:
     @property
     def _version(self) -> int:
         if thread.state.level > 1:
-            tell("left", "_version of a tensor, which differs in the next call")
+            emit_event("left", "_version of a tensor, which differs in the next call")
         return version_of(self)
 
     @property
@@ -282,13 +282,13 @@ class Tensor:
             _check_grad(self, value)
         self._grad = value
         if thread.state.level > 1:
-            tell("graded", self)
+            emit_event("graded", self)
 
     @grad.deleter
     def grad(self) -> None:
         self._grad = None
         if thread.state.level > 1:
-            tell("graded", self)
+            emit_event("graded", self)
 
     def retain_grad(self) -> None:
         """Keep `.grad` of this non-leaf tensor in backward. Does nothing for a leaf."""
@@ -348,7 +348,7 @@ class Tensor:
         if type(edge) is Leaf:
             edge.shape, edge.dtype = self._array.shape, self._array.dtype
         if thread.state.level > 1:
-            tell("rebound", self)
+            emit_event("rebound", self)
 
     # ---------------------------------------------------------------- Python's and NumPy's view of it
 
@@ -356,14 +356,14 @@ class Tensor:
         """The value of a one-element tensor as a Python number."""
         if self._array.size != 1:
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to Scalar")
-        if thread.state.level > 1 and (told := tell("read", self, "item()")) is not None:
+        if thread.state.level > 1 and (told := emit_event("read", self, "item()")) is not None:
             return told
         return _python_number(self._array.item())
 
     def tolist(self) -> Any:
         """The values as nested lists of Python numbers; a number for a 0-d tensor."""
         if thread.state.level > 1:
-            tell("read", self, "tolist()")
+            emit_event("read", self, "tolist()")
         a = self._array
         return (a.astype(np.float32) if a.dtype.kind == "V" else a).tolist()
 
@@ -374,7 +374,7 @@ class Tensor:
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         if thread.state.level > 1:
-            tell("read", self, "numpy()")
+            emit_event("read", self, "numpy()")
         expose(self)  # also, no gradient buffer may be taken over in place any more
         return self._array
 
@@ -404,13 +404,13 @@ class Tensor:
                 raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         if thread.state.level > 1:
-            tell("read", self, "bool()")
+            emit_event("read", self, "bool()")
         return bool(self._array.item())
 
     def _one_value(self, how: str) -> Any:
         if self._array.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
-        if thread.state.level > 1 and (told := tell("read", self, how)) is not None:
+        if thread.state.level > 1 and (told := emit_event("read", self, how)) is not None:
             return told
         return _python_number(self._array.item())
 
@@ -427,7 +427,7 @@ class Tensor:
         if self._array.dtype.kind not in "iub" or self._array.size != 1:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         if thread.state.level > 1:
-            tell("read", self, "an index")
+            emit_event("read", self, "an index")
         return int(self._array.item())
 
     def __contains__(self, element: Any) -> bool:
@@ -435,7 +435,7 @@ class Tensor:
             return bool((self == element).any().item())
         if isinstance(element, (int, float, complex, bool)):
             if thread.state.level > 1:
-                tell("read", self, "in")
+                emit_event("read", self, "in")
             return bool((self._array == element).any())
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
@@ -448,7 +448,7 @@ class Tensor:
         from .printing import describe_tensor
 
         if thread.state.level > 1:
-            tell("read", self, "printing")
+            emit_event("read", self, "printing")
         return describe_tensor(self, tensor_contents)
 
     def __reduce_ex__(self, protocol: Any):
@@ -479,7 +479,7 @@ def constant(array: np.ndarray) -> Tensor:
     """`wrap` of an array that Python's values alone determine, so that a recorder of calls knows where it comes from."""
     t = wrap(array)
     if thread.state.level > 1:
-        tell("created", t)
+        emit_event("created", t)
     return t
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dispatch.mode import tell, thread
+from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .device import CPU, device
 from .pickling import memory_of
@@ -35,7 +35,7 @@ class _Storage:
     def data_ptr(self) -> int:
         """The address of the memory."""
         if thread.state.level > 1:
-            tell("left", "the address of a tensor's memory, which differs in the next call")
+            emit_event("left", "the address of a tensor's memory, which differs in the next call")
         return address_of(self._flat) if self._flat.size else 0
 
     def nbytes(self) -> int:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.dispatch.mode import State, tell, thread
+from rushlight.core.dispatch.mode import State, emit_event, thread
 from rushlight.core.tensor.hooks import RemovableHandle
 from rushlight.core.tensor.tensor import Tensor
 
@@ -284,7 +284,7 @@ def call_with_hooks(module: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
     if global_hook_registered:
         _note_global_hooks()  # the last one may have been removed since
     if _watching and thread.state.level > 1:
-        tell("entered", module)
+        emit_event("entered", module)
     call = _HookedCall(module, args, kwargs)
     try:
         return call.run()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.dispatch.mode import is_grad_enabled, no_grad, tell, thread
+from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
@@ -101,7 +101,7 @@ class DistributedDataParallel(Module):
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         if thread.state.level > 1:
-            tell(
+            emit_event(
                 "left",
                 "DistributedDataParallel averages gradients between processes, which the compiled program would not do",
             )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.inplace import write
-from ...core.dispatch.mode import may_look
+from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.dispatch.slow_path import write_out
@@ -72,7 +72,7 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
         )
     elif value.dtype is not d:
-        if may_look() or value.dtype.category == 3:
+        if may_branch_on_data() or value.dtype.category == 3:
             exact(value.item(), d.numpy)  # raises where something would be lost
         value = value.to(d)
     return (mask, value), ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.mode import may_look
+from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import wrap
@@ -88,7 +88,7 @@ def take_along_dim(input, indices, dim=None):
         )
     d = wrap_dim(dim, input._array.ndim)
     n = input._array.shape[d]
-    if not may_look():
+    if not may_branch_on_data():
         indices = where(indices < 0, indices + n, indices)
     elif (indices._array < 0).any():
         indices = wrap(np.where(indices._array < 0, indices._array + n, indices._array))

@@ -143,7 +143,7 @@ def threshold(input, threshold, value, inplace=False):
 threshold_ = inplace_of(_threshold)
 
 
-@primitive(public=False, name="hardtanh", program_from=MANY)
+@primitive(public=False, name="hardtanh", jit_min_elements=MANY)
 def _hardtanh(input, /, min_val, max_val):
     if input.dtype.kind in "biu":
         if input.dtype.kind != "i":
@@ -322,7 +322,7 @@ def _exponential_unit(x, negative, positive, inside):
     return np.add(left, right if positive == 1 else right * positive)
 
 
-@primitive(public=False, name="elu", program_from=MANY)
+@primitive(public=False, name="elu", jit_min_elements=MANY)
 def _elu(input, /, alpha, scale, input_scale):
     return _exponential_unit(input, alpha * scale, scale, input_scale)
 
@@ -332,7 +332,7 @@ def _(g, input, alpha, scale, input_scale):
     return _unit_slope(g, input, alpha * scale * input_scale, scale, input_scale)
 
 
-@primitive(public=False, name="celu", program_from=MANY)
+@primitive(public=False, name="celu", jit_min_elements=MANY)
 def _celu(input, /, alpha):
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
@@ -381,7 +381,7 @@ def selu_(input):
 _SIXTH = float(np.float32(1 / 6))  # torch rounds it, in double precision too
 
 
-@primitive(public=False, name="hardsigmoid", program_from=MANY)
+@primitive(public=False, name="hardsigmoid", jit_min_elements=MANY)
 def _hardsigmoid(input, /):
     floats_only(input, "hardsigmoid_cpu")
     return widened(lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
@@ -400,7 +400,7 @@ def hardsigmoid(input, inplace=False):
 hardsigmoid_ = inplace_of(_hardsigmoid)
 
 
-@primitive(public=False, name="hardswish", program_from=MANY)
+@primitive(public=False, name="hardswish", jit_min_elements=MANY)
 def _hardswish(input, /):
     floats_only(input, "hardswish_cpu")
     return widened(lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6)(input)
@@ -454,7 +454,7 @@ def softshrink(input, lambd=0.5, *, out=None):
 # ---------------------------------------------------------------------------------------------- gates
 
 
-@primitive(public=False, name="glu", program_from=MANY)
+@primitive(public=False, name="glu", jit_min_elements=MANY)
 def _glu(input, /, dim):
     if not input.ndim:
         raise RuntimeError("glu does not support 0-dimensional tensors")

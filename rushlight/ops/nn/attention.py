@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import may_look, thread
+from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..random.sample import dropout
@@ -37,7 +37,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, s
 def _softmax_or_nothing(scores: Any) -> Tensor:
     """softmax, but zeros instead of nan for a query that may see no key, as in torch."""
     blind = (scores.detach() == float("-inf")).all(-1, keepdim=True)
-    if may_look() and not blind._array.any():
+    if may_branch_on_data() and not blind._array.any():
         return scores.softmax(-1)
     return scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
 

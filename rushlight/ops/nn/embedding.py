@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.mode import demand, may_look, no_grad
+from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
@@ -210,8 +210,8 @@ def one_hot(tensor, num_classes=-1):
     a = tensor._array
     if a.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes > 0 and not may_look():
-        _check_classes(demand((tensor >= 0).all()), demand((tensor < num_classes).all()))
+    if num_classes > 0 and not may_branch_on_data():
+        _check_classes(assert_all((tensor >= 0).all()), assert_all((tensor < num_classes).all()))
         return (tensor.unsqueeze(-1) == arange(num_classes)).to(dtypes.int64)
     if not a.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")

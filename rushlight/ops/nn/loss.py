@@ -54,7 +54,7 @@ def _difference(x: Tensor, y: Tensor) -> Tensor:
 # ---------------------------------------------------------------------------------------------- regression
 
 
-@primitive(promote="same", program_from=MANY)
+@primitive(promote="same", jit_min_elements=MANY)
 def mse_loss(input, target, /, reduction="mean"):
     """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
     _float_only(input, "mse_cpu")
@@ -84,7 +84,7 @@ def _smooth_slope(d: Tensor, beta: float) -> Tensor:
     return (d / beta).clamp(-1.0, 1.0) if beta else d.sign()
 
 
-@primitive(promote="same", node="SmoothL1LossBackward0", program_from=MANY)
+@primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY)
 def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2, for d = input - target."""
     if beta < 0:
@@ -108,7 +108,7 @@ def _(g, input, target, reduction, beta):
     return _smooth_slope(d, beta) * _share(g, d, reduction)
 
 
-@primitive(program_from=MANY)
+@primitive(jit_min_elements=MANY)
 def huber_loss(input, target, /, reduction="mean", delta=1.0):
     """d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2), for d = input - target, in the input's type."""
     if delta <= 0:
@@ -399,7 +399,7 @@ def binary_cross_entropy(input, target, weight=None, reduction="mean"):
     return _binary_cross_entropy(input, target, weight, reduction)
 
 
-@primitive(name="binary_cross_entropy_with_logits", public=False, program_from=MANY)
+@primitive(name="binary_cross_entropy_with_logits", public=False, jit_min_elements=MANY)
 def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"):
     kind = input.dtype.type
     tail = np.log1p(np.exp(-np.abs(input))) + np.maximum(-input, kind(0))

@@ -157,7 +157,7 @@ def _softplus_of(x, beta, limit):
     return np.maximum(r, x)  # beyond the limit r is constant; below it softplus is above the input, by 2e-9 at 20
 
 
-@primitive(public=False, name="mish", program_from=MANY)
+@primitive(public=False, name="mish", jit_min_elements=MANY)
 def _mish(input, /):
     floats_only(input, "mish_cpu")
     return _mish_of(input)
@@ -185,7 +185,7 @@ def mish(input, inplace=False):
 mish_ = inplace_of(_mish)
 
 
-@primitive(public=False, name="softplus", program_from=MANY)
+@primitive(public=False, name="softplus", jit_min_elements=MANY)
 def _softplus(input, /, beta, threshold):
     floats_only(input, "softplus_cpu")
     return _softplus_of(input, beta, threshold)
@@ -203,7 +203,7 @@ def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     return result if out is None else write_out("softplus", (input,), result, out)
 
 
-@primitive(public=False, name="log_sigmoid", program_from=MANY, node="LogSigmoidBackward0")
+@primitive(public=False, name="log_sigmoid", jit_min_elements=MANY, node="LogSigmoidBackward0")
 def _log_sigmoid(input, /):
     floats_only(input, "log_sigmoid_cpu")
     return dense(_log_sigmoid_of(input))

@@ -82,7 +82,7 @@ def _log_softmax_of(x, dim):
     return r
 
 
-@primitive(public=False, name="log_softmax", program_from=MANY)
+@primitive(public=False, name="log_softmax", jit_min_elements=MANY)
 def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
         input = cast(input, dtype.numpy)

@@ -330,7 +330,7 @@ def _fmod(x, y):
 remainder = binary(
     "remainder", _remainder, lambda g: g, lambda g, x, y: -g * _div_floor(x, y),
     "What division rounded down leaves over: it has the sign of `other`.", operator="mod", node="RemainderBackward1",
-    program_from=MANY,
+    jit_min_elements=MANY,
 )  # fmt: skip
 fmod = binary(
     "fmod", _fmod, lambda g: g, lambda g, x, y: -g * _div_trunc(x, y),

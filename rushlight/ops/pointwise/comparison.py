@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.mode import may_look, tell
+from ...core.dispatch.mode import emit_event, may_branch_on_data
 from ...core.dispatch.op import binary, composite, primitive, publish, unary
 from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import number_in, write_out
@@ -130,8 +130,8 @@ def equal(input, other):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input._array.shape != other._array.shape:
         return False
-    tell("read", input, "equal()")
-    tell("read", other, "equal()")
+    emit_event("read", input, "equal()")
+    emit_event("read", other, "equal()")
     return bool(np.array_equal(input._array, other._array))
 
 
@@ -292,7 +292,7 @@ def _share_of(chosen, tie):
 
 def _any_tie(x, y) -> bool:
     """Whether two elements may be equal: always, where a recorder listens, whose later calls have other values."""
-    known = may_look() and isinstance(x, Tensor) and isinstance(y, Tensor)
+    known = may_branch_on_data() and isinstance(x, Tensor) and isinstance(y, Tensor)
     return bool((x._array == y._array).any()) if known else True
 
 
@@ -357,7 +357,7 @@ def _cast_for(x, low, high):
     return (x if result is d else x.astype(result.numpy)), result
 
 
-@primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, program_from=MANY)
+@primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, jit_min_elements=MANY)
 def _clamp_scalar(input, /, min, max):
     d = input.dtype
     if d is not F32 and d is not F64:

@@ -109,7 +109,7 @@ rsqrt = unary(
     _rsqrt,
     lambda g, out: -0.5 * g * conjugate(out * out * out),
     "One divided by the square root of each element.",
-    program_from=MANY,
+    jit_min_elements=MANY,
 )
 exp = unary("exp", np.exp, lambda g, out: g * conjugate(out), "e to the power of each element.")
 exp2 = unary(
@@ -165,7 +165,7 @@ def log_add_exp(x, y):
 logaddexp = binary(
     "logaddexp", of_arrays(for_types("fcV", "logaddexp_cpu", log_add_exp)),
     lambda g, x, out: g * conjugate((x - out).exp()), lambda g, y, out: g * conjugate((y - out).exp()),
-    "log(exp(input) + exp(other)).", inplace=False, program_from=MANY,
+    "log(exp(input) + exp(other)).", inplace=False, jit_min_elements=MANY,
 )  # fmt: skip
 logaddexp2 = binary(
     "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, out: g * (x - out).exp2(), lambda g, y, out: g * (y - out).exp2(),

@@ -103,7 +103,7 @@ def conjugate(t):
 
 # ---------------------------------------------------------------------------------------------- pieces
 
-MANY = 1 << 17  # elements: a kernel of several NumPy calls, 0.2 to 3 ms then, may become a program (`program_from`)
+MANY = 1 << 17  # elements: a kernel of several NumPy calls, 0.2 to 3 ms then, may become a program (`jit_min_elements`)
 CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 times faster than whole arrays at 7.3 million)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ...core import random as streams
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import check_writable
-from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.slow_path import resize_out
@@ -29,7 +29,7 @@ def drawn(name: str, draw: Any, *arguments: Any) -> Any:
     """`draw(*arguments)`, an array of random numbers that no operator's call shows; a listener is told of it."""
     values = draw(*arguments)
     if thread.state.level > 1:
-        tell("drew", values, name, draw, arguments)
+        emit_event("drew", values, name, draw, arguments)
     return values
 
 

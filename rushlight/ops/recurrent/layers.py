@@ -400,7 +400,7 @@ def _operator(name: str, node: str, kernel, rule, outputs: int):
     least = None if name.endswith(".packed") else 1  # of packed sequences, hardly two are alike
     # Making the program takes 6 ms for each step of time. (25, 32, 64) gains 1 ms a call by it, (35, 20, 256) 5.
     after = 5_000_000
-    options = {"outputs": outputs, "node": node, "program_from": least, "program_after": after}
+    options = {"outputs": outputs, "node": node, "jit_min_elements": least, "jit_warmup": after}
     operator = primitive(name=name, public=False, **options)(kernel)
     operator.vjp(rule)
     return operator

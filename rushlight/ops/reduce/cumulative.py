@@ -34,7 +34,7 @@ def _accumulate(ufunc, a, dim, dtype):
     return ufunc.accumulate(a, d, wide).astype(a.dtype, copy=False)
 
 
-@primitive(method=True, out=True, program_from=MANY)
+@primitive(method=True, out=True, jit_min_elements=MANY)
 def cumsum(input, /, dim, *, dtype=None):
     """The sum of all elements up to each one along `dim`.
 
@@ -49,7 +49,7 @@ def _(g, dim):
     return g.flip(dim).cumsum(dim).flip(dim) if g.ndim else g
 
 
-@primitive(method=True, out=True, program_from=MANY)
+@primitive(method=True, out=True, jit_min_elements=MANY)
 def cumprod(input, /, dim, *, dtype=None):
     """The product of all elements up to each one along `dim`.
 

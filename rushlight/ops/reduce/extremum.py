@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.mode import may_look
+from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import primitive, publish
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
@@ -143,7 +143,7 @@ def _refuse_empty(name, a, axis):
 def _same(x, value):
     """Where `x` equals the extreme value, which may be nan."""
     chosen = x == value
-    if x.dtype.category >= 2 and (not may_look() or bool(np.isnan(value._array).any())):
+    if x.dtype.category >= 2 and (not may_branch_on_data() or bool(np.isnan(value._array).any())):
         chosen = chosen | (x.isnan() & value.isnan())
     return chosen
 

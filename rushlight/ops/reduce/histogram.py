@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.mode import demand
+from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive, publish
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
@@ -286,7 +286,7 @@ def _weights(input, fweights, aweights):
             raise RuntimeError(
                 f"cov(): expected fweights to have integral dtype but got fweights with {type_word(w.dtype)} dtype"
             )
-        if not demand(w >= 0):
+        if not assert_all(w >= 0):
             raise RuntimeError(f"cov(): {name} cannot be negative")
     if fweights is None or aweights is None:
         return fweights if aweights is None else aweights

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.mode import demand
+from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive, publish
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
@@ -298,7 +298,7 @@ def _check_quantile(name, input, q, interpolation):
             raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
         if q.dtype is not input.dtype:
             raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-        if not demand((q >= 0) & (q <= 1)):
+        if not assert_all((q >= 0) & (q <= 1)):
             raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     elif not 0 <= q <= 1:
         raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")

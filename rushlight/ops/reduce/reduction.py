@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.mode import may_look
+from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive, publish
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -292,7 +292,7 @@ def _product(a, axis, keepdims, dtype):
     return dense(np.multiply.reduce(a, axis, d, None, keepdims))
 
 
-@primitive(public=False, name="prod", program_from=MANY)
+@primitive(public=False, name="prod", jit_min_elements=MANY)
 def _prod_all(input, /, dtype):
     return _product(input, None, False, dtype)
 
@@ -306,7 +306,7 @@ def _(g, input, out):
     return unless_zero(input, lambda x: g * conjugate(out / x), otherwise)
 
 
-@primitive(public=False, name="prod.dim", node="ProdBackward1", program_from=MANY)
+@primitive(public=False, name="prod.dim", node="ProdBackward1", jit_min_elements=MANY)
 def _prod_dim(input, /, dim, keepdim, dtype):
     if not isinstance(dim, int):
         raise TypeError(f"prod(): argument 'dim' must be int, not {type(dim).__name__}")
@@ -330,7 +330,7 @@ def unless_zero(x, divided, otherwise):
     They differ as nan from a number where an element is infinite. A recorder, whose later calls have other
     values, gets both and the choice.
     """
-    if may_look():
+    if may_branch_on_data():
         return otherwise() if (x._array == 0).any() else divided(x)
     zero = (x.detach() == 0).any()
     return otherwise().where(zero, divided(x.masked_fill(zero, 1)))
@@ -522,7 +522,7 @@ def log_sum_exp(a, axis, keepdims):
     return dense(r if keepdims else r.reshape([n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)]))
 
 
-@primitive(method=True, out=True, program_from=MANY)
+@primitive(method=True, out=True, jit_min_elements=MANY)
 def logsumexp(input, /, dim, keepdim=False):
     """log(sum(exp(input))) over `dim`, without overflow.
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
-from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import is_read_again, write_in_order
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
@@ -198,7 +198,7 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
         state.run(np.copyto, self._array, a, "unsafe")
     storage.wrote(state.writer or user_line(3))
     if state.level > 1:
-        tell("wrote", self, a, sources)
+        emit_event("wrote", self, a, sources)
     if recording:
         set_history(self, node())
     return self
@@ -312,7 +312,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if source is None:
         self._array, self._storage = np.empty(0, self._array.dtype), None
         if thread.state.level > 1:
-            tell("rebound", self)
+            emit_event("rebound", self)
         return self
     if not isinstance(source, Tensor):
         source = _of_storage(source, self._array.dtype)
@@ -320,7 +320,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
     self._array, self._storage = source._array, storage_of(source)
     if thread.state.level > 1:
-        tell("rebound", self)
+        emit_event("rebound", self)
     return self
 
 

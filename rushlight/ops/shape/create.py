@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core import determinism
 from ...core.dispatch.errors import argument_type
-from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, scalar_of
 from ...core.dispatch.slow_path import write_out
@@ -371,7 +371,7 @@ def _creator(name: str, make: Any, doc: str) -> Any:
         t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
         state = thread.state
         if state.level > 1:
-            tell("created", t, make is not determinism.empty)
+            emit_event("created", t, make is not determinism.empty)
         if state.inference:
             storage_of(t).inference = True
         return t.requires_grad_() if requires_grad else t

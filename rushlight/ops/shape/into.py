@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.mode import tell, thread
+from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.overlap import check_apart
 from ...core.tensor.resizing import resize
 from ...core.tensor.storage import storage_of
@@ -44,5 +44,5 @@ def put(name: str, out: Tensor, t: Tensor, requires_grad: bool = False) -> Tenso
     np.copyto(out._array, t._array)
     storage_of(out).wrote(f"{name}(out=...)")
     if thread.state.level > 1:
-        tell("wrote", out, t._array, (t,))
+        emit_event("wrote", out, t._array, (t,))
     return out.requires_grad_() if requires_grad else out

@@ -7,7 +7,7 @@ from operator import index
 import numpy as np
 
 from ...core.dispatch.autocast import Off
-from ...core.dispatch.mode import may_look, tell, thread
+from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.channels_last import is_channels_last
@@ -291,10 +291,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
             f"input.size({d}) = {x._array.shape[d]}"
         )
-    if output_size is not None and isinstance(repeats, Tensor) and not may_look():
+    if output_size is not None and isinstance(repeats, Tensor) and not may_branch_on_data():
         return x.index_select(d, _repeated(repeats, x._array.shape[d], output_size))
     if isinstance(repeats, Tensor) and thread.state.level > 1:
-        tell("read", repeats, "repeat_interleave() by the values")
+        emit_event("read", repeats, "repeat_interleave() by the values")
     where = _places(counts, x._array.shape[d])
     _check_output_size(where, output_size)
     return x.index_select(d, constant(where))

@@ -286,7 +286,7 @@ erf = unary(
     erf_of,
     lambda g, x: g * (_TWO_OVER_ROOT_PI * (-(x * x)).exp()),
     "2/sqrt(pi) times the integral of exp(-t**2) from 0 to input.",
-    program_from=MANY,
+    jit_min_elements=MANY,
 )
 erfc = unary(
     "erfc",

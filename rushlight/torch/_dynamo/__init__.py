@@ -11,7 +11,7 @@ from ...compile.hints import (
     mark_static_address,
     maybe_mark_dynamic,
 )
-from ...core.dispatch.mode import tell
+from ...core.dispatch.mode import emit_event
 from . import config
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
 def graph_break(msg: str = "") -> None:
     """End a program here. Functions are captured whole, so that one that meets this runs eagerly."""
     if is_compiling():
-        tell("left", f"graph_break({msg})")
+        emit_event("left", f"graph_break({msg})")
 
 
 def is_compiling() -> bool:
