@@ -27,7 +27,7 @@ def check_programs(paths, as_json=False):
 def absent_names(uses):
     """[{"name", "known": whether torch has it, "nearest", "where": ["file:line", ...]}] of the uses that lead nowhere."""
     from rushlight.compat import install
-    from rushlight.compat.nearest import nearest
+    from rushlight.compat.suggestions import nearest
 
     install(children=False)
     is_absent_method = _method_test(uses)

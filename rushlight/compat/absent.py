@@ -9,8 +9,8 @@ import builtins
 import sys
 import types
 
-from . import touched
-from .nearest import hint
+from . import missing_report
+from .suggestions import hint
 
 __all__ = ["ANSWERS", "absent_attribute", "absent_class", "absent_error", "absent_function", "absent_value"]
 
@@ -24,7 +24,7 @@ def absent_error(path, note=""):
 
 
 def _refuse(path, note=""):
-    touched.note(path, "call")
+    missing_report.note(path, "call")
     raise absent_error(path, note)
 
 
@@ -45,7 +45,7 @@ class AbsentFunction:
     def __call__(self, *args, **kwargs):
         if not _decorates(sys._getframe(1)):
             _refuse(self._path)
-        touched.note(self._path, "decorator")
+        missing_report.note(self._path, "decorator")
         if len(args) == 1 and not kwargs and isinstance(args[0], (types.FunctionType, type)):
             return _decorated(self._path, args[0])
         return lambda function: _decorated(self._path, function)
@@ -107,7 +107,7 @@ class AbsentType(abc.ABCMeta):
         path = next(base.__dict__["_absent_path"] for base in cls.__mro__ if "_absent_path" in base.__dict__)
         derived = cls.__dict__.get("_absent_path") != path
         if _decorates(sys._getframe(1)):
-            touched.note(path, "decorator")
+            missing_report.note(path, "decorator")
             return lambda function: _decorated(path, function)
         _refuse(path, f", from which {cls.__qualname__} is derived" if derived else "")
 

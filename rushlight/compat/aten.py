@@ -4,7 +4,7 @@ An operator and its overloads (`torch.ops.aten.add.Tensor`) are also used as key
 has not as well; calling these raises NotImplementedError.
 """
 
-from . import touched
+from . import missing_report
 from .absent import absent_error
 
 __all__ = ["AtenOperator", "AtenOverload", "operator"]
@@ -66,6 +66,6 @@ def operator(name, function):
 def _call(name, function, args, kwargs):
     if function is None:
         path = f"torch.ops.aten.{name}"
-        touched.note(path, "call")
+        missing_report.note(path, "call")
         raise absent_error(path)
     return function(*args, **kwargs)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ..core import own_code
 from ..torch import code_to_run
-from . import lookup, torch_names, touched
+from . import lookup, missing_report, torch_names
 
 ABSENT_PACKAGES = ("torchaudio",)
 _ROOTS = ("torch", "torchvision", "functorch")
@@ -40,7 +40,7 @@ def install(children=True):
             )
     if not installed():
         sys.meta_path.insert(0, AliasFinder())
-    touched.join()
+    missing_report.join()
     _show_versions()
     if children:
         _teach_children()
@@ -95,8 +95,8 @@ class AliasFinder:
             _dress(spec.name, module, sys.modules[spec.origin])
         else:
             _load_beside_functions(spec.name)
-            if touched.is_kept() and lookup.is_hollow(spec.name):
-                touched.note_module(spec.name)
+            if missing_report.is_kept() and lookup.is_hollow(spec.name):
+                missing_report.note_module(spec.name)
 
     def get_code(self, name):
         """The code of the Rushlight module, for `python -m torch.something`."""

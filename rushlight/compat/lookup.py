@@ -7,9 +7,9 @@ import types
 
 from ..core import own_code
 from ..torch import home_of, public_name
-from . import aten, torch_names, touched
+from . import aten, missing_report, torch_names
 from .absent import AbsentFunction, absent_class, absent_function, absent_value
-from .nearest import hint
+from .suggestions import hint
 
 __all__ = ["find", "loaded", "own", "source_of", "status", "theirs_of"]
 
@@ -19,8 +19,8 @@ _OUR_MODULES = (*own_code.MODULES, "rushlight_vision")
 _SOURCES = {
     "torch": "rushlight",
     "torch.torch_version": "rushlight.torch.version",
-    "torch._C._nn": "rushlight.compat.inner_nn",
-    "torch.nn.modules.utils": "rushlight.compat.sizes",
+    "torch._C._nn": "rushlight.compat.c_nn",
+    "torch.nn.modules.utils": "rushlight.compat.ntuple",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
     "torchvision": "rushlight_vision",
     "functorch": "rushlight.compat.functorch",
@@ -140,7 +140,7 @@ def find(module, name):
         _stand_ins[key] = _stand_in(known, path)
     stand_in = _stand_ins[key]
     if not isinstance(stand_in, types.FunctionType):  # that one answers, so it is not missing
-        touched.note(path)
+        missing_report.note(path)
     return stand_in
 
 

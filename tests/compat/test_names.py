@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rushlight.compat import absent, lookup, torch_names
-from rushlight.compat.nearest import hint, nearest
+from rushlight.compat.suggestions import hint, nearest
 
 
 def test_names_and_kinds():

@@ -103,7 +103,7 @@ def _replace(path, text):
 
 
 def _nearest(path):
-    from .nearest import nearest
+    from .suggestions import nearest
 
     return nearest(path)
 

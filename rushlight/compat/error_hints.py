@@ -45,7 +45,7 @@ def _ends_in_finder(traceback):
 
 def _name_nearest_import(error):
     from .lookup import theirs_of
-    from .nearest import hint
+    from .suggestions import hint
 
     found = _IMPORT.match(error.msg or "")
     if found:
