@@ -2,7 +2,7 @@
 
 from .calls import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
-from .others import debug_unwrap, functionalize, rearrange
+from .unsupported import debug_unwrap, functionalize, rearrange
 from .vectorize import vmap
 
 __all__ = [

@@ -18,7 +18,7 @@ from .rmsprop import RMSprop
 from .rprop import Rprop
 from .sgd import SGD
 from .sparse_adam import SparseAdam
-from .swap import swap_in_optimizer_params_and_state
+from .swapped_state import swap_in_optimizer_params_and_state
 
 __all__ = [
     "ASGD",

@@ -18,7 +18,7 @@ from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.hooks import register_hook
 from rushlight.nn.parameter import reset_grads
 
-from .outside import (  # noqa: F401  torch has them in this module
+from ._torch_internals import (  # noqa: F401  torch has them in this module
     _capturable_doc,
     _default_to_fused_or_foreach,
     _device_dtype_check_for_fused,

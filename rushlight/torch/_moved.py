@@ -2,6 +2,7 @@
 
 MOVED = {
     "absent_device": "torch._no_device",
+    "amp.older": "amp.deprecated",
     "cli.environment": "torch.utils.collect_env",
     "compat.advice": "compat.error_hints",
     "compat.inner_nn": "compat.c_nn",
@@ -81,6 +82,7 @@ MOVED = {
     "core.storage": "core.tensor.storage",
     "core.typed_storage": "core.tensor.typed_storage",
     "foreach": "ops.foreach",
+    "func.others": "func.unsupported",
     "future": "torch._C",
     "later": "torch._lazy",
     "operator_schema": "torch._schema",
@@ -157,9 +159,12 @@ MOVED = {
     "ops.variance": "ops.reduce.variance",
     "ops.view": "ops.shape.view",
     "ops.window": "ops.signal.window",
+    "optim.outside": "optim._torch_internals",
+    "optim.swap": "optim.swapped_state",
     "removed": "torch._removed",
     "settings": "torch._settings",
     "symbolic": "torch._sym",
+    "torch.cuda.rarely": "torch.cuda._unavailable",
     "trace_check": "torch._trace_check",
     "utils._clamped": "utils.archives",
 }

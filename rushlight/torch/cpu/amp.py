@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...amp.older import autocast_of, scaler_of
+from ...amp.deprecated import autocast_of, scaler_of
 from ...core.tensor import dtype as dtypes
 
 __all__ = ["GradScaler", "autocast"]

@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from ... import amp
-from ...amp.older import autocast_of, scaler_of
+from ...amp.deprecated import autocast_of, scaler_of
 from ...core.tensor import dtype as dtypes
 
 __all__ = ["GradScaler", "amp_definitely_not_available", "autocast", "custom_bwd", "custom_fwd"]
