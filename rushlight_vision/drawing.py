@@ -8,8 +8,8 @@ import numpy as np
 import rushlight as torch
 from rushlight import Tensor, float32, from_numpy, int64, no_grad, uint8
 from rushlight import bool as bool_
+from rushlight_vision.transforms._functional_tensor import convert_image_dtype
 from rushlight_vision.transforms.functional import pil_to_tensor, to_pil_image
-from rushlight_vision.transforms.on_tensor import convert_image_dtype
 
 __all__ = ["draw_bounding_boxes", "draw_keypoints", "draw_segmentation_masks", "flow_to_image"]
 

@@ -10,7 +10,7 @@ from rushlight._C import DisableTorchFunctionSubclass
 
 import rushlight as torch
 from rushlight import Tensor
-from rushlight_vision.transforms import on_pil
+from rushlight_vision.transforms import _functional_pil
 
 __all__ = [
     "BoundingBoxFormat",
@@ -36,7 +36,7 @@ class TVTensor(Tensor):
 
     @staticmethod
     def _to_tensor(data, dtype=None, device=None, requires_grad=None):
-        if on_pil.is_pil_image(data):
+        if _functional_pil.is_pil_image(data):
             from rushlight_vision.transforms.convert import pil_to_tensor
 
             data = pil_to_tensor(data)

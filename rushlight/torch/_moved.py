@@ -167,6 +167,14 @@ MOVED = {
     "torch.cuda.rarely": "torch.cuda._unavailable",
     "trace_check": "torch._trace_check",
     "utils._clamped": "utils.archives",
+    "vision.datasets.checking": "vision.datasets.validation",
+    "vision.datasets.described": "vision.datasets.annotations",
+    "vision.datasets.foldered": "vision.datasets.class_folders",
+    "vision.datasets.listed": "vision.datasets.image_list",
+    "vision.datasets.opening": "vision.datasets.image_files",
+    "vision.transforms.on_pil": "vision.transforms._functional_pil",
+    "vision.transforms.on_tensor": "vision.transforms._functional_tensor",
+    "vision.transforms.turning": "vision.transforms.rotation",
 }
 
 

@@ -29,11 +29,7 @@ from rushlight_vision.datasets.absent import (
     SintelStereo,
     WIDERFace,
 )
-from rushlight_vision.datasets.caltech import Caltech101, Caltech256
-from rushlight_vision.datasets.celeba import CelebA
-from rushlight_vision.datasets.cifar import CIFAR10, CIFAR100
-from rushlight_vision.datasets.coco import CocoCaptions, CocoDetection
-from rushlight_vision.datasets.described import (
+from rushlight_vision.datasets.annotations import (
     DTD,
     SUN397,
     CLEVRClassification,
@@ -42,12 +38,16 @@ from rushlight_vision.datasets.described import (
     Flickr30k,
     Food101,
 )
+from rushlight_vision.datasets.caltech import Caltech101, Caltech256
+from rushlight_vision.datasets.celeba import CelebA
+from rushlight_vision.datasets.cifar import CIFAR10, CIFAR100
+from rushlight_vision.datasets.class_folders import GTSRB, Country211, EuroSAT, RenderedSST2
+from rushlight_vision.datasets.coco import CocoCaptions, CocoDetection
 from rushlight_vision.datasets.emnist import EMNIST, QMNIST
 from rushlight_vision.datasets.fakedata import FakeData
 from rushlight_vision.datasets.fer2013 import FER2013
 from rushlight_vision.datasets.flowers102 import Flowers102
 from rushlight_vision.datasets.folder import DatasetFolder, ImageFolder
-from rushlight_vision.datasets.foldered import GTSRB, Country211, EuroSAT, RenderedSST2
 from rushlight_vision.datasets.imagenet import ImageNet
 from rushlight_vision.datasets.imagenette import Imagenette
 from rushlight_vision.datasets.lsun import LSUN, LSUNClass

@@ -4,9 +4,9 @@ import os
 import shutil
 
 from rushlight_vision.datasets.archive import extract_archive
-from rushlight_vision.datasets.checking import found_or_raise, needed, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive
-from rushlight_vision.datasets.opening import opened
+from rushlight_vision.datasets.image_files import opened
+from rushlight_vision.datasets.validation import found_or_raise, needed, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 # classes whose folder of annotations has another name

@@ -6,10 +6,10 @@ from collections import namedtuple
 
 import rushlight as torch
 from rushlight_vision.datasets.archive import extract_archive
-from rushlight_vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import check_integrity
 from rushlight_vision.datasets.drive import download_file_from_google_drive
-from rushlight_vision.datasets.opening import opened
+from rushlight_vision.datasets.image_files import opened
+from rushlight_vision.datasets.validation import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 CSV = namedtuple("CSV", ["header", "index", "data"])

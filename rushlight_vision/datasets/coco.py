@@ -2,8 +2,8 @@
 
 import os
 
-from rushlight_vision.datasets.checking import needed
-from rushlight_vision.datasets.opening import opened
+from rushlight_vision.datasets.image_files import opened
+from rushlight_vision.datasets.validation import needed
 from rushlight_vision.datasets.vision import VisionDataset
 
 

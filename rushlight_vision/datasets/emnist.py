@@ -8,9 +8,9 @@ import numpy as np
 
 from rushlight import from_numpy
 from rushlight_vision.datasets.archive import extract_archive
-from rushlight_vision.datasets.checking import verify_str_arg
 from rushlight_vision.datasets.download import check_integrity, download_and_extract_archive
 from rushlight_vision.datasets.mnist import MNIST, read_image_file, read_label_file
+from rushlight_vision.datasets.validation import verify_str_arg
 
 _MERGED = set("cijklmopsuvwxyz")  # lower-case letters that look like their upper-case ones
 _ALL = set(string.digits + string.ascii_letters)

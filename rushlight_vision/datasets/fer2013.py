@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rushlight_vision.datasets.checking import verify_str_arg
 from rushlight_vision.datasets.download import check_integrity
+from rushlight_vision.datasets.validation import verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 

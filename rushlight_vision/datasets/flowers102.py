@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from rushlight_vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import check_integrity, download_and_extract_archive, download_url
 from rushlight_vision.datasets.folder import default_loader
-from rushlight_vision.datasets.listed import ListedImages
+from rushlight_vision.datasets.image_list import ListedImages
 from rushlight_vision.datasets.matfile import load_mat
+from rushlight_vision.datasets.validation import found_or_raise, verify_str_arg
 
 
 class Flowers102(ListedImages):

@@ -5,9 +5,9 @@ import shutil
 
 import rushlight as torch
 from rushlight_vision.datasets.archive import extract_archive
-from rushlight_vision.datasets.checking import needed, verify_str_arg
 from rushlight_vision.datasets.download import check_integrity
 from rushlight_vision.datasets.folder import ImageFolder
+from rushlight_vision.datasets.validation import needed, verify_str_arg
 
 META_FILE = "meta.bin"
 ARCHIVE_META = {

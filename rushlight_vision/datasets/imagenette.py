@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from rushlight_vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive
 from rushlight_vision.datasets.folder import default_loader, find_classes, make_dataset
+from rushlight_vision.datasets.validation import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 _SITE = "https://s3.amazonaws.com/fast-ai-imageclas/"

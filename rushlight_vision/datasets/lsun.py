@@ -6,7 +6,7 @@ import pickle
 import string
 from collections.abc import Iterable
 
-from rushlight_vision.datasets.checking import iterable_to_str, needed, verify_str_arg
+from rushlight_vision.datasets.validation import iterable_to_str, needed, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 from rushlight_vision.pixels import check_pixels
 

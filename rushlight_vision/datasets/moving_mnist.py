@@ -4,8 +4,8 @@ import os
 
 from rushlight import from_numpy
 from rushlight_vision.datasets.arrayfile import load_npy
-from rushlight_vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import check_integrity, download_url
+from rushlight_vision.datasets.validation import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 

@@ -2,8 +2,8 @@
 
 import os
 
-from rushlight_vision.datasets.checking import found_or_raise
 from rushlight_vision.datasets.download import check_integrity, download_and_extract_archive
+from rushlight_vision.datasets.validation import found_or_raise
 from rushlight_vision.datasets.vision import VisionDataset
 from rushlight_vision.pixels import check_pixels
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from rushlight_vision.datasets.checking import NOT_FOUND, found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive
-from rushlight_vision.datasets.opening import opened
+from rushlight_vision.datasets.image_files import opened
+from rushlight_vision.datasets.validation import NOT_FOUND, found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 

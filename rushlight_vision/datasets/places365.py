@@ -2,9 +2,9 @@
 
 import os
 
-from rushlight_vision.datasets.checking import verify_str_arg
 from rushlight_vision.datasets.download import check_integrity, download_and_extract_archive
 from rushlight_vision.datasets.folder import default_loader
+from rushlight_vision.datasets.validation import verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 

@@ -5,9 +5,9 @@ import shutil
 
 import numpy as np
 
-from rushlight_vision.datasets.checking import found_or_raise, needed, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive, download_url
-from rushlight_vision.datasets.opening import opened
+from rushlight_vision.datasets.image_files import opened
+from rushlight_vision.datasets.validation import found_or_raise, needed, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 

@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 
-from rushlight_vision.datasets.checking import found_or_raise
 from rushlight_vision.datasets.download import check_integrity, download_url
+from rushlight_vision.datasets.validation import found_or_raise
 from rushlight_vision.datasets.vision import VisionDataset
 
 

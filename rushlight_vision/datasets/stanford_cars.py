@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from rushlight_vision.datasets.checking import found_or_raise, needed, verify_str_arg
 from rushlight_vision.datasets.folder import default_loader
-from rushlight_vision.datasets.listed import ListedImages, numbered
+from rushlight_vision.datasets.image_list import ListedImages, numbered
+from rushlight_vision.datasets.validation import found_or_raise, needed, verify_str_arg
 
 
 class StanfordCars(ListedImages):

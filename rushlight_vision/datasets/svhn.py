@@ -4,9 +4,9 @@ import os
 
 import numpy as np
 
-from rushlight_vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import check_integrity, download_url
 from rushlight_vision.datasets.matfile import load_mat
+from rushlight_vision.datasets.validation import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 

@@ -3,7 +3,6 @@
 import os
 
 from rushlight_vision.datasets.archive import extract_archive
-from rushlight_vision.datasets.checking import iterable_to_str, verify_str_arg
 from rushlight_vision.datasets.download import (
     calculate_md5,
     check_integrity,
@@ -12,6 +11,7 @@ from rushlight_vision.datasets.download import (
     download_url,
 )
 from rushlight_vision.datasets.drive import download_file_from_google_drive
+from rushlight_vision.datasets.validation import iterable_to_str, verify_str_arg
 
 __all__ = [
     "calculate_md5",

@@ -3,9 +3,9 @@
 import os
 from collections import defaultdict
 
-from rushlight_vision.datasets.checking import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive
-from rushlight_vision.datasets.opening import opened
+from rushlight_vision.datasets.image_files import opened
+from rushlight_vision.datasets.validation import found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 _SITE = "https://thor.robots.ox.ac.uk/pascal/VOC/"

@@ -35,7 +35,7 @@ from rushlight_vision.transforms.geometry import (
     TenCrop,
 )
 from rushlight_vision.transforms.interpolation import InterpolationMode
-from rushlight_vision.transforms.turning import RandomAffine, RandomPerspective, RandomRotation
+from rushlight_vision.transforms.rotation import RandomAffine, RandomPerspective, RandomRotation
 from rushlight_vision.transforms.values import ConvertImageDtype, LinearTransformation, Normalize, RandomErasing
 
 __all__ = [

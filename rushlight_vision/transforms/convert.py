@@ -5,7 +5,7 @@ import sys
 import numpy as np
 
 from rushlight import Tensor, from_numpy, get_default_dtype
-from rushlight_vision.transforms import on_pil
+from rushlight_vision.transforms import _functional_pil
 
 _SHORT = "I;16" if sys.byteorder == "little" else "I;16B"
 _ARRAY_TYPES = {"I": np.int32, _SHORT: np.int16, "F": np.float32}  # of modes that are not bytes
@@ -21,7 +21,7 @@ def to_tensor(pic):
         if pic.ndim not in (2, 3):
             raise ValueError(f"pic should be 2/3 dimensional. Got {pic.ndim} dimensions.")
         pixels = pic if pic.ndim == 3 else pic[:, :, None]
-    elif on_pil.is_pil_image(pic):
+    elif _functional_pil.is_pil_image(pic):
         pixels = _pixels(pic, _ARRAY_TYPES.get(pic.mode, np.uint8))
         if pic.mode == "1":
             pixels *= 255
@@ -36,7 +36,7 @@ def to_tensor(pic):
 
 def pil_to_tensor(pic):
     """The PIL image as a tensor (C, H, W) of its own values, copied. TypeError for anything else."""
-    if not on_pil.is_pil_image(pic):
+    if not _functional_pil.is_pil_image(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
     return from_numpy(_pixels(pic, None)).permute(2, 0, 1)
 
@@ -66,7 +66,7 @@ def to_pil_image(pic, mode=None):
         pixels = pixels[:, :, 0]
     if np.issubdtype(pixels.dtype, np.floating) and mode != "F":
         pixels = (pixels * 255).astype(np.uint8)
-    return on_pil.image_from_array(pixels, _mode(pixels, mode))
+    return _functional_pil.image_from_array(pixels, _mode(pixels, mode))
 
 
 def _mode(pixels, mode):

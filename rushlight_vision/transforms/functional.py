@@ -1,6 +1,6 @@
 """Image transforms as functions: each takes a PIL image or a tensor (..., C, H, W) and returns the same kind.
 
-Here are the arguments and their checks; what happens to pixels is in `on_pil` and `on_tensor`.
+Here are the arguments and their checks; what happens to pixels is in `_functional_pil` and `_functional_tensor`.
 """
 
 import math
@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 
 from rushlight import Tensor
-from rushlight_vision.transforms import on_pil, on_tensor
+from rushlight_vision.transforms import _functional_pil, _functional_tensor
 from rushlight_vision.transforms.convert import pil_to_tensor, to_pil_image, to_tensor
 from rushlight_vision.transforms.interpolation import PIL_CODES, InterpolationMode, as_mode
 
@@ -57,7 +57,7 @@ __all__ = [
 
 def _of(img):
     """The module that handles this kind of image."""
-    return on_tensor if isinstance(img, Tensor) else on_pil
+    return _functional_tensor if isinstance(img, Tensor) else _functional_pil
 
 
 # What an image is
@@ -89,21 +89,21 @@ def convert_image_dtype(image, dtype=None):
     """
     if not isinstance(image, Tensor):
         raise TypeError("Input img should be Tensor Image")
-    return on_tensor.convert_image_dtype(image, dtype)
+    return _functional_tensor.convert_image_dtype(image, dtype)
 
 
 def normalize(tensor, mean, std, inplace=False):
     """(tensor - mean) / std, channel by channel, of a float tensor (..., C, H, W)."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(tensor)}")
-    return on_tensor.normalize(tensor, mean, std, inplace)
+    return _functional_tensor.normalize(tensor, mean, std, inplace)
 
 
 def erase(img, i, j, h, w, v, inplace=False):
     """The tensor with the value(s) `v` in the rectangle of h rows from row i and w columns from column j."""
     if not isinstance(img, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(img)}")
-    return on_tensor.erase(img, i, j, h, w, v, inplace)
+    return _functional_tensor.erase(img, i, j, h, w, v, inplace)
 
 
 # Size and place
@@ -130,12 +130,12 @@ def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size=None, a
     if output_size == [height, width]:
         return img
     if isinstance(img, Tensor):
-        return on_tensor.resize(img, output_size, mode.value, bool(antialias))
+        return _functional_tensor.resize(img, output_size, mode.value, bool(antialias))
     if antialias is False:
         warnings.warn(
             "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=2
         )
-    return on_pil.resize(img, output_size, PIL_CODES[mode])
+    return _functional_pil.resize(img, output_size, PIL_CODES[mode])
 
 
 def _resized(image_size, size, max_size):
@@ -243,9 +243,9 @@ def rotate(img, angle, interpolation=InterpolationMode.NEAREST, expand=False, ce
         raise TypeError("Argument angle should be int or float")
     _check_center(center)
     if not isinstance(img, Tensor):
-        return on_pil.rotate(img, angle, PIL_CODES[mode], expand, center, fill)
+        return _functional_pil.rotate(img, angle, PIL_CODES[mode], expand, center, fill)
     matrix = _inverse_affine(_from_middle(img, center), -angle, [0.0, 0.0], 1.0, [0.0, 0.0])
-    return on_tensor.affine(img, matrix, mode.value, fill, expand)
+    return _functional_tensor.affine(img, matrix, mode.value, fill, expand)
 
 
 def affine(img, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None):
@@ -263,10 +263,10 @@ def affine(img, angle, translate, scale, shear, interpolation=InterpolationMode.
     _check_center(center)
     if isinstance(img, Tensor):
         matrix = _inverse_affine(_from_middle(img, center), angle, translate, scale, shear)
-        return on_tensor.affine(img, matrix, mode.value, fill)
+        return _functional_tensor.affine(img, matrix, mode.value, fill)
     _, height, width = get_dimensions(img)
     matrix = _inverse_affine(center or [width * 0.5, height * 0.5], angle, translate, scale, shear)
-    return on_pil.transform(img, "AFFINE", matrix, PIL_CODES[mode], fill)
+    return _functional_pil.transform(img, "AFFINE", matrix, PIL_CODES[mode], fill)
 
 
 def _shear_pair(shear):
@@ -318,8 +318,8 @@ def perspective(img, startpoints, endpoints, interpolation=InterpolationMode.BIL
     mode = as_mode(interpolation)
     coefficients = _perspective_coefficients(startpoints, endpoints)
     if isinstance(img, Tensor):
-        return on_tensor.perspective(img, coefficients, mode.value, fill)
-    return on_pil.transform(img, "PERSPECTIVE", coefficients, PIL_CODES[mode], fill)
+        return _functional_tensor.perspective(img, coefficients, mode.value, fill)
+    return _functional_pil.transform(img, "PERSPECTIVE", coefficients, PIL_CODES[mode], fill)
 
 
 def _perspective_coefficients(startpoints, endpoints):
@@ -341,13 +341,13 @@ def elastic_transform(img, displacement, interpolation=InterpolationMode.BILINEA
     mode = as_mode(interpolation)
     if not isinstance(displacement, Tensor):
         raise TypeError("Argument displacement should be a Tensor")
-    if not isinstance(img, Tensor) and not on_pil.is_pil_image(img):
+    if not isinstance(img, Tensor) and not _functional_pil.is_pil_image(img):
         raise TypeError(f"img should be PIL Image or Tensor. Got {type(img)}")
     tensor = img if isinstance(img, Tensor) else pil_to_tensor(img)
     shape = (1, *tensor.shape[-2:], 2)
     if shape != tuple(displacement.shape):
         raise ValueError(f"Argument displacement shape should be {shape}, but given {displacement.shape}")
-    moved = on_tensor.elastic(tensor, displacement.numpy()[0], mode.value, fill)
+    moved = _functional_tensor.elastic(tensor, displacement.numpy()[0], mode.value, fill)
     return moved if isinstance(img, Tensor) else to_pil_image(moved, mode=img.mode)
 
 
@@ -397,7 +397,7 @@ def to_grayscale(img, num_output_channels=1):
     """`rgb_to_grayscale` for PIL images of any mode; TypeError for tensors."""
     if isinstance(img, Tensor):
         raise TypeError("Input should be PIL Image")
-    return on_pil.rgb_to_grayscale(img, num_output_channels)
+    return _functional_pil.rgb_to_grayscale(img, num_output_channels)
 
 
 def invert(img):
@@ -446,6 +446,6 @@ def gaussian_blur(img, kernel_size, sigma=None):
     if any(s <= 0.0 for s in sigmas):
         raise ValueError(f"sigma should have positive values. Got {sigmas}")
     if isinstance(img, Tensor):
-        return on_tensor.gaussian_blur(img, sizes, sigmas)
-    on_pil.check(img)
-    return to_pil_image(on_tensor.gaussian_blur(pil_to_tensor(img), sizes, sigmas), mode=img.mode)
+        return _functional_tensor.gaussian_blur(img, sizes, sigmas)
+    _functional_pil.check(img)
+    return to_pil_image(_functional_tensor.gaussian_blur(pil_to_tensor(img), sizes, sigmas), mode=img.mode)

@@ -100,7 +100,7 @@ def test_packages_load_when_named():
 def test_an_image_that_claims_too_many_pixels_is_an_error(tmp_path, monkeypatch):
     """Pillow warns beyond its limit, and decodes; each way to open a file raises instead."""
     from rushlight.vision.datasets.folder import pil_loader
-    from rushlight.vision.datasets.opening import opened
+    from rushlight.vision.datasets.image_files import opened
 
     path = tmp_path / "image.png"
     Image.new("L", (100, 90)).save(path)

@@ -9,7 +9,7 @@ from rushlight import bool as bool_
 from rushlight.nn import functional as nnF
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 from rushlight_vision import tv_tensors
-from rushlight_vision.transforms import autoaugment, on_pil, values
+from rushlight_vision.transforms import _functional_pil, autoaugment, values
 from rushlight_vision.transforms.v2 import functional as F
 from rushlight_vision.transforms.v2.functional.kinds import is_image, is_pure_tensor, like, plain
 from rushlight_vision.transforms.v2.transform import (
@@ -102,7 +102,7 @@ class _Mixing(Transform):
         sample = inputs if len(inputs) > 1 else inputs[0]
         flat, spec = tree_flatten(sample)
         wanted = self._wanted(flat)
-        unfit = (on_pil.is_pil_image, tv_tensors.BoundingBoxes, tv_tensors.Mask, tv_tensors.KeyPoints)
+        unfit = (_functional_pil.is_pil_image, tv_tensors.BoundingBoxes, tv_tensors.Mask, tv_tensors.KeyPoints)
         if has_any(flat, *unfit):
             raise ValueError(
                 f"{type(self).__name__}() does not support PIL images, bounding boxes, keypoints and masks."

@@ -6,7 +6,7 @@ import rushlight as torch
 from rushlight import Tensor
 from rushlight_vision import tv_tensors
 from rushlight_vision.ops.boxes import box_iou
-from rushlight_vision.transforms import draw, elastic, turning
+from rushlight_vision.transforms import draw, elastic, rotation
 from rushlight_vision.transforms import functional as F1
 from rushlight_vision.transforms import geometry as v1
 from rushlight_vision.transforms.arguments import angle_range, check_length, check_scale_and_ratio, size_pair
@@ -237,7 +237,7 @@ class RandomCrop(Transform):
         self.size = size_pair(size)
         if padding is not None:
             _check_padding(padding, padding_mode)
-        self.padding = F1.on_pil.padding_ltrb(padding, 0, "constant") if padding else None
+        self.padding = F1._functional_pil.padding_ltrb(padding, 0, "constant") if padding else None
         self.pad_if_needed = pad_if_needed
         self.fill = fill
         self._fill = fills(fill)
@@ -297,7 +297,7 @@ class RandomAffine(Transform):
 
     def __init__(self, degrees, translate=None, scale=None, shear=None, interpolation="nearest", fill=0, center=None):
         super().__init__()
-        checked = turning.RandomAffine(degrees, translate, scale, shear, center=center)
+        checked = rotation.RandomAffine(degrees, translate, scale, shear, center=center)
         self.degrees = checked.degrees
         self.translate = translate
         self.scale = scale
@@ -310,7 +310,7 @@ class RandomAffine(Transform):
     def make_params(self, flat_inputs):
         height, width = query_size(flat_inputs)
         ranges = (self.degrees, self.translate, self.scale, self.shear)
-        return {"moves": turning.RandomAffine.get_params(*ranges, [width, height])}
+        return {"moves": rotation.RandomAffine.get_params(*ranges, [width, height])}
 
     def transform(self, inpt, params):
         options = (self.interpolation, fill_for(self._fill, inpt), self.center)
@@ -331,7 +331,7 @@ class RandomPerspective(RandomTransform):
 
     def make_params(self, flat_inputs):
         height, width = query_size(flat_inputs)
-        return {"corners": turning.RandomPerspective.get_params(width, height, self.distortion_scale)}
+        return {"corners": rotation.RandomPerspective.get_params(width, height, self.distortion_scale)}
 
     def transform(self, inpt, params):
         fill = fill_for(self._fill, inpt)

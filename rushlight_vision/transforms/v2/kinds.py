@@ -5,7 +5,7 @@ import warnings
 from rushlight import Tensor, float32
 from rushlight import dtype as dtype_class
 from rushlight_vision import tv_tensors
-from rushlight_vision.transforms import on_pil, values
+from rushlight_vision.transforms import _functional_pil, values
 from rushlight_vision.transforms.v2 import functional as F
 from rushlight_vision.transforms.v2.functional.kinds import is_image, is_pure_tensor, like, plain
 from rushlight_vision.transforms.v2.transform import Transform, has_any
@@ -46,7 +46,7 @@ class ToImage(Transform):
     def _handles(self, inpt):
         import numpy as np
 
-        return is_pure_tensor(inpt) or on_pil.is_pil_image(inpt) or isinstance(inpt, np.ndarray)
+        return is_pure_tensor(inpt) or _functional_pil.is_pil_image(inpt) or isinstance(inpt, np.ndarray)
 
     def transform(self, inpt, params):
         return F.to_image(inpt)
@@ -72,7 +72,7 @@ class PILToTensor(Transform):
     """PIL images as tensors of their own values."""
 
     def _handles(self, inpt):
-        return on_pil.is_pil_image(inpt)
+        return _functional_pil.is_pil_image(inpt)
 
     def transform(self, inpt, params):
         return F.pil_to_tensor(inpt)
@@ -93,7 +93,7 @@ class ToTensor(Transform):
     def _handles(self, inpt):
         import numpy as np
 
-        return on_pil.is_pil_image(inpt) or isinstance(inpt, np.ndarray)
+        return _functional_pil.is_pil_image(inpt) or isinstance(inpt, np.ndarray)
 
     def transform(self, inpt, params):
         return F.to_tensor(inpt)
@@ -157,7 +157,7 @@ class ConvertImageDtype(Transform):
 
 class _TensorsOnly(Transform):
     def check_inputs(self, flat_inputs):
-        if has_any(flat_inputs, on_pil.is_pil_image):
+        if has_any(flat_inputs, _functional_pil.is_pil_image):
             raise TypeError(f"{type(self).__name__}() does not support PIL images.")
 
 

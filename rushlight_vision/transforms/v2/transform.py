@@ -6,7 +6,7 @@ import rushlight as torch
 from rushlight import Tensor, nn
 from rushlight.utils._pytree import tree_flatten, tree_unflatten
 from rushlight_vision import tv_tensors
-from rushlight_vision.transforms import on_pil
+from rushlight_vision.transforms import _functional_pil
 from rushlight_vision.transforms.v2 import functional as F
 from rushlight_vision.transforms.v2.functional.kinds import is_pure_tensor
 
@@ -32,7 +32,7 @@ class Transform(nn.Module):
         raise NotImplementedError
 
     def _handles(self, inpt):
-        return isinstance(inpt, Tensor) or on_pil.is_pil_image(inpt)
+        return isinstance(inpt, Tensor) or _functional_pil.is_pil_image(inpt)
 
     def _call_kernel(self, functional, inpt, *args, **kwargs):
         """The function's result, or the input itself where the function is not for its kind."""
@@ -52,7 +52,7 @@ class Transform(nn.Module):
         return tree_unflatten(done, spec)
 
     def _wanted(self, flat):
-        plain_counts = not has_any(flat, tv_tensors.Image, tv_tensors.Video, on_pil.is_pil_image)
+        plain_counts = not has_any(flat, tv_tensors.Image, tv_tensors.Video, _functional_pil.is_pil_image)
         wanted = []
         for inpt in flat:
             takes = self._handles(inpt)
@@ -105,7 +105,7 @@ def has_all(flat_inputs, *types_or_checks):
     return all(has_any(flat_inputs, kind) for kind in types_or_checks)
 
 
-_IMAGES = (is_pure_tensor, tv_tensors.Image, on_pil.is_pil_image, tv_tensors.Video)
+_IMAGES = (is_pure_tensor, tv_tensors.Image, _functional_pil.is_pil_image, tv_tensors.Video)
 
 
 def query_chw(flat_inputs):

@@ -5,8 +5,8 @@ import numpy as np
 import rushlight as torch
 from rushlight import Tensor
 from rushlight_vision import tv_tensors
+from rushlight_vision.transforms import _functional_pil, _functional_tensor
 from rushlight_vision.transforms import functional as F
-from rushlight_vision.transforms import on_pil, on_tensor
 from rushlight_vision.transforms.interpolation import InterpolationMode
 from rushlight_vision.transforms.v2.functional.boxes import mapped, moved_boxes, moved_points, scaled, shifted
 from rushlight_vision.transforms.v2.functional.kinds import by_kind, like, mode, plain
@@ -170,7 +170,7 @@ for _kind in (_MASK, _BOXES, _POINTS):
 
 def _sides(padding):
     """(left, top, right, bottom)."""
-    return on_pil.padding_ltrb(padding, 0, "constant")
+    return _functional_pil.padding_ltrb(padding, 0, "constant")
 
 
 @by_kind
@@ -266,7 +266,7 @@ def _turned_canvas(inpt, angle, interpolation=None, expand=False, center=None, f
     # about the middle counted from the corner, as torchvision sizes the canvas of boxes
     center = [width * 0.5, height * 0.5] if center is None else center
     matrix = F._inverse_affine(center, -angle, [0, 0], 1.0, [0.0, 0.0])
-    return on_tensor._expanded(matrix, width, height)[::-1]
+    return _functional_tensor._expanded(matrix, width, height)[::-1]
 
 
 _moves(rotate, _turning, _turned_canvas)

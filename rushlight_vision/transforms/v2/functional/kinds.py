@@ -8,7 +8,7 @@ import functools
 
 from rushlight import Tensor
 from rushlight_vision import tv_tensors
-from rushlight_vision.transforms import on_pil
+from rushlight_vision.transforms import _functional_pil
 from rushlight_vision.transforms.interpolation import InterpolationMode, as_mode
 
 _REGISTRY = {}  # function -> {kind: kernel}
@@ -21,7 +21,11 @@ def is_pure_tensor(inpt):
 
 def is_image(inpt):
     """Whether the input has pixels whose values are colours."""
-    return is_pure_tensor(inpt) or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video)) or on_pil.is_pil_image(inpt)
+    return (
+        is_pure_tensor(inpt)
+        or isinstance(inpt, (tv_tensors.Image, tv_tensors.Video))
+        or _functional_pil.is_pil_image(inpt)
+    )
 
 
 def plain(inpt):

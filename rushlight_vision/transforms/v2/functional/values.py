@@ -6,8 +6,8 @@ import rushlight as torch
 from rushlight import Tensor, float32
 from rushlight import bool as bool_
 from rushlight_vision import tv_tensors
+from rushlight_vision.transforms import _functional_pil
 from rushlight_vision.transforms import functional as F
-from rushlight_vision.transforms import on_pil
 from rushlight_vision.transforms.v2.functional.kinds import by_kind, is_image, like, plain
 
 adjust_brightness = by_kind(F.adjust_brightness)
@@ -88,12 +88,12 @@ def jpeg(inpt, quality):
     """What a JPEG file of that quality leaves of the image."""
     from PIL import Image
 
-    image = inpt if on_pil.is_pil_image(inpt) else F.to_pil_image(inpt)
+    image = inpt if _functional_pil.is_pil_image(inpt) else F.to_pil_image(inpt)
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=quality)
     back = Image.open(stream)
     back.load()
-    return back if on_pil.is_pil_image(inpt) else F.pil_to_tensor(back)
+    return back if _functional_pil.is_pil_image(inpt) else F.pil_to_tensor(back)
 
 
 def to_image(inpt):
@@ -103,7 +103,7 @@ def to_image(inpt):
     if isinstance(inpt, np.ndarray):
         pixels = inpt[:, :, None] if inpt.ndim == 2 else inpt
         return tv_tensors.Image(np.ascontiguousarray(pixels.transpose(2, 0, 1)))
-    if on_pil.is_pil_image(inpt):
+    if _functional_pil.is_pil_image(inpt):
         return tv_tensors.Image(F.pil_to_tensor(inpt))
     if isinstance(inpt, Tensor):
         return tv_tensors.Image(plain(inpt))
@@ -130,7 +130,7 @@ def to_dtype(inpt, dtype=float32, scale=False):
     if scale and is_image(inpt):
         image = plain(inpt)
         if dtype.is_floating_point and not image.is_floating_point() and image.dtype != bool_:
-            return like(image.to(dtype).mul_(1.0 / F.on_tensor._largest(image.dtype)), inpt)
+            return like(image.to(dtype).mul_(1.0 / F._functional_tensor._largest(image.dtype)), inpt)
         return like(F.convert_image_dtype(image, dtype), inpt)
     return like(plain(inpt).to(dtype), inpt)
 

@@ -5,7 +5,7 @@ import numpy as np
 import rushlight as torch
 from rushlight import Tensor, float32, float64, from_numpy, int8, int16, int32, int64, uint8
 from rushlight_vision.transforms import resample
-from rushlight_vision.transforms.on_pil import padding_ltrb
+from rushlight_vision.transforms._functional_pil import padding_ltrb
 
 _LARGEST = {uint8: 255, int8: 127, int16: 32767, int32: 2147483647, int64: 9223372036854775807}
 

@@ -7,10 +7,10 @@ import os
 from collections import defaultdict
 from pathlib import Path
 
-from rushlight_vision.datasets.checking import NOT_FOUND, found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive
 from rushlight_vision.datasets.folder import default_loader
-from rushlight_vision.datasets.listed import ListedImages, numbered
+from rushlight_vision.datasets.image_list import ListedImages, numbered
+from rushlight_vision.datasets.validation import NOT_FOUND, found_or_raise, verify_str_arg
 
 
 class DTD(ListedImages):

@@ -4,9 +4,9 @@ import csv
 import os
 from pathlib import Path
 
-from rushlight_vision.datasets.checking import NOT_FOUND, found_or_raise, verify_str_arg
 from rushlight_vision.datasets.download import download_and_extract_archive
 from rushlight_vision.datasets.folder import ImageFolder, default_loader, make_dataset
+from rushlight_vision.datasets.validation import NOT_FOUND, found_or_raise, verify_str_arg
 from rushlight_vision.datasets.vision import VisionDataset
 
 
