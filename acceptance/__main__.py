@@ -77,7 +77,7 @@ def run_programs(args):
     chosen = manifest.select(manifest.load(), args.ids, args.wave)
     path, lock = Path(args.results), Lock()
 
-    def carry_out(entry):
+    def run_program(entry):
         found = run_one(entry, Sides(entry, args, work))
         with lock:
             results = json.loads(path.read_text()) if path.exists() else {}
@@ -86,7 +86,7 @@ def run_programs(args):
             print(f"{entry.name:36} {report.verdict(found):8} {report.summary(found)}", flush=True)
 
     with _workplace(args.work) as work, ThreadPoolExecutor(args.jobs) as pool:
-        list(pool.map(carry_out, chosen))
+        list(pool.map(run_program, chosen))
     return 0
 
 

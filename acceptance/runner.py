@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from acceptance.stage import stage
+from acceptance.workspace import prepare
 
 _HERE = Path(__file__).parent
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -29,7 +29,7 @@ def run(entry, backend, python, clones, work, threads=1, variation=None, keep=0)
     """
     work, program = Path(work), entry.program
     try:
-        cwd = stage(program, clones, work / "program")
+        cwd = prepare(program, clones, work / "program")
     except (OSError, ValueError) as error:
         return _outcome("fails", error=f"harness: {error}")
     result = _outcome("ok")
@@ -95,7 +95,7 @@ def _run_command(program, command, backend, python, work, cwd, threads, number, 
     begun = time.perf_counter()
     with out.open("wb") as out_file, err.open("wb") as err_file, _stdin("terminal" in program.patches) as stdin:
         process = subprocess.Popen(
-            [python, str(_HERE / "inside.py"), str(work / "job.json")],
+            [python, str(_HERE / "child.py"), str(work / "job.json")],
             cwd=cwd,
             env=_environment(program, work / "program", threads, backend),
             stdin=stdin,

@@ -38,13 +38,13 @@ def clones(tmp_path):
     return tmp_path / "clones"
 
 
-def carry_out(entry, clones, tmp_path, **options):
+def run_case(entry, clones, tmp_path, **options):
     (only,) = entry.runs()
     return runner.run(only, "rushlight", sys.executable, clones, tmp_path / "work", **options)
 
 
 def test_a_program_that_ends_by_itself(clones, tmp_path):
-    found = carry_out(program(steps=0), clones, tmp_path)
+    found = run_case(program(steps=0), clones, tmp_path)
     assert (found["status"], found["steps"], found["error"]) == ("ok", 4, "")
     assert found["out"].startswith("drawn 0.8444218515250481 0.5488135039273248 0.49625658988952637 3\n")
     assert found["out"].endswith("end\n")
@@ -70,7 +70,7 @@ optimizer.step()
 
 def test_the_whole_program_in_double_precision(clones, tmp_path):
     (clones / "o+tiny" / "a" / "run.py").write_text(DOUBLE)
-    found = carry_out(program(edits=(), steps=0), clones, tmp_path, variation="float64", keep=2)
+    found = run_case(program(edits=(), steps=0), clones, tmp_path, variation="float64", keep=2)
     assert (found["status"], found["out"]) == ("ok", "{'torch.float64'} torch.int64 torch.float16\n")
     assert [[gradient.tolist() for gradient in gradients] for gradients in found["kept"]] == [
         [[[2.0, 2.0, 2.0]], [2.0]]
@@ -79,26 +79,26 @@ def test_the_whole_program_in_double_precision(clones, tmp_path):
 
 @pytest.mark.parametrize("limit", [{"steps": 2}, {"backwards": 2}])
 def test_the_limit_ends_the_run(limit, clones, tmp_path):
-    found = carry_out(program(**limit), clones, tmp_path)
+    found = run_case(program(**limit), clones, tmp_path)
     assert (found["status"], found["steps"]) == ("ok", 2)
     assert "end" not in found["out"]
 
 
 def test_commands_run_one_after_another_and_their_output_is_joined(clones, tmp_path):
-    found = carry_out(program(steps=0, commands=("a/run.py 1", "a/run.py 2")), clones, tmp_path)
+    found = run_case(program(steps=0, commands=("a/run.py 1", "a/run.py 2")), clones, tmp_path)
     assert found["steps"] == 3
     assert found["out"].count("end") == 2
     assert [found["out"][: record["out"]].count("end") for record in found["records"]] == [0, 1, 1]
 
 
 def test_a_command_that_fails_is_named_with_the_end_of_its_traceback(clones, tmp_path):
-    found = carry_out(program(commands=("a/run.py 1", "a/run.py x")), clones, tmp_path)
+    found = run_case(program(commands=("a/run.py 1", "a/run.py x")), clones, tmp_path)
     assert (found["status"], found["command"]) == ("fails", "a/run.py x")
     assert "ValueError: invalid literal for int() with base 10: 'x'" in found["error"]
 
 
 def test_code_given_on_the_command_line(clones, tmp_path):
-    found = carry_out(program(commands=("-c 'print(__name__)'",)), clones, tmp_path)
+    found = run_case(program(commands=("-c 'print(__name__)'",)), clones, tmp_path)
     assert (found["status"], found["out"]) == ("ok", "__main__\n")
 
 
@@ -113,6 +113,6 @@ def test_what_cannot_be_staged_is_the_harness_s_failure(fields, message, clones,
     entry = program(**{key: value for key, value in fields.items() if key != "repository"})
     if "repository" in fields:
         entry = manifest.Program(**{**vars(entry), **fields})
-    found = carry_out(entry, clones, tmp_path)
+    found = run_case(entry, clones, tmp_path)
     assert found["status"] == "fails"
     assert "harness: " in found["error"] and message in found["error"]

@@ -15,7 +15,7 @@ def clone_of(program, clones):
     return folder
 
 
-def stage(program, clones, to):
+def prepare(program, clones, to):
     """Copy what the program needs to `to`, edit sizes, make its data; returns the folder to run in."""
     source, to = clone_of(program, clones), Path(to)
     shutil.rmtree(to, ignore_errors=True)

@@ -1,6 +1,6 @@
 """What runs in the program's process: seeds, patches the environment, records every step, stops after the last one.
 
-`python inside.py JOB.json`, where the job gives: backend ("rushlight" or "torch"), command (list), seed, steps, backwards,
+`python child.py JOB.json`, where the job gives: backend ("rushlight" or "torch"), command (list), seed, steps, backwards,
 patches, record (the file that gets one JSON object a line), keep (how many steps' gradients go into files next to it).
 
 The program's own printing goes where it goes; `out` in a record is how many bytes it had printed by then.
@@ -15,7 +15,7 @@ import sys
 import time
 
 
-def carry_out(job):
+def run_job(job):
     if job["backend"] == "rushlight":
         from rushlight.compat import install
 
@@ -229,4 +229,4 @@ def fresh_main(path):
 if __name__ == "__main__":
     sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # the program's folder takes its place
     with open(sys.argv[1]) as job_file:
-        carry_out(json.load(job_file))
+        run_job(json.load(job_file))
