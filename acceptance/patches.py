@@ -115,7 +115,7 @@ def nudge(torch):
 
 
 def float64(torch):
-    """The whole program in double precision: whoever asks for float32, by name or by default, gets float64.
+    """The whole program in double precision: a request for float32, by name or by default, gives float64.
 
     Random numbers are drawn in double precision as well, so that the run is another one than the program's own, equally
     under both.

@@ -145,7 +145,7 @@ class Memory:
 
 
 # Held from before a recorder looks at all tensors until it is forgotten: it keeps other threads' tensors alive, which
-# another recorder would find kept where a replay could not put them.
+# another recorder would find kept where its program could not put them.
 recording = lock()
 # What is recorded may wait for a thread that waits to record: that one goes on without, the longer the later.
 PATIENCE_S = 10.0

@@ -219,7 +219,7 @@ class Outcome:
     # ------------------------------------------------------------------------------------------ what is kept
 
     def check_kept(self, returned_numbers: list) -> bool:
-        """Raise where something made inside lives on in a place that a replay would not fill.
+        """Raise where something made inside lives on in a place that the program would not fill.
 
         returned_numbers: the numbers among the result that were read.
         Returns False where an optimizer made its state inside: this call cannot represent the next ones.

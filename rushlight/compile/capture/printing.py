@@ -1,4 +1,4 @@
-"""What a function prints while it is captured: a replay would not print it."""
+"""What a function prints while it is captured: its program would not print it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """NumPy arrays among the arguments of a function that is captured.
 
 Where such an array becomes a tensor on its memory, the tensor is an input of the program. Where Python looks at its values,
-they decide something that a replay would not decide again, so that they become a condition.
+they decide something that the program would not decide again, so that they become a condition.
 """
 
 from __future__ import annotations

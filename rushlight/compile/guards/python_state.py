@@ -131,7 +131,7 @@ class PythonState:
             check.replace("training", flags.get(id(module), check.table.get("training")))
 
     def changed(self) -> str | None:
-        """What the call has changed that a replay would not change; None if nothing is."""
+        """What the call has changed that the program would not change; None if nothing is."""
         for now, before in self._kept:
             if not _same_items(now, before):
                 kind = "an object's attribute" if isinstance(before, _Attributes) else f"a {type(now).__name__}"

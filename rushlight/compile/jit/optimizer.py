@@ -7,7 +7,7 @@ the last bit, but for the sign of a nan. `RUSHLIGHT_JIT=0` in the environment, o
 to `dense`.
 
 **In compiled steps** `native_update(update, lists, options, quick=True)` gives a `NativeUpdate`, whose results are the
-same to rounding (`lower/quick.py`):
+same to rounding (`lower/fast_math.py`):
 
     native = native_update(update, [params, grads, *state], options)   # arrays in the lists; None for an absent list
     native.address                    # int32_t step(int64_t *block): see lower/update.py

@@ -1,4 +1,4 @@
-"""Entry points: the function that a user calls, specialised by text for each operator.
+"""Entry points: the function that a user calls, generated source for each operator.
 
 What a call does is the same everywhere: take the arrays out, run the kernel, make the result, and, where gradients are
 recorded, a node. Written once as a generic function that costs 2.0-2.6 us a call; written out for each operator 0.5-0.7

@@ -15,7 +15,7 @@ kept), `<array>_shape` or `<array>_dtype` (only that is kept), `<arrays>_rest` (
 a metadata parameter's name, or `needs` (which inputs want a gradient, for a joint rule that returns a tuple). A rule never undoes broadcasting or promotion: the engine sums and
 casts a gradient to the shape and type of the value that it belongs to.
 
-An entry point is specialised by text (`entry.py`), because a generic call costs four times as much as NumPy's work.
+An entry point is generated source (`entry.py`), because a generic call costs four times as much as NumPy's work.
 """
 
 from __future__ import annotations

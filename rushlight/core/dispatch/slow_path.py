@@ -148,7 +148,7 @@ def finish(record: Any, r: Any, level: int, tensors: tuple, arrays: list, metada
 
 
 def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any, r: Any) -> None:
-    """Tell whoever listens of a finished call; `r` is what the kernel returned."""
+    """Tell the listener of a finished call; `r` is what the kernel returned."""
     if state.listener is not None:  # first: a packing hook may end the call by an exception, as checkpoints do
         emit_event("returned", r)
         state.listener(record, tensors, metadata, result)

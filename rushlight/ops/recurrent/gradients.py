@@ -1,6 +1,6 @@
 """Gradients of recurrent layers in the tensor language, for a backward that is itself recorded.
 
-The layers' own gradient kernels (`recurrent_layers.py`) work on raw arrays and have no derivative. Here the layer is run
+The layers' own gradient kernels (`layers.py`) work on raw arrays and have no derivative. Here the layer is run
 again, step by step, and the time loop backwards too, all in operators that know their gradients.
 
 A cell is two functions. `forward(pre, rec, state)` takes the input's and the state's share of the gates and gives the

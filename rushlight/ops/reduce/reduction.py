@@ -1,7 +1,7 @@
 """Sums and what is made of them: sum, mean, prod, any, all, norms, logsumexp.
 
 `dim` is None (all dimensions), an int or several. The largest and smallest elements are in `extremum.py`, running sums in
-`cumulative.py`, variances in `variance.py`, order statistics in `sorting.py` and `quantile.py`, counts in `statistics.py`.
+`cumulative.py`, variances in `variance.py`, order statistics in `ordering.py`, counts in `histogram.py`.
 """
 
 from __future__ import annotations
