@@ -1,4 +1,4 @@
-"""What all tests share: memory that nobody has written holds signalling nans and large integers.
+"""What all tests share: memory that has not been written holds signalling nans and large integers.
 
 A kernel, a program, or a test that reads it fails each time then, not once in a hundred runs: a signalling nan makes
 NumPy warn as soon as it is converted, and warnings are errors here.

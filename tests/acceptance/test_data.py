@@ -75,7 +75,7 @@ def test_pickled_batches(maker, reader, classes, tmp_path, monkeypatch):
 
 
 def learnable(images, labels):
-    """Whether pictures of one class lie nearer to its mean than to the others'."""
+    """Whether pictures of one class are nearer to its mean than to the others'."""
     images = images.reshape(len(images), -1).astype(float)
     kinds = [label for label in np.unique(labels) if (labels == label).sum() > 2]
     means = np.stack([images[labels == label].mean(0) for label in kinds])

@@ -1,4 +1,4 @@
-"""oneDNN's bfloat16 kernels beside float64, and the precision setting of float32 products."""
+"""oneDNN's bfloat16 kernels against float64, and the precision setting of float32 products."""
 
 import numpy as np
 import pytest

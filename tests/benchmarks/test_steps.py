@@ -80,7 +80,7 @@ def _row(variant, times, losses):
 
 
 def test_table():
-    """The ratio is taken pair by pair against torch's better variant; a dash and the reason stand where nothing ran."""
+    """The ratio is taken pair by pair against torch's better variant; a dash and the reason are shown where nothing ran."""
     rows = [
         _row("rushlight", [1.0, 2.0, 1.0], [2.0, 2.0, 2.0]),
         steps.Row("rushlight.compile", [], None, "reason"),

@@ -1,4 +1,4 @@
-"""Running programs in fresh interpreters, beside a real torch that must not be imported."""
+"""Running programs in fresh interpreters, next to a real torch that must not be imported."""
 
 import os
 import subprocess

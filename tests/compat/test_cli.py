@@ -1,4 +1,4 @@
-"""The command line: `rushlight run` beside `python`, --version, env."""
+"""The command line: `rushlight run` against `python`, --version, env."""
 
 import signal
 import subprocess
@@ -77,7 +77,7 @@ def test_interrupt(program):
     command = [sys.executable, "-m", "rushlight", "run", "script.py"]
 
     def heed() -> None:
-        """A job in a shell's background ignores Ctrl-C, and its children with it: this one shall not."""
+        """A job in a shell's background ignores Ctrl-C, and its children with it: this one must not."""
         signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     process = subprocess.Popen(

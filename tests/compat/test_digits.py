@@ -1,4 +1,4 @@
-"""The first program of the README: examples/digits.py under `rushlight run`, beside what it printed under torch."""
+"""The first program of the README: examples/digits.py under `rushlight run`, against what it printed under torch."""
 
 import re
 from pathlib import Path

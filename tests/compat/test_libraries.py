@@ -1,4 +1,4 @@
-"""Libraries that are used beside torch, under the alias, beside what they computed under torch (golden/libraries.json).
+"""Libraries that are used with torch, under the alias, against what they computed under torch (golden/libraries.json).
 
 A library that is not installed is skipped. One process runs all cases of a program.
 """
@@ -106,7 +106,7 @@ def test_document_names_the_versions_and_counts():
         "pytorch_optimizer": len(cases["optimizers"]),
         "timm": len(cases["timm_models"]),
         "torchmetrics": len(cases["metrics"]),
-        "transformers": len(cases["transformers_models"]) + 1,  # the Trainer stands with the small ones
+        "transformers": len(cases["transformers_models"]) + 1,  # the Trainer is with the small ones
     }
     expected = {
         name: counts.get(name, int(single.get(name, name) in cases["small_libraries"])) for name in GOLDEN["versions"]

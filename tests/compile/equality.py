@@ -55,7 +55,7 @@ def difference(
 ) -> str | None:
     """What is wrong with a compiled value; None where it is as good as the eager one.
 
-    Where the eager value lies, the compiled one has to lie within 4 times eager's error against `reference` (a value
+    Where the eager value lies, the compiled one has to be within 4 times eager's error against `reference` (a value
     computed in float64; None: unknown) plus `floor` units in the last place of the largest element (at least `magnitude`,
     the largest of the numbers that may have been added up). least: how wide such a unit is at least, where values of a
     coarser type went into the value. nan and infinity have to be at the same places; integers and bools have to be the same.

@@ -1,4 +1,4 @@
-"""Random training steps of which something of Python changes between two calls, compiled beside eager.
+"""Random training steps of which something of Python changes between two calls, compiled against eager.
 
     python tests/compile/mutations.py --count 10000 --seed 0
     python tests/compile/mutations.py --unmodified --count 1000
@@ -967,7 +967,7 @@ def check(seed: int, digits: int = 6) -> tuple[str | None, bool]:
 
 
 def check_unmodified(seed: int) -> tuple[str | None, bool]:
-    """The same for a loop without torch.compile: with native backward passes and optimizers beside none."""
+    """The same for a loop without torch.compile: with native backward passes and optimizers against none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         engine._on = optimizer_step._on = False

@@ -32,7 +32,7 @@ def run_native(nodes: Sequence[Node], memory: dict[Value, np.ndarray], check: bo
 
 
 def compare(nodes: Sequence[Node], memory: Memory, loose: bool = True, check: bool = False) -> None:
-    """Run nodes both ways and compare what they write outside; what lies behind it must stay."""
+    """Run nodes both ways and compare what they write outside; what is after it must stay."""
     mine = {v: a.copy() for v, a in memory.items()}
     for v in (v for node in nodes for v in node.writes()):
         old = mine.get(v, np.full(v.size, 77).astype(v.dtype))

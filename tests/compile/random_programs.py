@@ -180,7 +180,7 @@ def check(program: Program) -> str | None:
     if wrong is None:
         return None
     # A sum that cancels loses digits by chance: what a change of the leaves in the last place does is forgiven as well,
-    # and what is small beside the largest number of the program.
+    # and what is small compared with the largest number of the program.
     for sign in (1, -1):
         near = runs(program, torch.float32, noise=sign * 6e-8)
         exact = [_farther(e, r, n) for e, r, n in zip(eager, exact, near, strict=True)]
@@ -313,7 +313,7 @@ class Generator:
         return True
 
     def replay(self) -> None:
-        """Make all variables anew: a statement that is not kept has changed some."""
+        """Make all variables again: a statement that is not kept has changed some."""
         env = self.grammar.env
         env.update((n, self.world.leaf(n)) for n in self.leaves)
         for s in self.body:

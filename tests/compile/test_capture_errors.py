@@ -1,4 +1,4 @@
-"""What cannot be captured says so, with the user's line; what changes between calls captures anew."""
+"""What cannot be captured says so, with the user's line; what changes between calls is captured again."""
 
 import itertools
 import re

@@ -1,4 +1,4 @@
-"""Vectors whose lanes do not simply lie side by side in memory: over two axes, repeated, strided, turned round."""
+"""Vectors whose lanes are not simply side by side in memory: over two axes, repeated, strided, turned round."""
 
 import ml_dtypes
 import numpy as np

@@ -291,7 +291,7 @@ def test_part_of_a_value_is_written():
 
 @pytest.mark.parametrize("n", [1, 15, 16, 100, 5000, 100_000])
 def test_in_place(n):
-    """Outputs may lie where inputs that are read at the same point lie."""
+    """Outputs may be stored where inputs that are read at the same point are."""
     memory = Memory()
     x, g = filled(memory, (n,)), filled(memory, (n,), seed=1)
     y, h = Value((n,), F32), Value((n,), F32)
@@ -330,7 +330,7 @@ def test_large_maps_are_split_evenly():
 
 
 def test_stores_do_not_overtake_loads_of_what_they_replace():
-    """The middle loop needs a sum; the last does not, and lies on top of what the middle one reads."""
+    """The middle loop needs a sum; the last does not, and is stored on top of what the middle one reads."""
     memory = Memory()
     space = (4, 33)
     x = filled(memory, space)
@@ -350,7 +350,7 @@ def test_stores_do_not_overtake_loads_of_what_they_replace():
 
 
 def test_a_nest_in_parts_updates_in_place_once():
-    """A long sum of few columns runs in parts; the counter beside it goes up by one."""
+    """A long sum of few columns runs in parts; the counter next to it goes up by one."""
     memory, rows, n = Memory(), 300_000, 3
     x, old = filled(memory, (rows, n)), filled(memory, (n,), seed=1)
     new, total = Value((n,), F32), Value((n,), F32)

@@ -66,7 +66,7 @@ def test_gradients_are_added_up_in_their_own_memory():
 
     x, y = torch.randn(5, 96), torch.randn(7, 96)
     native = _program(step, x, y)
-    assert native.memory.arena_bytes < 2.5 * w._array.nbytes  # of three summands, the first lies in the result
+    assert native.memory.arena_bytes < 2.5 * w._array.nbytes  # of three summands, the first is in the result
     leaf = w.detach().requires_grad_()
     ((x @ leaf).square().sum() + (y @ leaf).sin().sum() + (x @ leaf).cos().sum()).backward()
     torch.testing.assert_close(w.grad, leaf.grad)

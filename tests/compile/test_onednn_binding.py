@@ -71,7 +71,7 @@ def test_a_matrix_used_often_is_packed_once(known):
     assert all(bind(node, binder) for node in nodes)
     assert len(program) == (6 if known else 5)
     step = program.finish()
-    for factor in (1, 3):  # packed anew in every run
+    for factor in (1, 3):  # packed again in every run
         arrays[w] *= factor
         step()
         for x, out in pairs:

@@ -1,4 +1,4 @@
-"""Weights in the library's own layout: packed once for each value, and from call to call while nobody writes them.
+"""Weights in the library's own layout: packed once for each value, and from call to call while nothing writes them.
 
 `_packed` counts what ran: a pack's flag is 1 before its reorder and 0 behind it, so the counts are of real work.
 """
@@ -81,7 +81,7 @@ class _Watched:
         for n in range(4):
             if not self():
                 return n
-        raise AssertionError("packs are made again although nobody writes")
+        raise AssertionError("packs are made again although nothing writes")
 
 
 # ------------------------------------------------------------------------------------------------ within a program

@@ -29,7 +29,7 @@ def test_every_element_is_filled_with_nan_and_with_large_numbers_by_turns():
     poison.fill(turned)
     assert not (turned == 0).any()
     part = np.zeros((4, 6), np.float32)
-    poison.fill(part[:, 1:3])  # what lies between belongs to somebody else
+    poison.fill(part[:, 1:3])  # what is between belongs to another array
     assert not part.any()
 
 

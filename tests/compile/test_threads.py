@@ -82,7 +82,7 @@ def _trainer(network, plainly=False):
 @native
 @pytest.mark.parametrize("how", ["step", "module", "loop"])
 def test_another_number_of_threads_after_compiling(how, counts):
-    """A whole step, a module, and a loop that knows nothing of compiling, beside eager steps."""
+    """A whole step, a module, and a loop that knows nothing of compiling, against eager steps."""
     repeated.forget()
     network = _network()
     twin = copy.deepcopy(network)

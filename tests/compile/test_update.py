@@ -515,7 +515,7 @@ def quick_result(update, x, lr):
 
 
 def units_apart(x, y):
-    """How many float32 numbers lie between: 0 for two nans."""
+    """How many float32 numbers are between: 0 for two nans."""
     steps = np.abs(x.view(np.int32).astype(np.int64) - y.view(np.int32))
     return np.where(np.isnan(x) & np.isnan(y), 0, steps)
 
@@ -555,7 +555,7 @@ def test_unusual_divisors_are_left_to_arrays(divisor):
 
 
 def test_root_quotients_are_divisions():
-    """The product with a reciprocal that stands for a division of a root gives the division's bits."""
+    """The product with a reciprocal that replaces a division by a root gives the division's bits."""
     rs = np.random.RandomState(0)
     squares = rs.randint(0, 0x7F800001, 1 << 18).astype(np.uint32).view(np.float32)
     divisors = rs.uniform(1e-6, 2, 200).astype(np.float32)

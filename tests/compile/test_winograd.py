@@ -1,4 +1,4 @@
-"""Convolutions by Winograd's transforms: against double precision, beside oneDNN's own error, and where that is no number."""
+"""Convolutions by Winograd's transforms: against double precision and oneDNN's own error, and where that is no number."""
 
 import ctypes
 
@@ -199,7 +199,7 @@ def test_more_parts_and_groups_than_threads(monkeypatch):
 
 @pytest.fixture
 def fences(monkeypatch):
-    """Memory behind each room that nobody may write to."""
+    """Memory after each room that nothing may write to."""
     kept = []
 
     def room(binder, size):

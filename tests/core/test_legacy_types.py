@@ -1,4 +1,4 @@
-"""FloatTensor, LongTensor, ... and tensor.type(), beside what torch 2.13 answers."""
+"""FloatTensor, LongTensor, ... and tensor.type(), against what torch 2.13 answers."""
 
 import copy
 

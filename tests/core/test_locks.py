@@ -95,7 +95,7 @@ def test_a_child_finds_locks_open_and_waits_for_what_is_being_made():
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_fork_waits_for_what_another_thread_imports(tmp_path, monkeypatch):
-    """Nobody would open the lock of the module in the child."""
+    """No thread would release the lock of the module in the child."""
     gate = SimpleNamespace(inside=threading.Event(), go_on=threading.Event())
     monkeypatch.setitem(sys.modules, "gate_of_test_locks", gate)
     module = "import gate_of_test_locks as gate\ngate.inside.set()\ngate.go_on.wait(60)\nvalue = 1\n"

@@ -1,4 +1,4 @@
-"""The result of two operands lies in memory as the first one does, as in torch, from three dimensions on."""
+"""The result of two operands has the memory order of the first one, as in torch, from three dimensions on."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Expressions in torch's words, which golden/make_distributions.py evaluates with torch and the tests with Rushlight.
+"""Expressions by torch's names, which golden/make_distributions.py evaluates with torch and the tests with Rushlight.
 
 `D` is torch.distributions, `C` its constraints; `t` makes a tensor that asks for gradients, from nested lists.
 """

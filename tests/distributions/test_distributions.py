@@ -1,4 +1,4 @@
-"""Distributions, divergences, transforms, constraints and error texts beside torch's (golden/make_distributions.py)."""
+"""Distributions, divergences, transforms, constraints and error texts against torch's (golden/make_distributions.py)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import rushlight as torch
 GOLDEN = probe.unpack(np.load(pathlib.Path(__file__).parents[1] / "golden" / "distributions.npz"))
 NAMES = probe.Names(torch)
 
-# Draws whose numbers are torch's to the last bit: no function stands between the generator and them.
+# Draws whose numbers are torch's to the last bit: no function is between the generator and them.
 EXACT = {
     "Bernoulli", "Beta", "Binomial", "Categorical", "Chi2", "Dirichlet", "FisherSnedecor", "Gamma", "Geometric",
     "Independent", "MixtureSameFamily", "Multinomial", "NegativeBinomial", "Normal", "OneHotCategorical", "Poisson",

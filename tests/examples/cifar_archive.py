@@ -1,4 +1,4 @@
-"""A small archive in the format of CIFAR-10 whose classes can be told apart: each has its own colours and stripes."""
+"""A small archive in the format of CIFAR-10 whose classes can be distinguished: each has its own colours and stripes."""
 
 import hashlib
 import io

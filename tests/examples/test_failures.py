@@ -1,4 +1,4 @@
-"""What goes wrong in the classic programs: torch's exception with torch's words, and the way out."""
+"""What goes wrong in the classic programs: torch's exception with torch's message, and the way out."""
 
 import json
 import re

@@ -3,7 +3,7 @@
     python tests/fuzz/fuzz.py --parser pt --count 1000000 --seed 0
 
 Input number i of a seed is the same in every run. Each may only raise what docs/saving.md says, take a second, and twice
-its own size and a fixed allowance of memory; nothing beside the folder that it is unpacked into may change.
+its own size and a fixed allowance of memory; nothing next to the folder that it is unpacked into may change.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Gradients of complex tensors, of the first and the second order, against central differences.
 
 A rule that forgets a conjugate is right for real numbers and wrong here; so every operator with a number that may be
-complex stands in the table with one.
+complex is in the table with one.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Sparse tensors, Fourier transforms, function transforms and rarer operators: expressions beside torch's numbers.
+"""Sparse tensors, Fourier transforms, function transforms and rarer operators: expressions against torch's numbers.
 
 The expressions and what torch gives for them are made by tests/golden/make_expressions.py.
 """

@@ -12,7 +12,7 @@ MASK = X % 3 == 0
 ROWS = np.array([True, False])
 COLUMNS = np.array([False, True, True])
 
-# an index (ndarrays stand for tensors) and whether the result is a view
+# an index (ndarrays represent tensors) and whether the result is a view
 INDICES = [
     (1, True), (-1, True), ((0, 2), True), ((1, 2, 3), True), (slice(1, None), True), ((slice(None), slice(0, 3, 2)), True),
     (Ellipsis, True), ((Ellipsis, 1), True), ((0, Ellipsis), True), ((None,), True), ((None, 1, None, Ellipsis, None), True),

@@ -1,4 +1,4 @@
-"""Writes to repeated places, beside NumPy's own `at`."""
+"""Writes to repeated places, against NumPy's own `at`."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Training that is killed and resumed ends with the digits of a run that nobody disturbed (docs/reproducibility.md).
+"""Training that is killed and resumed ends with the digits of an undisturbed run (docs/reproducibility.md).
 
 Each run trains in a process of its own that writes a checkpoint after every step (model, optimizer, schedule, random
 streams, position in the epoch) and is killed by SIGKILL at one to three random steps, each time a random while after the

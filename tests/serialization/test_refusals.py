@@ -186,7 +186,7 @@ def test_a_file_sets_ordinary_names(kind):
 
 
 def test_numpy_asks_no_tensor_for_an_address():
-    """Whatever stands in a tensor's attributes: the memory that np.asarray shows is the tensor's."""
+    """Whatever is in a tensor's attributes: the memory that np.asarray shows is the tensor's."""
     target = np.zeros(4)
     t = Tensor([1.0, 2.0, 3.0, 4.0])
     assert not hasattr(t, "__array_interface__") and not hasattr(t, "__array_struct__")

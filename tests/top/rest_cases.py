@@ -1,4 +1,4 @@
-"""Cases whose results under torch lie in tests/golden/rest.npz and rest.json; `T` is torch or Rushlight."""
+"""Cases whose results under torch are in tests/golden/rest.npz and rest.json; `T` is torch or Rushlight."""
 
 import random
 import re

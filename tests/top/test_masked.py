@@ -1,4 +1,4 @@
-"""torch.masked beside NumPy's masked arrays."""
+"""torch.masked against NumPy's masked arrays."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Smaller parts of torch beside its recorded results: spacing to the bit, rare layers, tables of measurements."""
+"""Smaller parts of torch against its recorded results: spacing to the bit, rare layers, tables of measurements."""
 
 import json
 import pathlib

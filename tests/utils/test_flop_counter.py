@@ -1,4 +1,4 @@
-"""FLOPs counted beside those worked out by hand, and the modules that they are counted for."""
+"""FLOPs counted against those worked out by hand, and the modules that they are counted for."""
 
 import pytest
 

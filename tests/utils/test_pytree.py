@@ -1,4 +1,4 @@
-"""Nested containers taken apart and put together."""
+"""Nested containers flattened and unflattened."""
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
 

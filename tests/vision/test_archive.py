@@ -72,7 +72,7 @@ def open_bytes(path):
 
 @pytest.fixture
 def unpack(tmp_path):
-    """Unpacks an archive given as bytes into tmp_path/out and returns what is there; nothing may appear beside it."""
+    """Unpacks an archive given as bytes into tmp_path/out and returns what is there; nothing may appear next to it."""
     archives, out = tmp_path / "archives", tmp_path / "out"
     archives.mkdir()
     out.mkdir()

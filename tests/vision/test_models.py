@@ -108,7 +108,7 @@ def test_transforms_of_weights():
 
 
 def test_local_weights_load_through_the_hubs_folder(tmp_path, monkeypatch):
-    """weights= takes a file that lies in the hub's folder already."""
+    """weights= takes a file that is in the hub's folder already."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     folder = tmp_path / "hub" / "checkpoints"
     folder.mkdir(parents=True)
