@@ -15,6 +15,7 @@ def _of_method(name: str) -> Any:
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`Tensor.{name}`."
+    f.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # inspect.signature looks there
     return f
 
 

@@ -21,5 +21,6 @@ def twins(name: str, op: Any, order: Any, doc: str) -> None:
 
     plain.__name__, plain.__doc__ = name, doc
     inplace.__name__, inplace.__doc__ = name + "_", f"In-place `{name}`."
+    plain.__wrapped__ = inplace.__wrapped__ = order  # type: ignore[attr-defined]  # inspect.signature looks there
     composite(method=True, out=True)(plain)
     composite(method=True, function=False)(inplace)

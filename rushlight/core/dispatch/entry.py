@@ -21,6 +21,7 @@ from ..tensor.tensor import Tensor
 from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
+from .signatures import NUMPY_NAMES, WithOut, binary_operator
 
 _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
 _CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much
@@ -49,7 +50,7 @@ class Signature:
         taken = _RESERVED.intersection((*self.arrays, *self.metadata))
         if taken:
             raise TypeError(
-                f"{kernel.__name__}: a parameter may not be called {taken.pop()!r}, a name of the entry point's own"
+                f"{kernel.__name__}: a parameter may not be called {min(taken)!r}, a name of the entry point's own"
             )
         if not self.arrays:
             raise TypeError(f"the kernel of {kernel.__name__} names no arrays: put them before '/' in its signature")
@@ -60,7 +61,7 @@ class Signature:
 
     def numpy_names(self) -> list[tuple[str, str]]:
         """NumPy's words for parameters, which torch takes too: (axis, dim), (keepdims, keepdim)."""
-        found = [(n, own) for n, own in _NUMPY_NAMES.items() if own in self.metadata]
+        found = [(n, own) for n, own in NUMPY_NAMES.items() if own in self.metadata]
         return [(n, own) for n, own in found if all(p in self.defaults for p in self._behind(own))]
 
     def _behind(self, name: str) -> tuple[str, ...]:
@@ -97,9 +98,6 @@ class Signature:
         """The metadata as the kernel takes it."""
         star = [f"*{self.star}"] if self.star else []
         return ", ".join([*self.positional, *star, *(f"{n}={n}" for n in self.keyword)])
-
-
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
 def given(value: Any, record: Any, name: str) -> Any:
@@ -606,6 +604,7 @@ def operators(record: Any) -> tuple[Any, Any]:
 def _function(record: Any, form: str, name: str) -> Any:
     f = record.scope[form] = FunctionType(_FIRST[form].__code__, record.scope, name)
     f.__doc__, f.__qualname__ = record.doc, name
+    f.__wrapped__ = record if form == "function" else binary_operator  # inspect.signature looks there
     f.__module__ = record.kernel.__module__ if record.kind == "general" else "rushlight"
     return f
 
@@ -643,12 +642,12 @@ def accept_out(f: Callable) -> Callable:
 
     def call(*args, out=None, **kwargs):
         if kwargs:
-            kwargs = {_NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
+            kwargs = {NUMPY_NAMES.get(k, k): v for k, v in kwargs.items()}
         if out is None:
             return f(*args, **kwargs)
         with Off():
             result = f(*args, **kwargs)
         return slow.write_out(f.__name__, args, result, out)
 
-    call.__name__, call.__doc__, call.__module__, call.__wrapped__ = f.__name__, f.__doc__, f.__module__, f  # type: ignore[attr-defined]
+    call.__name__, call.__doc__, call.__module__, call.__wrapped__ = f.__name__, f.__doc__, f.__module__, WithOut(f)  # type: ignore[attr-defined]
     return call

@@ -23,6 +23,7 @@ from ..tensor.tensor import Tensor, alias, type_word, wrap
 from .mode import State, emit_event, thread
 from .overlap import check_apart, is_read_again, write_in_order
 from .scalars import number_as
+from .signatures import OfInplace
 from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
 
 _new = object.__new__
@@ -48,6 +49,7 @@ def _general_method(record: Any) -> Any:
             args = _bind(record, args, kwargs)
         return write(record, self, args[: n - 1], args[n - 1 :])
 
+    method.__wrapped__ = OfInplace(record)  # type: ignore[attr-defined]
     return method
 
 

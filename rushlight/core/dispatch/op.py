@@ -26,7 +26,7 @@ from typing import Any
 from ..tensor.channels_last import follow_channels
 from ..tensor.node import Node
 from ..tensor.tensor import Tensor
-from . import entry
+from . import entry, signatures
 from .autocast import followed
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
@@ -136,6 +136,10 @@ class Record:
     def bundle(self, results: list) -> Any:
         """The results of an operator with several: a tuple, or torch's named tuple."""
         return self.returns(*results) if self.returns else tuple(results)
+
+    @property
+    def __signature__(self) -> Any:
+        return signatures.of_entry(self)  # read by inspect.signature of the public function
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"

@@ -166,9 +166,9 @@ def _filler(x: Tensor, value: Any) -> Tensor:
     return value if value.dtype is x.dtype else value.to(x.dtype)
 
 
-twins("index_add", _index_add, lambda x, dim, index, source, *, alpha=1: ((index, source), (dim, alpha)),
+twins("index_add", _index_add, lambda input, dim, index, source, *, alpha=1: ((index, source), (dim, alpha)),
        "The input with the slices of `source` added at the places `index` of `dim`.")  # fmt: skip
-twins("index_copy", _index_copy, lambda x, dim, index, source: ((index, source), (dim,)),
+twins("index_copy", _index_copy, lambda input, dim, index, source: ((index, source), (dim,)),
        "The input with the slices of `source` put at the places `index` of `dim`.")  # fmt: skip
-twins("index_fill", _index_fill, lambda x, dim, index, value: ((index, _filler(x, value)), (dim,)),
+twins("index_fill", _index_fill, lambda input, dim, index, value: ((index, _filler(input, value)), (dim,)),
        "The input with `value` at the places `index` of `dim`.")  # fmt: skip

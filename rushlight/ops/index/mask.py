@@ -149,7 +149,7 @@ def _(g, mask, source_shape):
     return padded(picked, (n,)).reshape(source_shape)
 
 
-twins("masked_scatter", _masked_scatter, lambda x, mask, source: ((mask, source), ()),
+twins("masked_scatter", _masked_scatter, lambda input, mask, source: ((mask, source), ()),
        "The input with the elements of `source` in order where `mask` is True.")  # fmt: skip
 
 

@@ -234,5 +234,5 @@ def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: st
     return wrap(out)
 
 
-twins("scatter_add", _scatter_add, lambda x, dim, index, src: ((index, src), (dim,)),
+twins("scatter_add", _scatter_add, lambda input, dim, index, src: ((index, src), (dim,)),
        "The input with `src` added at the places of `index` along `dim`.")  # fmt: skip

@@ -72,7 +72,7 @@ def _(g, index, source_shape):
     return _take(g, index).reshape(source_shape)
 
 
-twins("put", _put, lambda x, index, source, accumulate=False: ((index, source), (accumulate,)),
+twins("put", _put, lambda input, index, source, accumulate=False: ((index, source), (accumulate,)),
        "The input with `source` at the flat places `index`.")  # fmt: skip
 
 

@@ -519,6 +519,7 @@ def copied(name: str, view_of) -> None:
         return result.clone(memory_format=contiguous_format)
 
     f.__name__, f.__doc__ = name + "_copy", f"`{name}` as a copy."
+    f.__wrapped__ = view_of  # type: ignore[attr-defined]  # inspect.signature looks there
     composite(out=True)(f)
 
 
