@@ -227,22 +227,22 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx, *grad_outputs):
-        """One gradient (or None) for each argument of forward."""
+    def backward(*args, **kwargs):
+        """backward(ctx, *grad_outputs): one gradient (or None) for each argument of forward."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function to use it with backward "
             "mode AD."
         )
 
     @staticmethod
-    def vjp(ctx, *grad_outputs):
+    def vjp(*args, **kwargs):
         """Another name for `backward`."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom autograd.Function."
         )
 
     @staticmethod
-    def jvp(ctx, *grad_inputs):
+    def jvp(*args, **kwargs):
         """The outputs' tangents, given one (or None) for each argument of forward: the rule of forward mode."""
         raise NotImplementedError(
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."

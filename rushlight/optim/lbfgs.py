@@ -79,6 +79,7 @@ class LBFGS(Optimizer):
     def _iterate(self, closure: Callable[[], Any], state: dict[str, Any], loss: float, flat_grad: Tensor) -> None:
         group = self.param_groups[0]
         lr, tolerance_change = to_scalar(group["lr"]), group["tolerance_change"]
+        prev_flat_grad: Any
         prev_flat_grad, prev_loss = state.get("prev_flat_grad"), state.get("prev_loss")
         evals = 1
         for n_iter in range(1, group["max_iter"] + 1):

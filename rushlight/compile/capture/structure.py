@@ -103,6 +103,6 @@ def same_plain(x: Any, y: Any) -> bool:
     if callable(x) and hasattr(x, "__code__"):
         return x.__code__ is y.__code__
     try:
-        return bool(x == y) or (x != x and y != y)
+        return bool(x == y) or bool(x != x and y != y)
     except Exception:
         return False

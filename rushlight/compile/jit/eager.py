@@ -67,6 +67,7 @@ def _override() -> None:
 def _prefer_programs(record: Record) -> None:
     """Have an operator's kernel try a program where its first array is large enough."""
     kernel, least = record.kernel, record.jit_min_elements
+    assert least is not None
 
     def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
         if type(first) is np.ndarray and first.size >= least and _state.is_on and engine._on and not mode.on:

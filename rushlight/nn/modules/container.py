@@ -62,7 +62,7 @@ class _Numbered(Module):
 
     def pop(self, key: int | slice) -> Module:
         """Take out and return the module at a position, or the modules of a slice."""
-        taken = self[key]
+        taken = self[key]  # type: ignore[index]
         del self[key]
         return taken
 

@@ -267,7 +267,7 @@ class _ConvTransposeNd(_ConvNd):
 
     def _smallest_output(self, extent: int, d: int) -> int:
         reach = self.dilation[d] * (self.kernel_size[d] - 1) + 1
-        return (extent - 1) * self.stride[d] - 2 * self.padding[d] + reach
+        return (extent - 1) * self.stride[d] - 2 * int(self.padding[d]) + reach
 
 
 class ConvTranspose1d(_ConvTransposeNd):

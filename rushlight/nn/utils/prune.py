@@ -98,7 +98,7 @@ class PruningContainer(BasePruningMethod):
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple = ()
-        methods = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
+        methods: Any = args[0] if len(args) == 1 and isinstance(args[0], Iterable) else args
         if methods:
             self._tensor_name = methods[0]._tensor_name
         for method in methods:
@@ -159,7 +159,7 @@ def _count(amount: Any, size: int) -> int:
     """How many of `size` elements to prune."""
     if not isinstance(amount, numbers.Integral):
         return round(amount * size)
-    if amount > size:
+    if int(amount) > size:
         raise ValueError(f"amount={amount} should be smaller than the number of parameters to prune={size}")
     return int(amount)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from itertools import product as places
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -192,7 +193,7 @@ def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
     gx, gg = None, [None] * axes
     for at in places(*(range(len(t)) for t in numbers)):
         chosen = [numbers[i][t] for i, t in enumerate(at)]
-        flat = sum(tap[0] * prod(sizes[i + 1 :]) for i, tap in enumerate(chosen))
+        flat: Any = sum(tap[0] * prod(sizes[i + 1 :]) for i, tap in enumerate(chosen))
         inside = wrap(np.logical_and.reduce([tap[1] for tap in chosen]).astype(x._array.dtype))
         weights, slopes = zip(*(recorded[i][t] for i, t in enumerate(at)), strict=True)
         index = wrap(np.ascontiguousarray(np.broadcast_to(flat[:, None], (n, c, flat.shape[1]))))

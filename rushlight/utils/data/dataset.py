@@ -227,7 +227,7 @@ def random_split(dataset: Any, lengths: Sequence[int | float], generator=default
         lengths = _lengths_of_fractions(len(dataset), lengths)
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = ops.randperm(sum(lengths), generator=generator).tolist()
+    order = ops.randperm(len(dataset), generator=generator).tolist()
     ends = itertools.accumulate(lengths)
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
