@@ -139,23 +139,23 @@ def minimum(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tenso
     ...
 
 def fmax(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The larger of two elements; a nan counts only beside another."""
+    """The larger of two elements; nan only where both are."""
     ...
 
 def fmin(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The smaller of two elements; a nan counts only beside another."""
+    """The smaller of two elements; nan only where both are."""
     ...
 
 @overload
 def clamp(input: Tensor, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
-    """Each element, moved to the nearer limit where it lies outside of [min, max]."""
+    """Each element, moved to the nearer limit where it is outside of [min, max]."""
     ...
 @overload
 def clamp(input: Tensor, *, max: _Number | Tensor, out: Tensor | None=None) -> Tensor:
     ...
 
 def clip(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out: Any = None) -> Tensor:
-    """Each element, moved to the nearer limit where it lies outside of [min, max]."""
+    """Each element, moved to the nearer limit where it is outside of [min, max]."""
     ...
 
 def clamp_min(input: Tensor, min: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -795,7 +795,7 @@ def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *,
     ...
 
 def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values whose dimensions lie in memory in the order `physical_layout`."""
+    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
     ...
 
 def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
@@ -935,7 +935,7 @@ def range(start: Tensor | _Number = 0, end: Tensor | _Number | None = None, step
     ...
 
 def linspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """`steps` numbers from `start` to `end`, both included, equally far apart."""
+    """`steps` numbers from `start` to `end`, both included, evenly spaced."""
     ...
 
 def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: _float = 10.0, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
@@ -2107,11 +2107,11 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
     ...
 
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The area under samples `y` at places `x`, or `dx` apart, by the trapezoidal rule."""
+    """The area under samples `y` at places `x`, or at a spacing of `dx`, by the trapezoidal rule."""
     ...
 
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The area under samples `y` at places `x`, or `dx` apart, by the trapezoidal rule."""
+    """The area under samples `y` at places `x`, or at a spacing of `dx`, by the trapezoidal rule."""
     ...
 
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
@@ -2267,7 +2267,7 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, axis: _int | 
     ...
 
 def quantile(input: Tensor, q: Any, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """The value below which a share `q` of the elements along `dim` lies."""
+    """The value below which a share `q` of the elements along `dim` is."""
     ...
 
 def nanquantile(input: Tensor, q: Any, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:

@@ -9,7 +9,7 @@ from typing_extensions import Self, TypeIs
 
 import numpy as np
 from .. import own_code as own_code
-from ..dispatch.mode import tell as tell, thread as thread
+from ..dispatch.mode import emit_event as emit_event, thread as thread
 from . import dtype as dtypes
 from .device import CPU as CPU
 from .dtype import c_word as c_word, type_word as type_word
@@ -165,7 +165,7 @@ class Tensor:
         ...
 
     def storage_offset(self) -> _int:
-        """How many elements lie before the first one in the shared memory."""
+        """How many elements are before the first one in the shared memory."""
         ...
 
     def data_ptr(self) -> _int:
@@ -479,23 +479,23 @@ class Tensor:
         ...
 
     def fmax(self, other: Tensor | _Number) -> Tensor:
-        """The larger of two elements; a nan counts only beside another."""
+        """The larger of two elements; nan only where both are."""
         ...
 
     def fmin(self, other: Tensor | _Number) -> Tensor:
-        """The smaller of two elements; a nan counts only beside another."""
+        """The smaller of two elements; nan only where both are."""
         ...
 
     @overload
     def clamp(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Tensor:
-        """Each element, moved to the nearer limit where it lies outside of [min, max]."""
+        """Each element, moved to the nearer limit where it is outside of [min, max]."""
         ...
     @overload
     def clamp(self, *, max: _Number | Tensor) -> Tensor:
         ...
 
     def clip(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Tensor:
-        """Each element, moved to the nearer limit where it lies outside of [min, max]."""
+        """Each element, moved to the nearer limit where it is outside of [min, max]."""
         ...
 
     def clamp_min(self, min: Tensor | _Number) -> Tensor:
@@ -1059,7 +1059,7 @@ class Tensor:
         ...
 
     def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor itself if its elements lie in order in memory, else a copy that does."""
+        """The tensor itself if it is contiguous, else a contiguous copy."""
         ...
 
     @overload
@@ -1413,7 +1413,7 @@ class Tensor:
         ...
 
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
-        """Whether the elements lie in memory in the order of the indices."""
+        """Whether the elements are in memory in the order of the indices."""
         ...
 
     def transpose_(self, *args: Any, **kwargs: Any) -> Self:
@@ -1457,7 +1457,7 @@ class Tensor:
         ...
 
     def unfold(self, dimension: _int, size: _int | Sequence[_int], step: Any) -> Tensor:
-        """All slices of length `size` along `dimension`, `step` apart, as a new last dimension."""
+        """All slices of length `size` along `dimension`, at a stride of `step`, as a new last dimension."""
         ...
 
     def as_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
@@ -2253,7 +2253,7 @@ class Tensor:
         ...
 
     def quantile(self, q: Any, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The value below which a share `q` of the elements along `dim` lies."""
+        """The value below which a share `q` of the elements along `dim` is."""
         ...
 
     def nanquantile(self, q: Any, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -2591,7 +2591,7 @@ class Tensor:
         ...
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
-        """The Fourier transforms of the windowed pieces of a signal, `hop_length` apart."""
+        """The Fourier transforms of the windowed pieces of a signal, at a hop of `hop_length`."""
         ...
 
     def istft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None, center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None, return_complex: _bool = False) -> Tensor:
