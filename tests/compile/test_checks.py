@@ -4,6 +4,8 @@ import array
 import collections
 import random
 import sys
+import threading
+import time
 import types
 
 import numpy as np
@@ -133,3 +135,40 @@ def test_places_are_found_in_this_interpreter():
     assert layouts.of_dict({}) is not None and layouts.of_list([1], (1,)) is not None
     assert layouts.of_cell(cell(1), 1) is not None and Function(some_function).words() is not None
     assert layouts.of_order(Base, Base.__mro__) is not None
+
+
+@pytest.mark.skipif(not available(), reason="conditions are tested one by one where there is no native code")
+def test_threads_may_test_conditions_while_another_one_renews_their_words():
+    """A thread that compares words goes on with the table that it found, whose memory is not freed meanwhile."""
+    tables = [{str(i): i for i in range(20)} for _ in range(30)]
+    words = WordTable([Entries(table, [*table]) for table in tables])
+    end = time.monotonic() + 0.5
+    found = []
+
+    def compare():
+        try:
+            while time.monotonic() < end:
+                words.failed()  # which may meet the moment in which the value is another one
+        except BaseException as error:
+            found.append(error)
+
+    def renew():
+        while time.monotonic() < end:
+            tables[0]["0"] = 1
+            tables[0]["0"] = 0
+            words._plain.clear()
+            words._fill()
+
+    def run(threads):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        run([threading.Thread(target=work) for work in (compare, compare, compare, compare, renew)])
+    finally:
+        sys.setswitchinterval(interval)
+    assert not found

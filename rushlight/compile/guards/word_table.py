@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,8 +52,27 @@ def _differs() -> Any:
     return made
 
 
+class _Table(NamedTuple):
+    """The words of the conditions at one time. Replaced whole: other threads may be comparing the words of this one."""
+
+    places: np.ndarray  # addresses of words
+    contents: np.ndarray  # what the words were
+    at: tuple[int, int]  # the addresses of these two arrays
+    owner: list[int]  # for each word, the index of its condition in `worded`
+    worded: list[tuple[Check, int, int]]  # (condition, its first word, the one after its last)
+    others: list[Check]  # conditions without words
+
+
+def _table(places: np.ndarray, contents: np.ndarray, owner: list, worded: list, others: list) -> _Table:
+    return _Table(places, contents, (places.ctypes.data, contents.ctypes.data), owner, worded, others)
+
+
 class WordTable:
-    """Conditions, tested by their words where they have any and the last test has found them to hold."""
+    """Conditions, tested by their words where they have any and the last test has found them to hold.
+
+    Threads may test at the same time. Each works on the table that it found, whose arrays it keeps alive while the native
+    loop reads them, and puts another one in its place where words have changed.
+    """
 
     def __init__(self, checks: list[Check]):
         self._loop = _differs()
@@ -61,27 +80,32 @@ class WordTable:
         self._plain: set[int] = set()  # those that are always tested themselves, by identity
         self._differed: dict[int, int] = {}
         self._calls = 0
-        self._count = -1  # no table yet
+        self._filled: _Table | None = None
 
     def failed(self) -> Check | None:
         """The first condition that does not hold, None if all do."""
         self._calls += 1
-        if self._count < 0:
+        table = self._filled
+        if table is None:
             return self._fill()
-        i, count = self._loop(*self._at, 0, self._count), self._count
-        while i < count:
-            check, first, end = self._worded[self._owner[i]]
-            words = check.words()
-            if not check.holds():
-                return check
-            times = self._differed[id(check)] = self._differed.get(id(check), 0) + 1
-            if words is None or len(words) != end - first or (times > _DIFFERING and times * _SHARE > self._calls):
-                self._plain.add(id(check))
-                return self._fill()
-            self._places[first:end] = [a for a, _ in words]
-            self._contents[first:end] = [c for _, c in words]
-            i = self._loop(*self._at, end, count)
-        for check in self._others:
+        count = len(table.owner)
+        i = self._loop(*table.at, 0, count)
+        if i < count:
+            places, contents = table.places.copy(), table.contents.copy()
+            while i < count:
+                check, first, end = table.worded[table.owner[i]]
+                words = check.words()
+                if not check.holds():
+                    return check
+                times = self._differed[id(check)] = self._differed.get(id(check), 0) + 1
+                if words is None or len(words) != end - first or (times > _DIFFERING and times * _SHARE > self._calls):
+                    self._plain.add(id(check))
+                    return self._fill()
+                places[first:end] = [a for a, _ in words]
+                contents[first:end] = [c for _, c in words]
+                i = self._loop(places.ctypes.data, contents.ctypes.data, end, count)
+            self._filled = _table(places, contents, table.owner, table.worded, table.others)
+        for check in table.others:
             if not check.holds():
                 return check
         return None
@@ -90,22 +114,20 @@ class WordTable:
         """Test each condition, and take its words, as they were just before, into a new table."""
         places: list[int] = []
         contents: list[int] = []
-        self._worded: list[tuple[Check, int, int]] = []  # (condition, its first word, the one behind its last)
-        self._owner: list[int] = []
-        self._others: list[Check] = []
+        owner: list[int] = []
+        worded: list[tuple[Check, int, int]] = []
+        others: list[Check] = []
         for check in self._checks:
             words = None if id(check) in self._plain else check.words()
             if not check.holds():
-                self._count = -1
+                self._filled = None
                 return check
             if words is None:
-                self._others.append(check)
+                others.append(check)
                 continue
-            self._owner += [len(self._worded)] * len(words)
-            self._worded.append((check, len(places), len(places) + len(words)))
+            owner += [len(worded)] * len(words)
+            worded.append((check, len(places), len(places) + len(words)))
             places += [a for a, _ in words]
             contents += [c for _, c in words]
-        self._places, self._contents = np.array(places, np.uint64), np.array(contents, np.uint64)
-        self._at = self._places.ctypes.data, self._contents.ctypes.data
-        self._count = len(places)
+        self._filled = _table(np.array(places, np.uint64), np.array(contents, np.uint64), owner, worded, others)
         return None
