@@ -40,7 +40,7 @@ from .core.random import Generator, default_generator, initial_seed, manual_seed
 from .core.tensor.size import Size
 from .core.tensor.tensor import Tensor
 from .ops import *
-from .ops.pointwise import fused_loops
+from .ops.pointwise import fused_loops as _fused_loops
 from .ops.random.sample import get_rng_state, set_rng_state
 from .torch._settings import *
 
@@ -109,11 +109,11 @@ autograd.engine.try_compiled = _try_compiled
 def _one_pass(*call):
     from .compile.jit.loops import fill
 
-    fused_loops.compiled = fill
+    _fused_loops.compiled = fill
     return fill(*call)
 
 
-fused_loops.compiled = _one_pass
+_fused_loops.compiled = _one_pass
 
 
 def __getattr__(name):

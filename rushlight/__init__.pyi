@@ -713,7 +713,6 @@ from .ops import dropout_ as dropout_
 from .ops import feature_alpha_dropout_ as feature_alpha_dropout_
 from .ops import feature_dropout_ as feature_dropout_
 from .ops import embedding_renorm_ as embedding_renorm_
-from .ops.pointwise import fused_loops as fused_loops
 from .ops.random.sample import get_rng_state as get_rng_state
 from .ops.random.sample import set_rng_state as set_rng_state
 from .torch._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
