@@ -13,7 +13,7 @@ from .backend.onednn import register as _register
 from .backend.onednn.threads import get_num_threads, set_num_threads
 from .torch.version import __version__
 from .core.tensor import dtype as _dtypes
-from .core.tensor.device import device
+from .core.device.device import device
 from .core.tensor.dtype import (
     bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, float8_e4m3fn, float8_e4m3fnuz,
     float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types, set_default_dtype, short, uint8, uint16,

@@ -14,7 +14,7 @@ from .autograd.anomaly import is_anomaly_enabled as is_anomaly_enabled
 from .backend.onednn.threads import get_num_threads as get_num_threads
 from .backend.onednn.threads import set_num_threads as set_num_threads
 from .torch.version import __version__ as __version__
-from .core.tensor.device import device as device
+from .core.device.device import device as device
 from .core.tensor.dtype import bfloat16 as bfloat16
 from .core.tensor.dtype import can_cast as can_cast
 from .core.tensor.dtype import cdouble as cdouble

@@ -135,7 +135,7 @@ class _Source:
 
     def value(self, a: Argument) -> str:
         """The text of an argument."""
-        from ..core.tensor.device import device
+        from ..core.device.device import device
         from ..core.tensor.dtype import dtype
         from ..core.tensor.size import Size
 

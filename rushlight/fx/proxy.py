@@ -94,7 +94,7 @@ class TracerBase:
 
 def _has_a_name(a: Any) -> bool:
     """Whether a graph's code can refer to an object: types of numbers, devices, functions and classes."""
-    from ..core.tensor.device import device
+    from ..core.device.device import device
     from ..core.tensor.dtype import dtype
     from ..core.tensor.layout import layout, memory_format
     from ..core.tensor.size import Size

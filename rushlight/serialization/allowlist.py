@@ -4,8 +4,8 @@ import functools
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 
+from rushlight.core.device.device import device
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.device import device
 from rushlight.core.tensor.layout import get_layout
 from rushlight.core.tensor.pickling import Memory, rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
 from rushlight.core.tensor.size import Size

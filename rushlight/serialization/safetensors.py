@@ -10,8 +10,8 @@ import zlib
 
 import numpy as np
 
+from rushlight.core.device.device import check
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.device import check
 from rushlight.core.tensor.pickling import memory_of
 from rushlight.core.tensor.tensor import Tensor, wrap
 

@@ -5,8 +5,8 @@ import pickle
 
 import numpy as np
 
+from rushlight.core.device.device import device
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.device import device
 from rushlight.core.tensor.pickling import Memory
 
 from .names import storage_class_name, storage_dtype_name

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.device import device as devices
 from ..core.dispatch.mode import emit_event, thread
-from ..core.tensor import device as devices
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo, sparse_csr
 from ..core.tensor.placeholder import Placeholder

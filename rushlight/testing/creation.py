@@ -11,8 +11,8 @@ import numpy as np
 
 from .. import ops
 from ..core import random
+from ..core.device.device import check as check_device
 from ..core.tensor import dtype as dtypes
-from ..core.tensor.device import check as check_device
 from ..core.tensor.tensor import Tensor, wrap
 
 __all__ = ["make_tensor"]

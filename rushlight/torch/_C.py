@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.device.device import device
 from ..core.dispatch.mode import is_grad_enabled
 from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..core.dispatch.torch_function import disabled_impl as _disabled_torch_function_impl
 from ..core.random import Generator, default_generator
-from ..core.tensor.device import device
 from ..core.tensor.dtype import dtype
 from ..core.tensor.layout import layout, memory_format
 from ..core.tensor.size import Size

@@ -54,7 +54,7 @@ MOVED = {
     "core.casting": "core.tensor.casting",
     "core.channels": "core.tensor.channels_last",
     "core.dense": "core.tensor.casting",
-    "core.device": "core.tensor.device",
+    "core.tensor.device": "core.device.device",
     "core.dtype": "core.tensor.dtype",
     "core.entry": "core.dispatch.entry",
     "core.errors": "core.dispatch.errors",

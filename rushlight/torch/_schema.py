@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, get_args, get_origin
 
+from ..core.device.device import device
 from ..core.tensor import dtype as dtypes
-from ..core.tensor.device import device
 from ..core.tensor.dtype import dtype
 from ..core.tensor.tensor import Tensor
 

@@ -69,7 +69,7 @@ def _get_all_device_indices() -> None:
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
     """The index of a device: -1 for the CPU with allow_cpu=True; raises ValueError or RuntimeError otherwise."""
-    from ..core.tensor.device import device as Device
+    from ..core.device.device import device as Device
 
     device = Device(device) if isinstance(device, str) else device
     if isinstance(device, int):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.device import device
+from rushlight.core.device.device import device
 from rushlight.core.tensor.pickling import Memory
 from rushlight.core.tensor.tensor import Tensor, alias, wrap
 from rushlight.serialization import load, safe_globals, save, zip_format

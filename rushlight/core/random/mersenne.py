@@ -80,7 +80,7 @@ class Generator:
     @property
     def device(self):
         """The generator's device, always the CPU."""
-        from ..tensor.device import device
+        from ..device.device import device
 
         return device("cpu")
 
@@ -314,7 +314,7 @@ def _address(stream: Any) -> int:
 
 
 def _require_cpu(where: Any) -> None:
-    from ..tensor.device import check
+    from ..device.device import check
 
     check(where)
 

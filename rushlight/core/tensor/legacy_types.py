@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from ..device.device import device
 from ..dispatch.op import OPS, composite
 from . import dtype as dtypes
-from .device import device
 from .size import Size
 from .tensor import Tensor, constant, type_word
 

@@ -48,7 +48,7 @@ class Memory:
 
     @property
     def device(self):
-        from .device import CPU
+        from ..device.device import CPU
 
         return CPU
 
@@ -68,7 +68,7 @@ class Memory:
 
     def cuda(self, device: Any = None) -> Memory:
         """Raises: there is no CUDA device."""
-        from .device import check
+        from ..device.device import check
 
         check("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
         raise NotImplementedError("storages cannot be moved to a CUDA device")

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import own_code
+from ..device.device import CPU
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
-from .device import CPU
 from .dtype import c_word, type_word
 from .layout import strided
 from .node import Leaf, Output, hooks_of

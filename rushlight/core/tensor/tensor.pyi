@@ -9,9 +9,9 @@ from typing_extensions import Self, TypeIs
 
 import numpy as np
 from .. import own_code as own_code
+from ..device.device import CPU as CPU
 from ..dispatch.mode import emit_event as emit_event, thread as thread
 from . import dtype as dtypes
-from .device import CPU as CPU
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
 from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of
@@ -19,7 +19,7 @@ from .size import Size as Size, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, beside as beside, expose as expose, storage_of as storage_of
 
 from ..random import Generator as _Generator
-from .device import device as _device
+from ..device.device import device as _device
 from .dtype import dtype as _dtype
 from .layout import layout as _layout, memory_format as _memory_format
 from .size import Size

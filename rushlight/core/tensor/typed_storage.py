@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from ..device.device import CPU, device
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
-from .device import CPU, device
 from .pickling import memory_of
 from .shared_memory import block_of, share
 from .storage import address_of, expose
@@ -92,7 +92,7 @@ class _Storage:
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
         """Raises: there is no CUDA device."""
-        from .device import check
+        from ..device.device import check
 
         check("cuda")
 
@@ -223,7 +223,7 @@ class TypedStorage(_Storage, metaclass=_TypedKind):
 
     def to(self, *, device: Any = None, non_blocking: bool = False) -> TypedStorage:
         """The storage itself, on the CPU."""
-        from .device import check
+        from ..device.device import check
 
         check(device)
         return self

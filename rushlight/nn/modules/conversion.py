@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.device.device import device as Device
 from rushlight.core.dispatch.mode import no_grad
-from rushlight.core.tensor.device import device as Device
 from rushlight.core.tensor.dtype import dtype as DType
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Parameter

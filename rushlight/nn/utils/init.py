@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.device import device as devices
 from rushlight.core.random import default_generator
-from rushlight.core.tensor import device as devices
 from rushlight.nn.modules.module import Module
 
 __all__ = ["skip_init"]

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ...core import random as streams
+from ...core.device import device as devices
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import check_apart
 from ...core.dispatch.slow_path import resize_out
-from ...core.tensor import device as devices
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
 from ...core.tensor.size import new_shape_from, shape_keyword

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device import device as devices
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import is_read_again, write_in_order
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
-from ...core.tensor import device as devices
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like, castable, copy_into
 from ...core.tensor.channels_last import CHANNELS_LAST

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...core import determinism
+from ...core.device import device as devices
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, scalar_of
 from ...core.dispatch.slow_path import write_out
 from ...core.once import warn_once
-from ...core.tensor import device as devices
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
 from ...core.tensor.channels_last import CHANNELS_LAST

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device import device as devices
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact
-from ...core.tensor import device as devices
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
 from .create import check_options, fresh, numpy_type
