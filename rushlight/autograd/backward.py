@@ -165,7 +165,7 @@ def _root_grad(t: Tensor, g: Any) -> Tensor:
             )
         if a.dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
-        return constant(np.ones(a.shape, a.dtype))
+        return constant(np.ones(a.shape, a.dtype) if type(a) is np.ndarray else np.ones_like(a))
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")
     if g._array.shape != a.shape:

@@ -16,9 +16,11 @@ from typing import Any
 import numpy as np
 
 from ..core.determinism import mode
+from ..core.device.buffer import Buffer
 from ..core.dispatch.entry import is_result
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, thread
+from ..core.tensor.casting import add_into
 from ..core.tensor.layout import strided
 from ..core.tensor.node import Freed, Leaf, Node, Output, nobody
 from ..core.tensor.placeholder import NoArray
@@ -237,7 +239,7 @@ class _Pass:
             and waiting._array.shape == g._array.shape
             and type(waiting._array) is type(g._array) is np.ndarray  # neither is sparse
         ):
-            thread.state.run(np.add, waiting._array, g._array, waiting._array)
+            add_into(waiting._array, g._array)
         else:
             total = waiting + g if waiting.layout is strided else g + waiting  # a sparse one is the second term
             self.summed.add(edge)
@@ -345,7 +347,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
         finally:
             state.writer = before
     else:
-        thread.state.run(np.add, old._array, g._array, old._array)
+        add_into(old._array, g._array)
         s = old._storage
         if s is not None:
             s.wrote("backward()")
@@ -392,6 +394,8 @@ def _is_private(g: Tensor, t: Tensor) -> bool:
 
 def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A copy of `a` with the memory layout of `like` where that is dense, else C-contiguous."""
+    if isinstance(a, Buffer):
+        return a.backend.apply(_copy_like, (a, like), {})
     if like.flags.f_contiguous and not like.flags.c_contiguous:
         return np.array(a, order="F")
     return np.array(a, order="C")

@@ -7,7 +7,13 @@ from pickle import UnpicklingError
 from rushlight.core.device.device import device
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.layout import get_layout
-from rushlight.core.tensor.pickling import Memory, rebuild_from_type_v2, rebuild_tensor_v2, rebuild_tensor_v3
+from rushlight.core.tensor.pickling import (
+    Memory,
+    rebuild_from_type_v2,
+    rebuild_meta_tensor,
+    rebuild_tensor_v2,
+    rebuild_tensor_v3,
+)
 from rushlight.core.tensor.size import Size
 from rushlight.core.tensor.tensor import Tensor
 
@@ -108,6 +114,7 @@ def _built_in():
         "torch._utils._rebuild_tensor": (rebuild_tensor_v2, _tensor_v2),
         "torch._utils._rebuild_tensor_v2": (rebuild_tensor_v2, _tensor_v2),
         "torch._utils._rebuild_tensor_v3": (rebuild_tensor_v3, _tensor_v3),
+        "torch._utils._rebuild_meta_tensor_no_storage": (rebuild_meta_tensor, _meta_tensor),
         "torch._utils._rebuild_parameter": (_rebuild_parameter, _parameter),
         "torch._utils._rebuild_parameter_with_state": (_rebuild_parameter_with_state, _parameter_with_state),
         "torch._tensor._rebuild_from_type_v2": (rebuild_from_type_v2, _from_type),
@@ -125,7 +132,6 @@ def _built_in():
 NOT_IMPLEMENTED = {
     "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
-    "torch._utils._rebuild_meta_tensor_no_storage": "tensors on the meta device",
     "torch._utils._rebuild_wrapper_subclass": "wrapper subclasses",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors of devices without storages",
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": "tensors of devices without storages",
@@ -196,6 +202,17 @@ def _tensor_v2(memory, *rest):
 
 def _tensor_v3(memory, *rest):
     return rebuild_tensor_v3(_memory(memory), *rest)
+
+
+def _meta_tensor(kind, size, stride, requires_grad):
+    if (
+        type(kind) is not dtypes.dtype
+        or type(size) is not tuple
+        and type(size) is not Size
+        or type(requires_grad) is not bool
+    ):
+        raise UnpicklingError("a meta tensor is made of a dtype, sizes, strides and a bool")
+    return rebuild_meta_tensor(kind, size, stride, requires_grad)
 
 
 def _memory(value):

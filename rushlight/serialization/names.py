@@ -23,6 +23,7 @@ _SAME_THING = {
     ("rushlight.nn.modules.lazy", "LazyLinear"): ("torch.nn.modules.linear", "LazyLinear"),
     ("rushlight.core.tensor.pickling", "rebuild_tensor_v2"): ("torch._utils", "_rebuild_tensor_v2"),
     ("rushlight.core.tensor.pickling", "rebuild_tensor_v3"): ("torch._utils", "_rebuild_tensor_v3"),
+    ("rushlight.core.tensor.pickling", "rebuild_meta_tensor"): ("torch._utils", "_rebuild_meta_tensor_no_storage"),
     ("rushlight.core.tensor.pickling", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
     ("rushlight.sparse.coo", "rebuild"): ("torch._utils", "_rebuild_sparse_tensor"),
     ("rushlight.core.tensor.layout", "get_layout"): ("torch.serialization", "_get_layout"),

@@ -29,7 +29,7 @@ class SavedStorages:
             raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
         self.memories.setdefault(key, obj)
         kind = storage_type_of(obj)
-        return ("storage", kind, key, "cpu", obj.nbytes() // kind.dtype.itemsize, *self._extra_fields)
+        return ("storage", kind, key, obj.location, obj.nbytes() // kind.dtype.itemsize, *self._extra_fields)
 
 
 def pickler_class(pickle_module, storages):

@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from rushlight.core.device.device import check
+from rushlight.core.device import device as devices
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.pickling import memory_of
 from rushlight.core.tensor.tensor import Tensor, wrap
@@ -94,10 +94,14 @@ class safe_open:
 
         if framework not in ("pt", "torch", "pytorch", "np", "numpy"):
             raise ValueError(f"framework {framework!r} is not supported; use 'pt' or 'np'")
-        check(device)
-        self._as_tensor = _from_array if framework in ("pt", "torch", "pytorch") else lambda array: array
+        self._device = device
+        devices.check(device)
+        self._as_tensor = self._placed if framework in ("pt", "torch", "pytorch") else lambda array: array
         self._file = open_arrays(os.fspath(filename), framework="np", backend=backend)
         self._checksums = _Checksums(self._file.metadata())
+
+    def _placed(self, array):
+        return _from_array(array).to(self._device)
 
     def __enter__(self):
         self._file.__enter__()

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 
-from rushlight.core.device.device import device
+from rushlight.core.device.device import device, is_known
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.pickling import Memory
 
@@ -86,7 +86,7 @@ def location_restorer(map_location):
     """A function (memory, location tag) -> memory for `load`'s argument `map_location`.
 
     None keeps the saved location; a string or device replaces it; a dict maps tags; a callable is asked first, and
-    None from it means the saved location. Only memory on the CPU can be made; another target raises RuntimeError.
+    None from it means the saved location. A device that is not here raises RuntimeError.
     """
     if map_location is None:
         return _place
@@ -114,15 +114,15 @@ def _ask(map_location, memory, location):
 def _place(memory, location):
     location = str(location)
     if location == "cpu":
-        return memory
+        return memory.cpu()
     if location.partition(":")[0] == "cuda":
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
             "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
             "storages to the CPU."
         )
-    if location == "meta":
-        raise NotImplementedError("torch.load onto the 'meta' device is not implemented; use map_location='cpu'")
+    if is_known(location.partition(":")[0]):
+        return memory.to(location)
     raise RuntimeError(
         f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location}); "
         "use map_location='cpu' to map your storages to the CPU"

@@ -110,13 +110,13 @@ def get_float32_matmul_precision() -> str:
 
 
 def get_default_device() -> devices.device:
-    """The device of new tensors: the CPU."""
-    return devices.CPU
+    """The device of new tensors: that of the innermost `with device(...)`, else the default one."""
+    return devices.default()
 
 
 def set_default_device(device: Any) -> None:
-    """Set the device of new tensors; only the CPU (or None) exists."""
-    devices.check(device)
+    """Set the device of new tensors in this thread; None: the CPU. Raises for a device that is not here."""
+    devices.set_default(device)
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
+from ..core.tensor.pickling import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ..core.tensor.pickling import rebuild_tensor_v2 as _rebuild_tensor_v2
 from ..core.tensor.pickling import rebuild_tensor_v3 as _rebuild_tensor_v3
 from ..core.tensor.tensor import Tensor
@@ -16,6 +17,7 @@ __all__ = [
     "_get_all_device_indices",
     "_get_available_device_type",
     "_get_device_index",
+    "_rebuild_meta_tensor_no_storage",
     "_rebuild_parameter",
     "_rebuild_parameter_with_state",
     "_rebuild_tensor_v2",

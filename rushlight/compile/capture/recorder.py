@@ -238,6 +238,8 @@ class Recorder:
             raise CaptureError(f"{describe(line)}: {error}") from None
         if region is not None:
             return self._input(region)
+        if not t.is_cpu:
+            raise CaptureError(f"{describe(line)}: {what} uses a tensor on {t.device}; only the CPU's are compiled")
         raise CaptureError(
             f"{describe(line)}: {what} uses a tensor {list(t._array.shape)} that no traced operator computed (it "
             "comes from a NumPy array, or from an operator that reads its input's values); create it outside the compiled "

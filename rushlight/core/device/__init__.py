@@ -1,4 +1,4 @@
-"""Devices: their names."""
+"""Devices: their names, what one has to bring (`Backend`), and the memory of tensors that are not on the CPU (`Buffer`)."""
 
 from importlib import import_module
 from typing import Any

@@ -1,8 +1,13 @@
-"""Where a tensor lives."""
+"""Where a tensor lives: the names of devices, those that exist, and the one on which new tensors are made."""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .backend import Backend
 
 TYPES = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
@@ -41,11 +46,25 @@ class device:
         return hash((self.type, self.index))
 
     def __enter__(self) -> device:
-        """`with device("cpu"):` is where new tensors go. Raises for a device on which none can be placed."""
-        return check(self)
+        """`with device("meta"):` is where new tensors go. Raises for a device on which none can be placed."""
+        where = backend(self)
+        redirected.append(where)
+        _default.stack.append(where)
+        return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        redirected.remove(_default.stack.pop())
+
+    def __call__(self, function: Callable) -> Callable:
+        """Decorator: the function runs within `with device(...):`."""
+        from functools import wraps
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return call
 
     def __reduce__(self):
         return device, (self.type, self.index) if self.index is not None else (self.type,)
@@ -59,7 +78,7 @@ def _parse(text: str, index: int | None) -> tuple[str, int | None]:
     name, colon, number = text.partition(":")
     if not text:
         raise RuntimeError("Device string must not be empty")
-    if name not in TYPES:
+    if name not in TYPES and not (name.isalpha() and is_known(name)):
         if not name.isalpha():
             raise RuntimeError(f"Invalid device string: '{text}'")
         raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {text}")
@@ -75,19 +94,114 @@ def _parse(text: str, index: int | None) -> tuple[str, int | None]:
 CPU = device("cpu")
 
 
+# ---------------------------------------------------------------------------------------------- those that exist
+
+_openers: dict[str, Callable[[int | None], Backend]] = {}
+_backends: dict[tuple[str, int | None], Backend] = {}
+
+
+def register(kind: str, open: Callable[[int | None], Backend]) -> None:
+    """Make `device(kind)` exist: `open(index)` returns its backend, once for each index."""
+    _openers[kind] = open
+
+
+def _opener(kind: str) -> Callable[[int | None], Backend] | None:
+    """The function that opens devices of this type, from this package or from an entry point of another one."""
+    if kind not in _openers and kind != "cpu":
+        from importlib.metadata import entry_points
+
+        for point in entry_points(group="rushlight.devices", name=kind):
+            _openers[kind] = point.load()
+    return _openers.get(kind)
+
+
+def accelerator() -> Backend | None:
+    """The device in use that is neither the CPU nor `meta`; None where there is none."""
+    return next((b for b in opened() if b.device.type != "meta"), None)
+
+
+def is_known(kind: str) -> bool:
+    """Whether a package here has devices of this type."""
+    return _opener(kind) is not None
+
+
+def opened() -> list[Backend]:
+    """The backends of all devices that were used so far."""
+    return list({id(b): b for b in _backends.values()}.values())
+
+
+def backend(where: Any) -> Backend | None:
+    """The backend of a user's argument, None for the CPU. Raises where tensors cannot be placed there.
+
+    An argument of None means the device of new tensors: that of the innermost `with device(...)`, else the default one.
+    """
+    if where is None:
+        return _default.stack[-1] if _default.stack else _default.base
+    where = where if isinstance(where, device) else device(where)
+    if where.type == "cpu":
+        return None
+    found = _backends.get((where.type, where.index))
+    if found is None:
+        open = _opener(where.type)
+        if open is None:
+            raise _absent(where)
+        found = open(where.index)
+        found = _backends.setdefault((found.device.type, found.device.index), found)
+        _backends[where.type, where.index] = found
+    return found
+
+
+class _Default(threading.local):
+    """Where new tensors of a thread go: the innermost `with device(...)`, else the default device."""
+
+    def __init__(self) -> None:
+        self.base: Backend | None = None
+        self.stack: list[Backend | None] = []
+
+
+_default = _Default()
+redirected: list[Any] = []  # not empty while new tensors may go to another device than the CPU in some thread
+
+
+def set_default(where: Any) -> None:
+    """Make `where` the device of new tensors in this thread; None: the CPU."""
+    found = None if where is None else backend(where)
+    if _default.base is not None:
+        redirected.remove(_default.base)
+    if found is not None:
+        redirected.append(found)
+    _default.base = found
+
+
+def default() -> device:
+    """The device of new tensors."""
+    where = backend(None)
+    return CPU if where is None else where.device
+
+
 def check(where: Any) -> device:
     """The device of a user's argument. Raises when this build cannot place a tensor there."""
-    where = CPU if where is None else where if isinstance(where, device) else device(where)
+    if where is None:
+        return default()
+    found = backend(where)
+    return (where if isinstance(where, device) else device(where)) if found is None else found.device
+
+
+def need_cpu(where: Any, what: str) -> None:
+    """Raise NotImplementedError where a user's argument names a device that `what` cannot be placed on."""
+    found = backend(where)
+    if found is not None:
+        raise NotImplementedError(f"{what} is not implemented on {found.device}; use device='cpu'")
+
+
+def _absent(where: device) -> Exception:
     if where.type == "cuda":
-        raise AssertionError(
+        return AssertionError(
             f"Torch not compiled with CUDA enabled: no CUDA device is available, cannot use {str(where)!r}. Run on the "
             "CPU with device='cpu', or guard the call with torch.cuda.is_available()."
         )
-    if where.type != "cpu":
-        if where.type in ("xpu", "mtia"):
-            raise AssertionError(f"Torch not compiled with {where.type.upper()} enabled; use 'cpu'")
-        raise NotImplementedError(
-            f"PyTorch is not linked with support for {where.type} devices: device type {where.type!r} is not implemented; use "
-            "'cpu'"
-        )
-    return where
+    if where.type in ("xpu", "mtia"):
+        return AssertionError(f"Torch not compiled with {where.type.upper()} enabled; use 'cpu'")
+    return NotImplementedError(
+        f"PyTorch is not linked with support for {where.type} devices: device type {where.type!r} is not implemented; use 'cpu'"
+    )

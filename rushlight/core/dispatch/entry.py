@@ -12,16 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..device.buffer import as_array
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor
 from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
 from .signatures import NUMPY_NAMES, WithOut, binary_operator
+
+if TYPE_CHECKING:
+    from .op import Record
 
 _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
 _CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much
@@ -121,7 +125,7 @@ POINTWISE = {"unary": _Pointwise("x"), "binary": _Pointwise("x", "y")}
 
 _WRAP = """\
     if type(r) is not ndarray:
-        r = asarray(r)
+        r = as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -380,6 +384,14 @@ _FLOATS_ONLY = """\
         if a.dtype is not F32 and a.dtype is not F64:
             return slow_call(record, (input,), (), None)
 """
+_ARRAYS_ONLY = """\
+        if {checks}:
+            return {otherwise}
+"""
+_ARRAYS_ONLY_VARIADIC = """\
+        if type(arrays[0]) is not ndarray{all}:
+            return slow_call(record, {name}, ({metadata}), None)
+"""
 _FLOATS_ONLY_TWO = " or (d is not F32 and d is not F64)"
 _BINARY = """\
 def call(input, other{out}):
@@ -445,12 +457,23 @@ def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
         "out": ", *, out=None" if out else "",
         "out_check": _OUT_CHECK.format(tensors=", ".join(tensors) + ",", metadata="") if out else "",
         "tail": _tail(record, saved, tensors, edges),
-        "type_check": "" if record.promote != "float" else _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO,
+        "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
         "slow": "slow_operator" if form == "operator" else "slow_call",
     }
     template = _UNARY if unary else _REFLECTED if form == "reflected" else _BINARY
     return template.format(**fields), saved
+
+
+def _pointwise_check(record: Record, unary: bool) -> str:
+    """What has to hold of the arrays of a row before its kernel: in a unary row lines, in a binary one a condition."""
+    if record.promote == "float":
+        return _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO
+    if not record.arrays_only:
+        return ""
+    if unary:
+        return _ARRAYS_ONLY.format(checks="type(a) is not ndarray", otherwise="slow_call(record, (input,), (), None)")
+    return " or type(b) is not ndarray"
 
 
 def _variadic_text(record: Any) -> tuple[str, Saved]:
@@ -459,11 +482,17 @@ def _variadic_text(record: Any) -> tuple[str, Saved]:
     saved = Saved(record, {name: (name, "arrays", "edges")})
     metadata = "".join(n + ", " for n in sig.metadata)
     keyword = sig.keyword + (("out",) if record.out else ())
+    every = (
+        ""
+        if record.kernel is record.reference
+        else " or any([type(a) is not ndarray and a is not None for a in arrays])"
+    )
+    check = _ARRAYS_ONLY_VARIADIC.format(name=name, metadata=metadata, all=every)
     text = _VARIADIC.format(
         name=name,
         parameters="".join(", " + n for n in keyword),
         out_check=_OUT_CHECK.format(tensors=f"*{name},", metadata=metadata) if record.out else "",
-        take=(_TAKE_ALL if record.promote else _TAKE_SOME).format(name=name, metadata=metadata),
+        take=(_TAKE_ALL if record.promote else _TAKE_SOME).format(name=name, metadata=metadata) + check,
         take_edges=(_TAKE_ALL_EDGES if record.promote else _TAKE_SOME_EDGES).format(name=name),
         metadata=metadata,
         call="".join(f", {n}={n}" for n in sig.keyword),
@@ -489,6 +518,17 @@ def _mixed_types(record: Any, variables: dict[str, tuple[str, str, str]], otherw
     return f"        if {' or '.join(checks)}:\n            return {otherwise}\n"
 
 
+def _arrays_only(record: Record, variables: dict[str, tuple[str, str, str]], otherwise: str) -> str:
+    """The lines that leave for the slow path where an input is not NumPy's array: kernels may rely on it."""
+    checks = [
+        f"({v[1]} is not None and type({v[1]}) is not ndarray)"
+        if n in record.signature.optional
+        else f"type({v[1]}) is not ndarray"
+        for n, v in variables.items()
+    ]
+    return _ARRAYS_ONLY.format(checks=" or ".join(checks), otherwise=otherwise)
+
+
 def _general_text(record: Any) -> tuple[str, Saved]:
     sig = record.signature
     if sig.variadic:
@@ -503,6 +543,7 @@ def _general_text(record: Any) -> tuple[str, Saved]:
         for i, n in enumerate(sig.arrays)
     )
     tensors, metadata = "".join(n + ", " for n in sig.arrays), "".join(n + ", " for n in sig.metadata)
+    otherwise = f"slow_call(record, ({tensors}), ({metadata}), None)"
     text = _GENERAL.format(
         parameters=sig.parameters(record.out),
         renaming=sig.renaming(),
@@ -510,7 +551,7 @@ def _general_text(record: Any) -> tuple[str, Saved]:
         take=take,
         tensors=tensors,
         metadata=metadata,
-        type_check=_mixed_types(record, variables, f"slow_call(record, ({tensors}), ({metadata}), None)"),
+        type_check=_arrays_only(record, variables, otherwise) + _mixed_types(record, variables, otherwise),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),
         tail=_tail(record, saved, list(sig.arrays), edges),
@@ -586,7 +627,7 @@ def build(record: Any) -> Any:
         return record.function
     scope.update(
         record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
-        ndarray=np.ndarray, asarray=np.asarray, tick=tick, NodeClass=record.node_class, Storage=Storage,
+        ndarray=np.ndarray, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .. import own_code
+from ..device.buffer import as_array
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.node import Leaf, Node, Output
@@ -235,7 +236,7 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             raise
         return write(record, self, others, numbers)
     if r is not self._array:
-        _store(self, np.asarray(r))
+        _store(self, as_array(r))
     s = storage_of(self)
     s.wrote(state.writer or user_line(2))
     if recording:

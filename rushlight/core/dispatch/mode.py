@@ -22,10 +22,13 @@ from typing import Any
 
 import numpy as np
 
+in_kernel: contextvars.ContextVar[bool] = contextvars.ContextVar("in_kernel", default=False)  # True below `State.run`
+
 
 def _silent_runner() -> Callable[..., Any]:
     context = contextvars.copy_context()
     context.run(np.seterr, all="ignore")
+    context.run(in_kernel.set, True)
     return context.run
 
 
@@ -106,17 +109,21 @@ def emit_event(event: str, *values: Any) -> Any:
 def assert_all(holds: Any) -> bool:
     """Whether all of a tensor of booleans is true, for a caller that raises where it is not.
 
-    Unlike other looks at values this one can be recorded: each later call looks, too.
+    Unlike other looks at values this one can be recorded: each later call looks, too. On another device than the CPU
+    nothing looks, as in torch: it would have to wait for the device.
     """
     emit_event("demanded", holds)
-    return bool(holds._array.all())
+    return not holds.is_cpu or bool(holds._array.all())
 
 
-def may_branch_on_data() -> bool:
-    """Whether an operator may choose its way by its inputs' values: not while a recorder listens, for which that way
-    would be every later call's."""
+def may_branch_on_data(t: Any) -> bool:
+    """Whether an operator may choose its way by the values of `t`.
+
+    Not while a recorder listens, for which that way would be every later call's, and not on another device, whose values
+    would have to be copied first.
+    """
     state = thread.state
-    return state.level < 2 or state.listener is None
+    return (state.level < 2 or state.listener is None) and t.is_cpu
 
 
 def is_grad_enabled() -> bool:

@@ -13,6 +13,8 @@ import numpy as np
 from numpy.lib.array_utils import byte_bounds
 from numpy.lib.stride_tricks import as_strided
 
+from ..device.buffer import Buffer, outline_of
+
 _BLOCK_BYTES = 64  # what torch's copy reads before it writes, in a row without gaps (measured with 2.13 on x86)
 
 
@@ -34,6 +36,7 @@ def is_read_again(out: np.ndarray, x: np.ndarray) -> bool:
 
     Raises RuntimeError where both are dense and overlap in part, as torch does.
     """
+    out, x = outline_of(out), outline_of(x)
     if not np.may_share_memory(out, x) or not out.size:
         return False
     same_bounds = byte_bounds(out) == byte_bounds(x)
@@ -61,6 +64,8 @@ def _is_dense(a: np.ndarray) -> bool:
 
 def write_in_order(function: Callable, out: np.ndarray, *sources: Any) -> None:
     """`out[...] = function(*sources)`, element after element in the order of `out`'s memory."""
+    if isinstance(out, Buffer):
+        return out.backend.apply(write_in_order, (function, out, *sources), {})
     with np.errstate(all="ignore"):
         _in_order(function, *_rows([out, *(np.broadcast_to(x, out.shape) for x in sources)]))
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..device.backend import backend_of, operands
+from ..device.buffer import as_array
 from ..tensor import dtype as dtypes
 from ..tensor.casting import cast, copy_into, dense_like
 from ..tensor.node import Leaf, Output
@@ -122,7 +124,10 @@ def execute(record: Any, arrays: list, metadata: tuple) -> Any:
     """Run the kernel without NumPy's floating-point warnings; errors have torch's message."""
     try:
         with np.errstate(all="ignore"):
-            return record.invoke(record.kernel, arrays, metadata)
+            where = backend_of(arrays)
+            if where is None:
+                return record.invoke(record.kernel, arrays, metadata)
+            return record.invoke(where.kernel(record), operands(where, record.name, arrays), metadata)
     except Exception as error:
         better = explain(record.name, arrays, error, metadata)
         try:
@@ -229,7 +234,7 @@ def _dims(t: Any) -> int | None:
 def _narrowed(r: Any, arrays: list) -> Any:
     """A result of 16-bit floats and a number, in their type."""
     short = [a.dtype for a in arrays if a.dtype.itemsize == 2]
-    return np.asarray(r).astype(short[0], copy=False) if short and r.dtype.itemsize == 4 else r
+    return as_array(r).astype(short[0], copy=False) if short and r.dtype.itemsize == 4 else r
 
 
 def _as_type(t: Any, d: Any) -> Any:
@@ -270,7 +275,7 @@ def finish_many(record: Any, results: Any, node: Any, first: Tensor, metadata: t
         node.shape = tuple(None if r is None else r.shape for r in results[:n])
     out, shared = [], storage_of(first) if record.view else None
     for i, r in enumerate(results):
-        t = wrap(r if type(r) is np.ndarray else np.asarray(r))
+        t = wrap(r if type(r) is np.ndarray else as_array(r))
         if shared is not None:
             t._storage = shared
             t._view = (first, record, (*metadata, i), level)
@@ -299,7 +304,7 @@ def relink(node: Any, saved: Any, name: str) -> Any:
         return tuple(relink(node, r, f"out{i}") for i, r in enumerate(saved))
     if isinstance(saved, Tensor):
         return saved
-    t = wrap(np.asarray(saved))
+    t = wrap(as_array(saved))
     if node.op.outputs is None:
         t._storage = node.storage
         if thread.state.grad:
@@ -313,7 +318,7 @@ def relink(node: Any, saved: Any, name: str) -> Any:
 
 def wrap_extra(array: np.ndarray) -> Tensor:
     """The tensor of an array that a kernel returned for backward's use only."""
-    return wrap(np.asarray(array))
+    return wrap(as_array(array))
 
 
 def keeps_history(record: Any, dtype: Any) -> bool:

@@ -7,12 +7,15 @@ takes about 25 ms to import, so a generator holds only its seed until the first 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from ctypes import memmove, string_at
 from typing import Any
 
 import numpy as np
 
+from ..device.device import CPU, backend, check, device, opened
 from ..dispatch.mode import emit_event, thread
 from ..locks import lock, open_in_child
 
@@ -61,28 +64,31 @@ class Generator:
     """A stream of random numbers, as `torch.Generator` on the CPU.
 
     Args:
-        device: only the CPU. Raises RuntimeError or NotImplementedError for any other device.
+        device: the CPU, or a device with random numbers of its own. Raises RuntimeError for another one.
 
     Every draw holds `lock`, so that threads may share a generator. A forked child continues from its parent's state.
     """
 
-    __slots__ = ("__weakref__", "_at", "_block", "_float_normal", "_normal", "_seed", "_stream", "_unused", "lock")
+    __slots__ = (
+        "__weakref__",
+        "device",
+        "_at",
+        "_block",
+        "_float_normal",
+        "_normal",
+        "_seed",
+        "_stream",
+        "_unused",
+        "lock",
+    )
 
     def __init__(self, device: Any = "cpu"):
-        if device != "cpu":
-            _require_cpu(device)
+        self.device = CPU if device == "cpu" else _checked(device)
         self.lock = lock()
         self._stream: Any = None  # NumPy's twister, always at the end of the block of words in `_block`
         self._block = _NO_WORDS
         self._at = 0  # how many words of the block are used
         self._reseed(DEFAULT_SEED)
-
-    @property
-    def device(self):
-        """The generator's device, always the CPU."""
-        from ..device.device import device
-
-        return device("cpu")
 
     def manual_seed(self, seed: int) -> Generator:
         """Restart the stream from `seed`, an integer in [-2**63, 2**64); a negative one counts as seed + 2**64.
@@ -313,10 +319,11 @@ def _address(stream: Any) -> int:
     return stream._bit_generator.ctypes.state_address
 
 
-def _require_cpu(where: Any) -> None:
-    from ..device.device import check
-
-    check(where)
+def _checked(where: Any) -> device:
+    found = backend(where)
+    if found is not None and found.generator is None:
+        raise RuntimeError(f"{found.device.type.upper()} device type not an accelerator.")
+    return check(where)
 
 
 def _restore(state: bytes) -> Generator:
@@ -334,17 +341,36 @@ default_generator = Generator()
 default_generator._seed = entropy()
 
 
+class _Current(threading.local):
+    generator: Generator | None = None
+
+
+_current = _Current()
+
+
+@contextmanager
+def drawing_from(generator: Generator | None) -> Iterator[None]:
+    """A context in which draws of this thread that name no generator come from this one, as on a device of its own."""
+    before, _current.generator = _current.generator, generator
+    try:
+        yield
+    finally:
+        _current.generator = before
+
+
 def resolve(generator: Generator | None) -> Generator:
     """The generator of a draw: the caller's, or the default one for None."""
     if generator is None:
-        return default_generator
+        return _current.generator or default_generator
     if not isinstance(generator, Generator):
         raise TypeError(f"expected a Generator or None, but got {type(generator).__name__}")
     return generator
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Restart the default generator from int(seed), and return it."""
+    """Restart the default generator, and those of all devices in use, from int(seed). Returns the default one."""
+    for where in opened():
+        where.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.buffer import Buffer
 from ..dispatch.mode import thread
 
 _I32, _U32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.uint32, np.int64, np.float16))
@@ -46,6 +47,8 @@ def _unsigned(a: np.ndarray) -> np.ndarray:
 
 def cast(a: np.ndarray, new: np.dtype) -> np.ndarray:
     """`a` itself if it has the type `new`, else its elements in that type. Outside kernels NumPy may warn."""
+    if isinstance(a, Buffer):
+        return a if a.dtype == new else a.backend.apply(cast, (a, new), {})
     return a if a.dtype == new else castable(a, new).astype(new)
 
 
@@ -62,8 +65,18 @@ def copy_into(out: np.ndarray, a: Any) -> None:
     """Overwrite `out` with the elements of `a`, an array that can be broadcast to it; without NumPy's warnings."""
     if a.dtype is out.dtype:
         np.copyto(out, a)
+    elif isinstance(out, Buffer):
+        out.backend.apply(copy_into, (out, a), {})
     else:
         thread.state.run(_copy_cast, out, a)
+
+
+def add_into(out: np.ndarray, a: Any) -> None:
+    """`out += a` for elements of one type; without NumPy's warnings."""
+    if isinstance(out, Buffer):
+        np.add(out, a, out=out)
+    else:
+        thread.state.run(np.add, out, a, out)
 
 
 def _copy_cast(out: np.ndarray, a: np.ndarray) -> None:
@@ -79,6 +92,8 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
     Where `a` repeats elements (a stride of 0), the order is torch's: such a dimension stays between its neighbours.
     NumPy would make it the innermost one.
     """
+    if isinstance(a, Buffer):
+        return a.backend.apply(dense_like, (a, dtype), {})
     if 0 not in a.strides:
         return np.empty_like(a, dtype=dtype, subok=False)
     order = _innermost_first(a)[::-1]

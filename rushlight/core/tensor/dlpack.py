@@ -64,6 +64,8 @@ def taken_over(source: Any, copy: bool | None = None) -> Tensor:
 
 
 def _check(self: Tensor) -> None:
+    if not self.is_cpu:
+        raise BufferError(f"Cannot pack tensors on {self.device}")
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_sparse or self.is_sparse_csr:

@@ -166,7 +166,7 @@ def tensor_type(self: Tensor, dtype: Any = None, non_blocking: bool = False, **o
     if set(old) - {"async"}:
         raise TypeError(f"type() got an unexpected keyword argument '{next(iter(old))}'")
     if dtype is None:
-        return f"torch.{type_word(self.dtype)}Tensor"
+        return f"torch.{'' if self.is_cpu else self.device.type + '.'}{type_word(self.dtype)}Tensor"
     return self.to(_wanted(dtype))  # type: ignore[attr-defined]
 
 
@@ -188,8 +188,9 @@ def _wanted(kind: Any) -> dtypes.dtype:
 
 @composite(method=True)
 def get_device(input: Tensor) -> int:
-    """The index of the tensor's device; -1 for the CPU."""
-    return -1
+    """The index of the tensor's device; -1 for the CPU and for devices without one."""
+    index = input.device.index
+    return -1 if index is None else index
 
 
 # ---------------------------------------------------------------------------------------------- names and defaults

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..device.backend import on_device
+from ..device.buffer import Buffer
+from ..device.device import CPU, backend
 from . import dtype as dtypes
 from .storage import Storage, address_of, storage_of
 
@@ -23,6 +26,7 @@ __all__ = [
     "deepcopy_tensor",
     "memory_of",
     "rebuild_from_type_v2",
+    "rebuild_meta_tensor",
     "rebuild_tensor_v2",
     "rebuild_tensor_v3",
     "reduce_tensor",
@@ -33,7 +37,7 @@ _UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.FLOAT8)  # youn
 
 
 class Memory:
-    """The whole memory of a storage: a flat array of one dtype, and the record its tensors share once rebuilt."""
+    """The whole memory of a storage: a flat array of one dtype (on any device), and the record its tensors share once rebuilt."""
 
     __slots__ = ("__weakref__", "flat", "owner", "storage")
 
@@ -48,9 +52,12 @@ class Memory:
 
     @property
     def device(self):
-        from ..device.device import CPU
+        return self.flat.backend.device if isinstance(self.flat, Buffer) else CPU
 
-        return CPU
+    @property
+    def location(self) -> str:
+        """torch's tag of the device in files."""
+        return str(self.device)
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -62,9 +69,18 @@ class Memory:
 
     __len__ = size
 
+    def to(self, device: Any) -> Memory:
+        """A copy on another device, the memory itself if it is there already."""
+        where = backend(device)
+        flat = self.flat
+        own = flat.backend if isinstance(flat, Buffer) else None
+        if own is where:
+            return self
+        return Memory(on_device(flat, where) if own is None else own.copy_to(flat, where, own))
+
     def cpu(self) -> Memory:
-        """The memory itself: it is the CPU's."""
-        return self
+        """The memory on the CPU."""
+        return self.to("cpu")
 
     def cuda(self, device: Any = None) -> Memory:
         """Raises: there is no CUDA device."""
@@ -74,8 +90,9 @@ class Memory:
         raise NotImplementedError("storages cannot be moved to a CUDA device")
 
     def bytes(self) -> np.ndarray:
-        """The memory as a flat array of uint8 that shares it."""
-        return self.flat.view(np.uint8)
+        """The memory as a flat array of uint8 that shares it; of another device's memory a copy."""
+        flat = self.flat
+        return (flat.backend.to_host(flat) if isinstance(flat, Buffer) else flat).view(np.uint8)
 
     def shared_record(self) -> Storage:
         """The storage record of every tensor that is rebuilt on this memory."""
@@ -89,15 +106,16 @@ class Memory:
 
     def __reduce_ex__(self, protocol: Any) -> tuple:
         raw: Any = self.bytes()
-        return _restore_memory, (self.dtype.name, pickle.PickleBuffer(raw) if int(protocol) >= 5 else raw.tobytes())
+        content = pickle.PickleBuffer(raw) if int(protocol) >= 5 else raw.tobytes()
+        return _restore_memory, (self.dtype.name, content, *(() if self.location == "cpu" else (self.location,)))
 
 
-def _restore_memory(dtype_name: str, buffer: Any) -> Memory:
-    """A memory over `buffer`: shared where the buffer can be written to, copied where it cannot."""
+def _restore_memory(dtype_name: str, buffer: Any, location: str = "cpu") -> Memory:
+    """A memory over `buffer`: shared where the buffer can be written to, copied where it cannot, or is on another device."""
     flat = np.frombuffer(buffer, np.uint8)
     if not flat.flags.writeable:
         flat = flat.copy()
-    return Memory(flat.view(dtypes._by_name(dtype_name).numpy))
+    return Memory(flat.view(dtypes._by_name(dtype_name).numpy)).to(location)
 
 
 _known: weakref.WeakValueDictionary[tuple[int, int], Memory] = weakref.WeakValueDictionary()
@@ -112,7 +130,7 @@ def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
     root = array if tensor._storage is None else tensor._storage.root
     flat = _flatten(root)
     if flat is None or not _lies_in(array, flat):
-        root = array = np.ascontiguousarray(array).reshape(array.shape)
+        root = array = array.copy().reshape(array.shape)
         flat = root.reshape(-1)
     memory = _known_memory(root, flat, array.dtype)
     if memory.storage is None and array is tensor._array:
@@ -132,7 +150,7 @@ def _known_memory(root: np.ndarray, flat: np.ndarray, element_type: np.dtype) ->
     key = (id(root), element_type.num)
     memory = _known.get(key)
     if memory is None or memory.owner is not root:
-        memory = _known[key] = Memory(flat.view(element_type), owner=root)
+        memory = _known[key] = Memory(flat.view(dtypes.from_numpy(element_type).numpy), owner=root)
     return memory
 
 
@@ -164,6 +182,8 @@ def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
     from .tensor import Tensor
 
     _warn_of_hooks(tensor)
+    if tensor.is_meta and type(tensor) is Tensor and not tensor.__dict__:
+        return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad)
     memory, offset, stride = memory_of(tensor)
     args = (memory, offset, tuple(tensor._array.shape), stride, tensor.requires_grad, OrderedDict())
     rebuild: Any = rebuild_tensor_v2
@@ -212,6 +232,22 @@ def rebuild_tensor_v2(
     if requires_grad:
         tensor.requires_grad_(True)
     return tensor
+
+
+def rebuild_meta_tensor(
+    dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool
+) -> Any:
+    """A tensor of the meta device, which has no memory to be kept."""
+    from .tensor import wrap
+
+    where = backend("meta")
+    assert where is not None
+    if not all(type(n) is int and 0 <= n < _ADDRESS_MAX for n in (*size, *stride)) or len(size) != len(stride):
+        raise RuntimeError(f"a meta tensor of size {list(size)} and stride {list(stride)} cannot be made")
+    if prod(size) * dtype.itemsize > _ADDRESS_MAX:
+        raise RuntimeError(f"numel: integer multiplication overflow for sizes {list(size)}")
+    tensor = wrap(where.buffer(tuple(size), dtype.numpy, tuple([n * dtype.itemsize for n in stride])))
+    return tensor.requires_grad_(True) if requires_grad else tensor
 
 
 _RESOLVE = {"conj": np.conjugate, "neg": np.negative}
@@ -271,6 +307,8 @@ def _as_class(tensor: Any, cls: type) -> Any:
 
 def _view(flat: np.ndarray, offset: int, size: tuple[int, ...], stride: tuple[int, ...]) -> np.ndarray:
     """The strided view of a flat array, after proof that it is inside."""
+    if isinstance(flat, Buffer):
+        return flat.backend.apply(_view, (flat, offset, size, stride), {})
     size, stride = tuple(size), tuple(stride)
     if not all(type(n) is int for n in (offset, *size, *stride)):
         kinds = sorted({type(n).__name__ for n in (offset, *size, *stride)})

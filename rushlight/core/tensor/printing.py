@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from ..device.buffer import Buffer
+
 __all__ = ["describe_tensor", "get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
 _PROFILES = {
@@ -75,8 +77,15 @@ def describe_tensor(tensor, contents=None):
 
     cls = type(tensor)
     plain = cls.__module__ in ("rushlight.core.tensor.tensor", "rushlight.nn.parameter", "torch", "torch.nn.parameter")
+    array, where = tensor._array, None
+    if isinstance(array, Buffer):
+        where = str(array.backend.device)
+        array, contents = (
+            (array.outline, contents or "...") if tensor.is_meta else (array.backend.to_host(array), contents)
+        )
     text = tensor_repr(
-        tensor._array,
+        array,
+        device=where,
         dtype_name=tensor.dtype.name,
         default_dtype=get_default_dtype().name,
         grad_fn=None if tensor.grad_fn is None else type(tensor.grad_fn).__name__,
@@ -113,7 +122,7 @@ def tensor_repr(
     head = prefix + "("
     indent = len(head) - head.rfind("\n") - 1
     suffixes = [] if device is None else [f"device='{device}'"]
-    suffixes += _size_and_dtype(array, dtype_name or array.dtype.name, default_dtype)
+    suffixes += _size_and_dtype(array, dtype_name or array.dtype.name, default_dtype, contents == "...")
     if grad_fn is not None:
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
@@ -122,8 +131,10 @@ def tensor_repr(
     return _with_suffixes(head + text, suffixes, indent)
 
 
-def _size_and_dtype(array, dtype_name, default_dtype):
-    if array.size == 0:
+def _size_and_dtype(array, dtype_name, default_dtype, hidden):
+    if hidden:
+        size_shown, shown_by_form = True, (default_dtype,)
+    elif array.size == 0:
         size_shown = array.ndim != 1
         shown_by_form = (default_dtype,)  # no element is there to show that a tensor is int64 or bool
     else:

@@ -114,6 +114,8 @@ def share(self: Tensor) -> Tensor:
     Nothing happens where it is there already. Other aliases made before (`.data`, `detach()`, `numpy()`) keep the old
     memory: share first, alias then.
     """
+    if not self.is_cpu:
+        raise RuntimeError("_share_fd_: only available on CPU")
     if is_shared(self) or not self._array.size:
         return self
     storage = storage_of(self)

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from .. import own_code
+from ..device.buffer import outline_of
 
 tick = count(1).__next__
 LATEST = slice(-7, None)  # of a storage's writes: those kept with a new one
@@ -125,9 +126,9 @@ def storage_of(t: Any) -> Storage:
     return s
 
 
-def address_of(array: np.ndarray) -> int:
-    """The address of the array's first element."""
-    return array.__array_interface__["data"][0]
+def address_of(array: Any) -> int:
+    """The address of the array's first element; for one on another device an address that represents it."""
+    return outline_of(array).__array_interface__["data"][0]
 
 
 def user_line(depth: int = 1) -> tuple[Any, int] | None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import own_code
+from ..device.buffer import Buffer, as_array
 from ..device.device import CPU
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
@@ -134,11 +135,19 @@ class Tensor:
 
     @property
     def device(self):
-        return CPU
+        a = self._array
+        return a.backend.device if isinstance(a, Buffer) else CPU
 
-    is_cuda = is_sparse = is_quantized = is_meta = is_mkldnn = is_nested = is_mps = is_xpu = False
+    @property
+    def is_meta(self) -> bool:
+        return self.device.type == "meta"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.device.type == "cpu"
+
+    is_cuda = is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = False
     is_sparse_csr = is_ipu = is_maia = is_mtia = is_vulkan = is_xla = False
-    is_cpu = True
     layout = strided
     names: Any = property(lambda self: (None,) * self._array.ndim)
 
@@ -191,7 +200,7 @@ class Tensor:
         if thread.state.level > 1:
             emit_event("left", _ADDRESS)
         expose(self)
-        return address_of(self._array) if self._array.size else 0
+        return address_of(self._array) if self._array.size and not self.is_meta else 0
 
     @property
     def _cdata(self) -> int:
@@ -371,6 +380,8 @@ class Tensor:
         """The values as an ndarray that shares the tensor's memory."""
         if self._edge is not None and not force:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if isinstance(self._array, Buffer):
+            return self._array.backend.to_host(self._array) if force else self._array.__array__()
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         if thread.state.level > 1:
@@ -391,7 +402,7 @@ class Tensor:
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
         """The result of a NumPy function of tensors, as a tensor: `np.exp(t)`, `t + array`."""
-        return wrap(np.asarray(array, np.uint8) if array.dtype.kind == "b" else np.asarray(array))
+        return wrap(np.asarray(array, np.uint8) if array.dtype.kind == "b" else as_array(array))
 
     def __len__(self) -> int:
         if not self._array.ndim:
@@ -467,7 +478,7 @@ class Tensor:
         return object.__format__(self, spec)
 
 
-def wrap(array: np.ndarray) -> Tensor:
+def wrap(array: Any) -> Tensor:
     """A fresh tensor around `array`, sharing its memory, without history."""
     t = _new(Tensor)
     t._array = array
@@ -475,7 +486,7 @@ def wrap(array: np.ndarray) -> Tensor:
     return t
 
 
-def constant(array: np.ndarray) -> Tensor:
+def constant(array: Any) -> Tensor:
     """`wrap` of an array that Python's values alone determine, so that a recorder of calls knows where it comes from."""
     t = wrap(array)
     if thread.state.level > 1:

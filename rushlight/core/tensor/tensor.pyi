@@ -9,6 +9,7 @@ from typing_extensions import Self, TypeIs
 
 import numpy as np
 from .. import own_code as own_code
+from ..device.buffer import Buffer as Buffer, as_array as as_array
 from ..device.device import CPU as CPU
 from ..dispatch.mode import emit_event as emit_event, thread as thread
 from . import dtype as dtypes
@@ -105,10 +106,15 @@ class Tensor:
     @property
     def device(self) -> _device:
         ...
+    @property
+    def is_meta(self) -> _bool:
+        ...
+    @property
+    def is_cpu(self) -> _bool:
+        ...
     is_cuda: _bool
     is_sparse: _bool
     is_quantized: _bool
-    is_meta: _bool
     is_mkldnn: _bool
     is_nested: _bool
     is_mps: _bool
@@ -119,7 +125,6 @@ class Tensor:
     is_mtia: _bool
     is_vulkan: _bool
     is_xla: _bool
-    is_cpu: _bool
     layout: _layout
     @property
     def names(self) -> Any:
@@ -1015,7 +1020,7 @@ class Tensor:
         ...
 
     def get_device(self) -> _int:
-        """The index of the tensor's device; -1 for the CPU."""
+        """The index of the tensor's device; -1 for the CPU and for devices without one."""
         ...
 
     @overload
@@ -1126,7 +1131,7 @@ class Tensor:
         ...
 
     def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor itself, as it is on the CPU, or a copy where `memory_format` asks for another order in memory."""
+        """The tensor on the CPU: itself if it is there, and `memory_format` asks for no other order in memory."""
         ...
 
     def cuda(self, device: _Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
@@ -1134,11 +1139,11 @@ class Tensor:
         ...
 
     def pin_memory(self, device: _Device = None) -> Tensor:
-        """Raises: page-locked memory needs an accelerator."""
+        """The tensor where a device copies from fastest: itself where the device in use shares the host's memory."""
         ...
 
     def is_pinned(self, device: _Device = None) -> _bool:
-        """False: nothing is page-locked without an accelerator."""
+        """Whether the memory is where a device copies from fastest."""
         ...
 
     def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Self:
@@ -2696,9 +2701,9 @@ def version_of(t: Tensor) -> int:
     ...
 def _let_functions_ask(cls: type) -> None:
     ...
-def wrap(array: np.ndarray) -> Tensor:
+def wrap(array: Any) -> Tensor:
     ...
-def constant(array: np.ndarray) -> Tensor:
+def constant(array: Any) -> Tensor:
     ...
 def alias(t: Tensor, cls: type, share_version: bool=True) -> Any:
     ...

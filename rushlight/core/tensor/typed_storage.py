@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..device.device import CPU, device
+from ..device.backend import on_device
+from ..device.buffer import Buffer
+from ..device.device import CPU, backend, device
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .pickling import memory_of
@@ -30,13 +32,13 @@ class _Storage:
 
     @property
     def device(self) -> device:
-        return CPU
+        return self._flat.backend.device if isinstance(self._flat, Buffer) else CPU
 
     def data_ptr(self) -> int:
         """The address of the memory."""
         if thread.state.level > 1:
             emit_event("left", "the address of a tensor's memory, which differs in the next call")
-        return address_of(self._flat) if self._flat.size else 0
+        return address_of(self._flat) if self._flat.size and self.device.type != "meta" else 0
 
     def nbytes(self) -> int:
         """The size in bytes."""
@@ -87,8 +89,8 @@ class _Storage:
         return self._like(self._flat.copy())
 
     def cpu(self) -> Any:
-        """The storage itself."""
-        return self
+        """The storage on the CPU: itself if it is there."""
+        return self if not isinstance(self._flat, Buffer) else self._like(self._flat.backend.to_host(self._flat))
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
         """Raises: there is no CUDA device."""
@@ -132,11 +134,11 @@ class _Storage:
         return hash((self.data_ptr(), self.nbytes()))
 
     def __repr__(self) -> str:
-        lines = "\n".join(f" {value}" for value in self.tolist())
+        lines = "..." if self.device.type == "meta" else "\n".join(f" {value}" for value in self.tolist())
         return f"{lines}\n[torch.storage.{self._description()} of size {len(self)}]"
 
     def _description(self) -> str:
-        return f"{type(self).__name__}(device=cpu)"
+        return f"{type(self).__name__}(device={self.device})"
 
 
 def mapped_file(filename: str, shared: bool, nbytes: int) -> np.ndarray:
@@ -163,7 +165,8 @@ class UntypedStorage(_Storage):
 
     def __init__(self, *args: Any, device: Any = None):
         source = args[0] if args else 0
-        self._flat = np.zeros(source, np.uint8) if isinstance(source, int) else np.array(source, np.uint8)
+        flat = np.zeros(source, np.uint8) if isinstance(source, int) else np.array(source, np.uint8)
+        self._flat = on_device(flat, backend(device))
         self._tensor: Tensor | None = None
 
     filename: str | None = None  # of the file that `from_file` shares
@@ -207,7 +210,8 @@ class TypedStorage(_Storage, metaclass=_TypedKind):
             self._flat = wrap_storage._flat.view(kind.numpy)
             return
         source = args[0] if args else 0
-        self._flat = np.zeros(source, kind.numpy) if isinstance(source, int) else np.array(source).astype(kind.numpy)
+        flat = np.zeros(source, kind.numpy) if isinstance(source, int) else np.array(source).astype(kind.numpy)
+        self._flat = on_device(flat, backend(device))
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -222,11 +226,12 @@ class TypedStorage(_Storage, metaclass=_TypedKind):
     _untyped_storage = property(untyped)
 
     def to(self, *, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """The storage itself, on the CPU."""
-        from ..device.device import check
-
-        check(device)
-        return self
+        """The storage on a device: itself if it is there."""
+        where = backend(device)
+        own = self._flat.backend if isinstance(self._flat, Buffer) else None
+        if own is where:
+            return self
+        return self._like(on_device(self._flat if own is None else own.to_host(self._flat), where))
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The old name of the type, 'torch.FloatStorage'; or the numbers as another type."""
@@ -235,7 +240,7 @@ class TypedStorage(_Storage, metaclass=_TypedKind):
         return self._like(self._flat.astype(dtype.numpy))
 
     def _description(self) -> str:
-        return f"TypedStorage(dtype={self.dtype}, device=cpu)"
+        return f"TypedStorage(dtype={self.dtype}, device={self.device})"
 
 
 def _converter(kind: dtypes.dtype) -> Any:

@@ -269,6 +269,13 @@ def _load_entry(module: Any, name: str, current: Tensor, key: str, value: Any, a
             f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, the shape in current "
             f"model is {current.shape}."
         )
+    if current.is_meta and not value.is_meta and not assign:
+        warnings.warn(
+            f"for {key}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+            "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+            "the module instead of copying them in place?)",
+            stacklevel=2,
+        )
     try:
         with no_grad():
             if assign:

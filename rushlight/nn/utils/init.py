@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rushlight.core.device import device as devices
-from rushlight.core.random import default_generator
 from rushlight.nn.modules.module import Module
 
 __all__ = ["skip_init"]
@@ -19,9 +17,5 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    devices.check(kwargs.pop("device", "cpu"))
-    before = default_generator.state_bytes()
-    try:
-        return module_cls(*args, **kwargs)
-    finally:
-        default_generator.set_state_bytes(before)
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, device="meta", **kwargs).to_empty(device=device)

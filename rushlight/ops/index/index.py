@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, number_as, type_name
@@ -232,7 +233,7 @@ def _from_mask(mask: np.ndarray, shape: tuple, dim: int) -> list[Tensor]:
                 f"{list(shape)} at index {dim + k}"
             )
     if not mask.ndim:
-        return [wrap(np.zeros(int(mask), np.int64))]
+        return [wrap(on_device_of(mask, np.zeros, int(mask), np.int64))]
     return [wrap(w) for w in mask.nonzero()]
 
 

@@ -72,7 +72,7 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value._array.ndim} dimension(s)."
         )
     elif value.dtype is not d:
-        if may_branch_on_data() or value.dtype.category == 3:
+        if may_branch_on_data(value) or value.dtype.category == 3:
             exact(value.item(), d.numpy)  # raises where something would be lost
         value = value.to(d)
     return (mask, value), ()

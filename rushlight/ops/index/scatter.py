@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
@@ -226,7 +227,7 @@ def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: st
     if reduce not in ("add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not isinstance(src, Tensor):
-        src = constant(np.full(index._array.shape, src, input._array.dtype))
+        src = constant(on_device_of(index._array, np.full, index._array.shape, src, input.dtype.numpy))
     if reduce == "add":
         return _scatter_add(input, index, src, dim)
     out, flat, where, values = _scatter_parts("scatter", input._array, index._array, src._array, dim)

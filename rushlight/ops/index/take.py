@@ -88,7 +88,7 @@ def take_along_dim(input, indices, dim=None):
         )
     d = wrap_dim(dim, input._array.ndim)
     n = input._array.shape[d]
-    if not may_branch_on_data():
+    if not may_branch_on_data(indices):
         indices = where(indices < 0, indices + n, indices)
     elif (indices._array < 0).any():
         indices = wrap(np.where(indices._array < 0, indices._array + n, indices._array))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.mode import is_grad_enabled
+from ...core.dispatch.mode import is_grad_enabled, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ..pointwise.comparison import where
@@ -42,6 +42,8 @@ def det(A, /):
 @det.vjp
 def _(g, A, out):
     """g conj(det) A^-H, in terms of singular values where A is (nearly) singular."""
+    if not may_branch_on_data(A):
+        return _adjugate(g, A)
     eps = np.finfo(real_type(A._array.dtype)).eps
     size = np.abs(out._array)
     regular = size > 100 * eps if is_grad_enabled() else size != 0

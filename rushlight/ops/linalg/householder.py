@@ -83,14 +83,14 @@ def householder_product(A, tau, /):
 @householder_product.vjp
 def _(g, A, tau):
     m, n = A.shape[-2:]
-    start = eye(m, n, dtype=A.dtype).expand(*A.shape[:-2], m, n)
+    start = eye(m, n, dtype=A.dtype, device=A.device).expand(*A.shape[:-2], m, n)
     g_a, g_tau, _ = _reflect_backward(g, A, tau, start, False)
     return g_a, g_tau
 
 
 def _vectors(A, k):
     """The reflections' vectors as columns: zeros above the diagonal, ones on it. Shape: (*, m, k)"""
-    return A.narrow(-1, 0, k).tril(-1) + eye(A.shape[-2], k, dtype=A.dtype)
+    return A.narrow(-1, 0, k).tril(-1) + eye(A.shape[-2], k, dtype=A.dtype, device=A.device)
 
 
 def _reflect_backward(g, A, tau, x, adjoint):

@@ -218,7 +218,7 @@ def _factor(A, /, pivot, check_errors, name):
 
 
 def _eye(t, *shape):
-    return eye(*shape, dtype=t.dtype)
+    return eye(*shape, dtype=t.dtype, device=t.device)
 
 
 def triangles(lu):

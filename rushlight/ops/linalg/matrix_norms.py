@@ -193,7 +193,7 @@ def cond(A, p=None):
 
 def _inverse_or_inf(A):
     inverse, info = inv_ex(A)
-    if may_branch_on_data() and not info._array.any():
+    if may_branch_on_data(info) and not info._array.any():
         return inverse
     return where((info == 0).unsqueeze(-1).unsqueeze(-1), inverse, math.inf)
 

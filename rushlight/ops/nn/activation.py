@@ -9,11 +9,12 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
 from ...core.dispatch.slow_path import write_out
-from ...core.random import default_generator, uniform
+from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import constant, type_word, wrap
 from ..pointwise.comparison import select, where
@@ -52,7 +53,11 @@ def _(g, input, mask, needs):
 
 def _tied(grad, input):
     """`grad` as a function of `input` too, which it does not change with: torch's backward nodes keep the input."""
-    return _cut(grad, input, constant(np.zeros(grad.shape, bool))) if thread.state.grad else grad
+    return (
+        _cut(grad, input, constant(on_device_of(grad._array, np.zeros, grad.shape, bool)))
+        if thread.state.grad
+        else grad
+    )
 
 
 # ---------------------------------------------------------------------------------------------- rectifiers
@@ -287,7 +292,7 @@ def _rrelu_noise(input, lower, upper):
     a = input._array
     noise = np.ones(a.shape, a.dtype)
     negative = a <= 0
-    noise[negative] = uniform(default_generator, int(negative.sum()), np.float64, lower, upper)
+    noise[negative] = uniform(None, int(negative.sum()), np.float64, lower, upper)
     return wrap(noise)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -26,7 +27,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, s
     root = sqrt(abs(scale))
     scores = OPS["matmul"](query * copysign(root, scale), (key * root).transpose(-2, -1))
     if is_causal:
-        mask = constant(np.tri(*scores._array.shape[-2:], dtype=bool))
+        mask = constant(on_device_of(scores._array, np.tri, *scores._array.shape[-2:], 0, bool))
     if mask is not None:
         if mask._array.dtype.kind == "b":
             mask = scores.new_zeros(mask._array.shape).masked_fill(mask.logical_not(), float("-inf"))
@@ -37,7 +38,7 @@ def _weights(query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool, s
 def _softmax_or_nothing(scores: Any) -> Tensor:
     """softmax, but zeros instead of nan for a query that may see no key, as in torch."""
     blind = (scores.detach() == float("-inf")).all(-1, keepdim=True)
-    if may_branch_on_data() and not blind._array.any():
+    if may_branch_on_data(blind) and not blind._array.any():
         return scores.softmax(-1)
     return scores.masked_fill(blind, 0.0).softmax(-1).masked_fill(blind, 0.0)
 

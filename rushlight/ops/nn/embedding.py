@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
@@ -139,7 +140,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
                 "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length sequences."
             )
         shape = input._array.shape
-        offsets = constant(np.arange(shape[0]) * shape[1])
+        offsets = constant(on_device_of(input._array, np.arange, 0, shape[0] * shape[1], shape[1]))
         flat, weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
         include_last_offset = False
     else:
@@ -210,9 +211,9 @@ def one_hot(tensor, num_classes=-1):
     a = tensor._array
     if a.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if num_classes > 0 and not may_branch_on_data():
+    if num_classes > 0 and not may_branch_on_data(tensor):
         _check_classes(assert_all((tensor >= 0).all()), assert_all((tensor < num_classes).all()))
-        return (tensor.unsqueeze(-1) == arange(num_classes)).to(dtypes.int64)
+        return (tensor.unsqueeze(-1) == arange(num_classes, device=tensor.device)).to(dtypes.int64)
     if not a.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if num_classes == -1:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import broadcast_shapes
@@ -560,7 +561,7 @@ def pdist(input, p=2.0):
     """The p-norm distances of all pairs of rows. Shape: (N, M) -> (N (N - 1) / 2)."""
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
-    i, j = np.triu_indices(input._array.shape[0], 1)
+    i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
     return (input[constant(i)] - input[constant(j)]).norm(p, 1)
 
 

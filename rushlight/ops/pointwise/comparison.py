@@ -292,7 +292,7 @@ def _share_of(chosen, tie):
 
 def _any_tie(x, y) -> bool:
     """Whether two elements may be equal: always, where a recorder listens, whose later calls have other values."""
-    known = may_branch_on_data() and isinstance(x, Tensor) and isinstance(y, Tensor)
+    known = isinstance(x, Tensor) and isinstance(y, Tensor) and may_branch_on_data(x)
     return bool((x._array == y._array).any()) if known else True
 
 
@@ -300,7 +300,7 @@ def _extremum(name, ufunc, drop_x, drop_y, doc):
     """maximum, minimum: at a tie each input gets half of the gradient."""
 
     def kernel(x, y):
-        if type(y) is not np.ndarray or x.dtype.kind == "c":
+        if not isinstance(y, np.ndarray) or x.dtype.kind == "c":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
         return ufunc(x, y)
 

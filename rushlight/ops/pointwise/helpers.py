@@ -221,7 +221,7 @@ def of_arrays(ufunc):
     """`ufunc` for two arrays: a number makes it raise, so that the careful path can explain (see `tensors_only`)."""
 
     def run(x, y):
-        if type(y) is not np.ndarray:
+        if not isinstance(y, np.ndarray):
             raise TypeError("a number where torch wants a tensor")
         return ufunc(x, y)
 

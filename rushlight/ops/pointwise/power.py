@@ -100,7 +100,7 @@ def _base_rule(g, x, y):
 
 def _exponent_rule(g, x, y, out):
     zero = x == 0
-    if not may_branch_on_data() or zero._array.any():
+    if not may_branch_on_data(zero) or zero._array.any():
         zero = zero if x.is_complex() else zero & ((y.real if y.is_complex() else y) >= 0)
     base = x.to(out.dtype) if out.is_complex() else x  # a negative base has a complex logarithm
     return (g * conjugate(out * base.log())).masked_fill(zero, 0)

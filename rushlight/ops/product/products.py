@@ -164,7 +164,7 @@ def matrix_power(input, n):
     if n == 0:
         from ..shape.create import eye
 
-        return input * 0 + eye(a.shape[-1], dtype=input.dtype)
+        return input * 0 + eye(a.shape[-1], dtype=input.dtype, device=input.device)
     if n == 1:
         return input.clone()
     if n < 0:
@@ -198,7 +198,7 @@ def trace(input, /):
 def _(g, input_shape):
     from ..shape.create import eye
 
-    return g * eye(*input_shape, dtype=g.dtype)
+    return g * eye(*input_shape, dtype=g.dtype, device=g.device)
 
 
 # ---------------------------------------------------------------------------------------------- einsum

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core import random as streams
 from ...core.device import device as devices
+from ...core.device.backend import Backend, run_on
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
@@ -21,13 +22,13 @@ from ...core.tensor.casting import dense_like
 from ...core.tensor.size import new_shape_from, shape_keyword
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..shape.copying import history_node, write_values
-from ..shape.create import arranged, check_options, fresh, numpy_type
+from ..shape.create import arranged, backend_for, backend_like, check_options, fresh, made_like, numpy_type
 from ..shape.into import kind_of, put, sized
 
 
-def drawn(name: str, draw: Any, *arguments: Any) -> Any:
+def drawn(name: str, draw: Any, *arguments: Any, where: Backend | None = None) -> Any:
     """`draw(*arguments)`, an array of random numbers that no operator's call shows; a listener is told of it."""
-    values = draw(*arguments)
+    values = draw(*arguments) if where is None else where.draw(draw, arguments)
     if thread.state.level > 1:
         emit_event("drew", values, name, draw, arguments)
     return values
@@ -36,12 +37,17 @@ def drawn(name: str, draw: Any, *arguments: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- by shape
 
 
-def _of_shape(name: str, draw: Any, generator: Any, shape: tuple, kind: Any, *rest: Any, requires_grad: bool) -> Tensor:
+def _of_shape(
+    name: str, draw: Any, generator: Any, shape: tuple, kind: Any, *rest: Any, requires_grad: bool, device: Any = None
+) -> Tensor:
     """A new tensor of `draw(generator, shape, kind, *rest)`."""
     batching = thread.state.batching
+    where = backend_for(device) if device is not None or devices.redirected else None
     if batching is None:
-        return fresh(drawn(name, draw, generator, shape, kind, *rest), requires_grad)
-    return batching(lambda lead: fresh(drawn(name, draw, generator, (*lead, *shape), kind, *rest), requires_grad))
+        return fresh(drawn(name, draw, generator, shape, kind, *rest, where=where), requires_grad)
+    return batching(
+        lambda lead: fresh(drawn(name, draw, generator, (*lead, *shape), kind, *rest, where=where), requires_grad)
+    )
 
 
 def _drawn_into(
@@ -54,10 +60,11 @@ def _drawn_into(
     kind = kind_of(name, out, dtype)
     like = sized(out, shape)._array
     check_apart(like)
+    where = backend_like(out)
     if like.flags.c_contiguous:
-        values = drawn(name, draw, generator, shape, kind)
+        values = drawn(name, draw, generator, shape, kind, where=where)
     else:
-        values = drawn(name, _draw_like, scattered or draw, generator, like)
+        values = drawn(name, _draw_like, scattered or draw, generator, like, where=where)
     return put(name, out, wrap(values), requires_grad)
 
 
@@ -68,8 +75,6 @@ def _draw_like(draw: Any, generator: Any, like: np.ndarray) -> np.ndarray:
 def _creator(name: str, draw: Any, scattered: Any, doc: str) -> Any:
     def f(*args, size=None, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False,
           pin_memory=False):  # fmt: skip
-        if device is not None:
-            devices.check(device)
         if layout is not None or pin_memory:
             check_options(layout, pin_memory)
         if not args and size is None:
@@ -79,7 +84,7 @@ def _creator(name: str, draw: Any, scattered: Any, doc: str) -> Any:
             return _drawn_into(name, draw, generator, shape, out, dtype, requires_grad, scattered)
         default = dtypes.get_default_dtype()
         kind = default.numpy if dtype is None else numpy_type(dtype, default)
-        return _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad)
+        return _of_shape(name, draw, generator, shape, kind, requires_grad=requires_grad, device=device)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = doc
@@ -148,7 +153,6 @@ def _limits(low: Any, high: Any, size: Any) -> tuple[Any, Any, Any]:
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
             requires_grad=False, pin_memory=False):  # fmt: skip
     """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
-    devices.check(device)
     check_options(layout, pin_memory)
     low, high, size = _limits(low, high, size)
     shape, limits = new_shape_from((size,), "randint"), (int(low), int(high))
@@ -156,7 +160,9 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
         draw = partial(streams.randint, low=limits[0], high=limits[1])
         return _drawn_into("randint", draw, generator, shape, out, dtype, requires_grad)
     kind = numpy_type(dtype, dtypes.int64)
-    return _of_shape("randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad)
+    return _of_shape(
+        "randint", streams.randint, generator, shape, kind, *limits, requires_grad=requires_grad, device=device
+    )
 
 
 @composite()
@@ -164,11 +170,11 @@ def randperm(
     n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
     """A random order of the integers 0 ... n - 1."""
-    devices.check(device)
     check_options(layout, pin_memory)
+    where = backend_for(device) if out is None else backend_like(out)
     n = index(n)
     kind = numpy_type(dtype, dtypes.int64) if out is None else kind_of("randperm", out, dtype)
-    values = drawn("randperm", streams.randperm, generator, n, kind)
+    values = drawn("randperm", streams.randperm, generator, n, kind, where=where)
     return (
         fresh(values, requires_grad) if out is None else put("randperm", sized(out, (n,)), wrap(values), requires_grad)
     )
@@ -188,17 +194,17 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
         generator=None,
         pin_memory=False,
     ):
-        devices.check(device)
         check_options(layout, pin_memory)
         if not isinstance(input, Tensor):
             raise argument_type(name, "input", 1, input)
         kind = numpy_type(dtype, input.dtype)
         if hasattr(input, "_drawn_like"):  # a batch
             return input._drawn_like(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
-        out = arranged(dense_like(input._array, kind), memory_format)
+        where = backend_like(input, device)
+        out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
         if out.flags.c_contiguous:
-            return fresh(drawn(name, draw, generator, out.shape, kind), requires_grad)
-        return fresh(drawn(name, _draw_like, scattered, generator, out), requires_grad)
+            return fresh(drawn(name, draw, generator, out.shape, kind, where=where), requires_grad)
+        return fresh(drawn(name, _draw_like, scattered, generator, out, where=where), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
@@ -214,16 +220,16 @@ def randint_like(
     input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ):
     """`randint` in the shape and type of `input`."""
-    devices.check(device)
     check_options(layout, False)
     if high is None:
         low, high = 0, low
     kind = numpy_type(dtype, input.dtype)
     if hasattr(input, "_drawn_like"):  # a batch
         return input._drawn_like(lambda t: randint_like(t, low, high, dtype=dtype, requires_grad=requires_grad))
-    out = arranged(dense_like(input._array, kind), memory_format)
+    out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
     draw = partial(streams.randint, low=int(low), high=int(high))
-    return fresh(drawn("randint_like", _draw_like, draw, None, out), requires_grad)
+    where = backend_like(input, device)
+    return fresh(drawn("randint_like", _draw_like, draw, None, out, where=where), requires_grad)
 
 
 # ---------------------------------------------------------------------------------------------- by parameters
@@ -289,7 +295,6 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad=False, pin_memory=False):  # fmt: skip
     """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`."""
-    devices.check(device)
     check_options(layout, pin_memory)
     if size is not None:
         shape = new_shape_from((shape_keyword(size, "normal"),), "normal")
@@ -299,7 +304,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
             scattered = partial(draw, contiguous=False)
             return _drawn_into("normal", draw, generator, shape, out, dtype, requires_grad, scattered)
         kind = numpy_type(dtype, dtypes.get_default_dtype())
-        t = _of_shape("normal", streams.normal, generator, shape, kind, *moments, requires_grad=requires_grad)
+        t = _of_shape(
+            "normal", streams.normal, generator, shape, kind, *moments, requires_grad=requires_grad, device=device
+        )
     elif out is not None:
         return _normal_into(out, mean, std, generator)
     elif isinstance(mean, Tensor) and isinstance(std, Tensor):
@@ -320,7 +327,7 @@ def _normal_into(out: Any, mean: Any, std: Any, generator: Any) -> Tensor:
     if isinstance(std, Tensor) and not bool((std._array >= 0).all()):
         raise RuntimeError("normal expects all elements of std >= 0.0")
     if out._array.shape != shape:
-        resize_out(out, np.empty(shape, out._array.dtype))
+        resize_out(out, run_on(backend_like(out), np.empty, shape, out._array.dtype))
     out.normal_(0.0, 1.0 if isinstance(std, Tensor) else std, generator=generator)
     if isinstance(std, Tensor):
         out.mul_(std)
@@ -356,7 +363,7 @@ def _filler(name: str, node: str, draw: Any, doc: str) -> Any:
     def f(self, *args, generator=None, **kwargs):
         a = self._array
         check_writable(self, thread.state)  # before the generator goes on
-        values = drawn(name, _fill, draw, generator, a, args, kwargs)
+        values = drawn(name, _fill, draw, generator, a, args, kwargs, where=backend_like(self))
         return write_values(self, values, (), lambda: history_node(history, (self._edge,)))
 
     f.__name__, f.__doc__ = name, doc
@@ -451,7 +458,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool
     if not training or p == 0.0 or not input._array.size:
         return input
     if p == 1.0:
-        zeros = constant(np.zeros((), input._array.dtype))
+        zeros = constant(np.zeros((), input.dtype.numpy))
         return input.mul_(zeros) if inplace else input * zeros
     factor, summand = map(wrap, drawn("alpha_dropout", streams.alpha_dropout_masks, None, input._array, p, feature))
     return input.mul_(factor).add_(summand) if inplace else input * factor + summand

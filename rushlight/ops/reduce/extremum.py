@@ -143,7 +143,7 @@ def _refuse_empty(name, a, axis):
 def _same(x, value):
     """Where `x` equals the extreme value, which may be nan."""
     chosen = x == value
-    if x.dtype.category >= 2 and (not may_branch_on_data() or bool(np.isnan(value._array).any())):
+    if x.dtype.category >= 2 and (not may_branch_on_data(x) or bool(np.isnan(value._array).any())):
         chosen = chosen | (x.isnan() & value.isnan())
     return chosen
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import assert_all
 from ...core.dispatch.op import composite, primitive, publish
 from ...core.dispatch.return_types import named
@@ -325,7 +326,11 @@ def _ranks(q, x, ignore_nan, interpolation):
 def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     _check_quantile(name, input, q, interpolation)
     many = isinstance(q, Tensor) and q.ndim == 1
-    q = q.reshape(-1) if isinstance(q, Tensor) else constant(np.full(1, q, input._array.dtype))
+    q = (
+        q.reshape(-1)
+        if isinstance(q, Tensor)
+        else constant(on_device_of(input._array, np.full, 1, q, input.dtype.numpy))
+    )
     ndim = input.ndim
     d = None if dim is None else wrap_dim(dim, ndim)
     x = input.reshape(-1) if d is None or not ndim else input.movedim(d, -1)

@@ -97,7 +97,14 @@ _LONG, _BLOCK = 32, 512
 
 def is_long(a, axis):
     """Whether `sum_of_rows` is for the sum over `axis`."""
-    return axis == 0 and a.ndim > 1 and len(a) >= _LONG and a.dtype in (F32, F64) and a.flags.c_contiguous
+    return (
+        axis == 0
+        and a.ndim > 1
+        and len(a) >= _LONG
+        and a.dtype in (F32, F64)
+        and a.flags.c_contiguous
+        and type(a) is np.ndarray
+    )
 
 
 def sum_of_rows(a, keepdims=False):
@@ -330,7 +337,7 @@ def unless_zero(x, divided, otherwise):
     They differ as nan from a number where an element is infinite. A recorder, whose later calls have other
     values, gets both and the choice.
     """
-    if may_branch_on_data():
+    if may_branch_on_data(x):
         return otherwise() if (x._array == 0).any() else divided(x)
     zero = (x.detach() == 0).any()
     return otherwise().where(zero, divided(x.masked_fill(zero, 1)))

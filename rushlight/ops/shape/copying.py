@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ...core.device import device as devices
+from ...core.device.backend import Backend, on_device, run_on
+from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
@@ -16,11 +18,12 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like, castable, copy_into
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.node import Node
+from ...core.tensor.placeholder import NoArray
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
 from ...core.tensor.storage import expose, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, alias, constant, wrap
-from .create import check_rank, format_name
+from .create import backend_like, check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
 
@@ -85,6 +88,24 @@ def _(g):
     return g  # the engine casts it back
 
 
+@primitive(name="_to_device", public=False, node="ToCopyBackward0")
+def _to_device(input, /, where, back):
+    if isinstance(input, Buffer):
+        raise NoArray("the copy from another device is that device's")
+    return on_device(input, where)
+
+
+@_to_device.vjp
+def _(g, where, back):
+    return _to_device(g, back, where)
+
+
+def moved(t: Tensor, where: Backend | None) -> Tensor:
+    """The tensor on another device, through which gradients flow; the tensor itself where it is there already."""
+    own = backend_like(t)
+    return t if own is where else _to_device(t, where, own)
+
+
 @composite(method=True, function=False)
 def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
     """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
@@ -92,19 +113,18 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
         if isinstance(a, dtypes.dtype):
             dtype = a
         elif isinstance(a, Tensor):
-            dtype = a.dtype
+            dtype, device = a.dtype, a.device
         elif isinstance(a, (str, int, devices.device)) and not isinstance(a, bool):
             device = a
         elif a is not None and not isinstance(a, bool):
             raise TypeError(
                 f"to() received an invalid combination of arguments: {type(a).__name__} is no dtype, device or tensor"
             )
-    if device is not None:
-        devices.check(device)
     flags = [a for a in args if isinstance(a, bool)]
     copy = copy or (len(flags) > 1 and flags[1])
+    t = self if device is None else moved(self, devices.backend(device))
     kind = self.dtype
-    t = _to_copy(self, kind if dtype is None else dtype) if copy or dtype not in (None, kind) else self
+    t = _to_copy(t, kind if dtype is None else dtype) if copy and t is self or dtype not in (None, kind) else t
     return t if memory_format is None else _in_format(t, memory_format)
 
 
@@ -137,8 +157,9 @@ def type_as(self, other):
 
 @composite(method=True, function=False)
 def cpu(self, memory_format=None):
-    """The tensor itself, as it is on the CPU, or a copy where `memory_format` asks for another order in memory."""
-    return self if memory_format is None else _in_format(self, memory_format)
+    """The tensor on the CPU: itself if it is there, and `memory_format` asks for no other order in memory."""
+    t = moved(self, None)
+    return t if memory_format is None else _in_format(t, memory_format)
 
 
 @composite(method=True, function=False)
@@ -151,14 +172,23 @@ def cuda(self, device=None, non_blocking=False, memory_format=None):
 
 @composite(method=True, function=False)
 def pin_memory(self, device=None):
-    """Raises: page-locked memory needs an accelerator."""
-    raise RuntimeError("Cannot access accelerator device when none is available.")
+    """The tensor where a device copies from fastest: itself where the device in use shares the host's memory.
+
+    Raises RuntimeError without an accelerator.
+    """
+    where = devices.backend(device) if device is not None else devices.accelerator()
+    if not self.is_cpu:
+        raise RuntimeError(f"cannot pin '{self.type()}' only dense CPU tensors can be pinned")
+    if where is None:
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+    return where.pin(self)
 
 
 @composite(method=True, function=False)
 def is_pinned(self, device=None):
-    """False: nothing is page-locked without an accelerator."""
-    return False
+    """Whether the memory is where a device copies from fastest."""
+    where = devices.backend(device) if device is not None else devices.accelerator()
+    return where is not None and self.is_cpu and where.is_pinned(self)
 
 
 # ---------------------------------------------------------------------------------------------- written
@@ -192,8 +222,10 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     storage = storage_of(self)
     if sources and sources[0]._storage is storage and is_read_again(self._array, a):
         write_in_order(np.asarray, self._array, castable(a, self._array.dtype))
-    elif isinstance(a, np.ndarray):
+    elif isinstance(a, (np.ndarray, Buffer)):
         copy_into(self._array, a)
+    elif isinstance(self._array, Buffer):
+        self._array.backend.apply(np.copyto, (self._array, a, "unsafe"), {})
     else:
         state.run(np.copyto, self._array, a, "unsafe")
     storage.wrote(state.writer or user_line(3))
@@ -211,10 +243,11 @@ def copy_(self, src, non_blocking=False):
         src = constant(np.asarray(src))
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
+    src = moved(src, backend_like(self))
     a = src._array
     if a.shape != self._array.shape:
         try:
-            np.broadcast_to(a, self._array.shape)
+            np.broadcast_to(outline_of(a), self._array.shape)
         except ValueError:
             raise RuntimeError(_cannot_expand(a.shape, self._array.shape)) from None
     return write_values(self, a, (src,), lambda: history_node(copied_over, (self._edge, src._edge)))
@@ -310,7 +343,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     With `size`, the elements in that memory from `storage_offset` on.
     """
     if source is None:
-        self._array, self._storage = np.empty(0, self._array.dtype), None
+        self._array, self._storage = run_on(backend_like(self), np.empty, 0, self.dtype.numpy), None
         if thread.state.level > 1:
             emit_event("rebound", self)
         return self

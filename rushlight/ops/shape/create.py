@@ -9,6 +9,8 @@ import numpy as np
 
 from ...core import determinism
 from ...core.device import device as devices
+from ...core.device.backend import Backend, run_on
+from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
@@ -30,12 +32,24 @@ from .into import kind_of, put, sized
 # ---------------------------------------------------------------------------------------------- from data
 
 
-def fresh(array: np.ndarray, requires_grad: bool = False) -> Tensor:
-    """A tensor on `array`, an inference tensor in inference mode."""
-    t = constant(array)
+def fresh(array: Any, requires_grad: bool = False, where: Backend | None = None) -> Tensor:
+    """A tensor on `array`, an inference tensor in inference mode; where: the device to copy it to first."""
+    t = constant(array if where is None else where.from_host(array))
     if thread.state.inference:
         storage_of(t).inference = True
     return t.requires_grad_() if requires_grad else t
+
+
+def backend_for(device: Any) -> Backend | None:
+    """The backend of a `device` argument, or for None of the device of new tensors; None for the CPU."""
+    return devices.backend(device) if device is not None or devices.redirected else None
+
+
+def backend_like(t: Tensor, device: Any = None) -> Backend | None:
+    """The backend of a `device` argument, or for None that of the tensor; None for the CPU."""
+    if device is None:
+        return t._array.backend if isinstance(t._array, Buffer) else None
+    return devices.backend(device)
 
 
 def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
@@ -81,6 +95,8 @@ def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
     name = format_name(memory_format)
     if name == "preserve_format":
         return a
+    if isinstance(a, Buffer):
+        return a.backend.apply(arranged, (a, memory_format), {})
     check_rank(a.ndim, name)
     if name in CHANNELS_LAST:
         order, back = CHANNELS_LAST[name]
@@ -95,8 +111,7 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     >>> tensor([[1, 2], [3, 4]]).shape
     torch.Size([2, 2])
     """
-    if device is not None:
-        devices.check(device)
+    where = backend_for(device) if device is not None or devices.redirected else None
     if pin_memory:
         check_options(None, pin_memory)
     if isinstance(data, Tensor):
@@ -107,7 +122,10 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             stacklevel=2,
         )
-    return fresh(array_from(data, dtype), requires_grad)
+        if isinstance(data._array, Buffer):
+            copied = data.detach().to(data.device if device is None else device, dtype, copy=True)  # type: ignore[attr-defined]
+            return copied.requires_grad_() if requires_grad else copied
+    return fresh(array_from(data, dtype), requires_grad, where)
 
 
 _NUMBERS = (float, int, bool)
@@ -293,13 +311,13 @@ def from_numpy(ndarray):
 @composite()
 def as_tensor(data, dtype=None, device=None):
     """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
-    devices.check(device)
     if isinstance(data, Tensor):
-        return data if dtype is None or dtype is data.dtype else data.to(dtype)
+        return data.to(device, dtype)  # type: ignore[attr-defined]
+    where = backend_for(device)
     data = getattr(data, "_flat", data)  # a storage means its memory
-    if isinstance(data, np.ndarray) and dtype in (None, dtypes.from_numpy(data.dtype)):
+    if isinstance(data, np.ndarray) and where is None and dtype in (None, dtypes.from_numpy(data.dtype)):
         return from_numpy(data)
-    return fresh(array_from(data, dtype))
+    return fresh(array_from(data, dtype), False, where)
 
 
 @composite()
@@ -316,7 +334,9 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
             words = f"'{type_word(kind)}' into dtype '{type_word(dtype)}'"
             raise ValueError(f"can't alias tensor with dtype {words}.")
     t = as_tensor(obj, dtype, device)
-    if copy and t.numel():
+    if copy and t is obj:
+        t = t.clone()
+    elif copy and t.numel():
         source = obj._array if isinstance(obj, Tensor) else obj
         t = t.clone() if isinstance(source, np.ndarray) and np.shares_memory(t._array, source) else t
     return t if not requires_grad or t.requires_grad else t.requires_grad_()
@@ -331,9 +351,9 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 @composite()
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor of the default floating type (or `dtype`)."""
-    devices.check(device)
     kind = numpy_type(dtype, dtypes.get_default_dtype())
-    return fresh(np.array(exact(scalar_of(s, "scalar_tensor", "s", 1), kind), kind), requires_grad)
+    value = np.array(exact(scalar_of(s, "scalar_tensor", "s", 1), kind), kind)
+    return fresh(value, requires_grad, backend_for(device))
 
 
 # ---------------------------------------------------------------------------------------------- filled
@@ -356,8 +376,7 @@ def _shape(name: str, args: tuple, size: Any) -> tuple[int, ...]:
 
 def _creator(name: str, make: Any, doc: str) -> Any:
     def f(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-        if device is not None:
-            devices.check(device)
+        where = backend_for(device) if device is not None or devices.redirected else None
         if layout is not None or pin_memory:
             check_options(layout, pin_memory)
         shape = _shape(name, args, size)
@@ -365,10 +384,11 @@ def _creator(name: str, make: Any, doc: str) -> Any:
             kind = kind_of(name, out, dtype)
             if make is determinism.empty:
                 return sized(out, shape)
-            t = constant(make(shape, kind))
+            t = constant(run_on(backend_like(out), make, shape, kind))
             return put(name, sized(out, shape), t, requires_grad)
         default = dtypes.get_default_dtype()
-        t = wrap(make(shape, default.numpy if dtype is None else numpy_type(dtype, default)))
+        kind = default.numpy if dtype is None else numpy_type(dtype, default)
+        t = wrap(make(shape, kind) if where is None else where.apply(make, (shape, kind), {}))
         state = thread.state
         if state.level > 1:
             emit_event("created", t, make is not determinism.empty)
@@ -411,7 +431,7 @@ def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requ
 @composite()
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of shape `size` filled with a number."""
-    devices.check(device)
+    where = backend_for(device)
     check_options(layout, pin_memory)
     value = scalar_of(fill_value, "full", "fill_value", 2)
     if not isinstance(size, (tuple, list)):
@@ -420,16 +440,16 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     kind = numpy_type(dtype, dtypes.of_number(value)) if out is None else kind_of("full", out, dtype)
     value = exact(value, kind)
     if out is not None:
-        return put("full", sized(out, shape), fresh(np.full(shape, value, kind)), requires_grad)
-    return fresh(np.full(shape, value, kind), requires_grad)
+        values = fresh(run_on(backend_like(out), np.full, shape, value, kind))
+        return put("full", sized(out, shape), values, requires_grad)
+    return fresh(run_on(where, np.full, shape, value, kind), requires_grad)
 
 
 def _like(name: str, make: Any) -> Any:
     def f(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
-        devices.check(device)
         check_options(layout, pin_memory)
         try:
-            a = make(input._array, None if dtype is None else numpy_type(dtype, input.dtype))
+            a = made_like(make, input._array, None if dtype is None else numpy_type(dtype, input.dtype), device)
         except NoArray:
             return input._filled_like(name, dtype, requires_grad)
         except AttributeError:
@@ -441,6 +461,15 @@ def _like(name: str, make: Any) -> Any:
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[:-5]}` in the shape, type and layout of `input`."
     return composite()(f)
+
+
+def made_like(make: Any, a: Any, kind: Any, device: Any) -> Any:
+    """`make(a, kind)` on the device of `a`, or on the one that is asked for."""
+    own = a.backend if isinstance(a, Buffer) else None
+    where = own if device is None else devices.backend(device)
+    if where is own:
+        return make(a, kind) if own is None else own.apply(make, (a, kind), {})
+    return run_on(where, make, outline_of(a), dtypes.from_numpy(a.dtype if kind is None else kind).numpy)
 
 
 def _dense_like(make: Any) -> Any:
@@ -474,18 +503,17 @@ def full_like(
     pin_memory=False,
 ):
     """`full` in the shape and type of `input`."""
-    devices.check(device)
     check_options(layout, pin_memory)
-    a = dense_like(input._array, numpy_type(dtype, input.dtype))
+    a = made_like(dense_like, input._array, numpy_type(dtype, input.dtype), device)
     np.copyto(a, exact(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype), "unsafe")
     return fresh(arranged(a, memory_format), requires_grad)
 
 
 def _new_creator(name: str, make: Any) -> None:
     def f(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
-        devices.check(device)
         check_options(layout, pin_memory)
-        return fresh(make(_shape(name, args, size), numpy_type(dtype, self.dtype)), requires_grad)
+        where = backend_like(self, device)
+        return fresh(run_on(where, make, _shape(name, args, size), numpy_type(dtype, self.dtype)), requires_grad)
 
     f.__name__ = f.__qualname__ = name
     f.__doc__ = f"`{name[4:]}` of the type of this tensor."
@@ -502,15 +530,17 @@ def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=F
     """`full` of the type of this tensor."""
     check_options(layout, pin_memory)
     fill_value = scalar_of(fill_value, "new_full", "fill_value", 2)
+    device = self.device if device is None else device
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
 
 
 @composite(method=True, function=False)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor that holds a copy of `data`, of the type of this one."""
-    devices.check(device)
     check_options(layout, pin_memory)
-    return fresh(array_from(data, dtype or self.dtype), requires_grad)
+    if isinstance(data, Tensor) and isinstance(data._array, Buffer):
+        return tensor(data, dtype=dtype or self.dtype, device=self.device if device is None else device)
+    return fresh(array_from(data, dtype or self.dtype), requires_grad, backend_like(self, device))
 
 
 @composite(method=True, function=False)
@@ -522,13 +552,15 @@ def new(self, *args, device=None):
 @composite()
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A tensor of undefined values with the given shape and strides (in elements)."""
-    devices.check(device)
     check_options(layout, pin_memory)
-    size, stride = tuple(size), tuple(stride)
+    kind = numpy_type(dtype, dtypes.get_default_dtype())
+    return fresh(run_on(backend_for(device), _empty_strided, tuple(size), tuple(stride), kind), requires_grad)
+
+
+def _empty_strided(size: tuple[int, ...], stride: tuple[int, ...], kind: np.dtype) -> np.ndarray:
     last = sum((n - 1) * s for n, s in zip(size, stride, strict=True)) + 1 if 0 not in size else 0
-    flat = determinism.empty(last, numpy_type(dtype, dtypes.get_default_dtype()))
-    a = np.lib.stride_tricks.as_strided(flat, size, [s * flat.itemsize for s in stride])
-    return fresh(a, requires_grad)
+    flat = determinism.empty(last, kind)
+    return np.lib.stride_tricks.as_strided(flat, size, [s * flat.itemsize for s in stride])
 
 
 @composite()
@@ -536,7 +568,6 @@ def empty_permuted(
     size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
     """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
-    devices.check(device)
     check_options(layout, pin_memory)
     if len(size) != len(physical_layout):
         raise RuntimeError(
@@ -549,7 +580,8 @@ def empty_permuted(
         raise RuntimeError(
             f"Dimension out of range (expected to be in range of [0, {len(size) - 1}], but got {list(physical_layout)})"
         )
-    a = determinism.empty([size[d] for d in physical_layout], numpy_type(dtype, dtypes.get_default_dtype()))
+    kind = numpy_type(dtype, dtypes.get_default_dtype())
+    a = run_on(backend_for(device), determinism.empty, tuple([size[d] for d in physical_layout]), kind)
     return fresh(a.transpose(np.argsort(physical_layout)), requires_grad)
 
 
@@ -559,22 +591,24 @@ def empty_permuted(
 @composite()
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A matrix with ones on the diagonal and zeros elsewhere."""
-    devices.check(device)
     check_options(layout, pin_memory)
     for k, v in (("n", n), ("m", n if m is None else m)):
         if v < 0:
             raise RuntimeError(f"{k} must be greater or equal to 0, got {v}")
     if out is not None:
-        t = fresh(np.eye(n, m, dtype=kind_of("eye", out, dtype)))
+        t = fresh(run_on(backend_like(out), np.eye, n, m, dtype=kind_of("eye", out, dtype)))
         return put("eye", sized(out, t._array.shape), t, requires_grad)
-    return fresh(np.eye(n, m, dtype=numpy_type(dtype, dtypes.get_default_dtype())), requires_grad)
+    kind = numpy_type(dtype, dtypes.get_default_dtype())
+    return fresh(run_on(backend_for(device), np.eye, n, m, dtype=kind), requires_grad)
 
 
 def _indices(name: str, make: Any) -> Any:
     def f(row, col, offset=0, *, dtype=None, device=None, layout=None):
-        devices.check(device)
         check_options(layout, False)
-        return fresh(np.stack(make(row, offset, col)).astype(numpy_type(dtype, dtypes.int64)))
+        return fresh(run_on(backend_for(device), places, row, offset, col, numpy_type(dtype, dtypes.int64)))
+
+    def places(row: int, offset: int, col: int, kind: np.dtype) -> np.ndarray:
+        return np.stack(make(row, offset, col)).astype(kind)
 
     f.__name__, f.__doc__ = name, f"The row and column indices of the {name[:4]} part of a matrix, shape (2, n)."
     return composite()(f)

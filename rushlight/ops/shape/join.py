@@ -6,6 +6,7 @@ from operator import index
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.autocast import Off
 from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
@@ -228,7 +229,7 @@ def combinations(input, r=2, with_replacement=False):
     from ...core.tensor.tensor import constant
 
     rows = list((with_ if with_replacement else without)(range(input.numel()), r))
-    return input[constant(np.array(rows, np.int64).reshape(-1, r))]
+    return input[constant(on_device_of(input._array, lambda: np.array(rows, np.int64).reshape(-1, r)))]
 
 
 # ---------------------------------------------------------------------------------------------- repeated
@@ -282,7 +283,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
         counts = input._array
         if output_size is not None and output_size != counts.sum():
             raise RuntimeError("allocated size does not match required size")
-        return wrap(np.repeat(np.arange(len(counts), dtype=np.int64), counts))
+        return wrap(np.repeat(on_device_of(counts, np.arange, len(counts)), counts))
     x = flatten(input) if dim is None else input
     d = 0 if dim is None else wrap_dim(dim, x._array.ndim)
     counts = repeats._array if isinstance(repeats, Tensor) else np.array(repeats)
@@ -291,21 +292,20 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
             f"input.size({d}) = {x._array.shape[d]}"
         )
-    if output_size is not None and isinstance(repeats, Tensor) and not may_branch_on_data():
+    if output_size is not None and isinstance(repeats, Tensor) and not may_branch_on_data(repeats):
         return x.index_select(d, _repeated(repeats, x._array.shape[d], output_size))
     if isinstance(repeats, Tensor) and thread.state.level > 1:
         emit_event("read", repeats, "repeat_interleave() by the values")
-    where = _places(counts, x._array.shape[d])
+    where = on_device_of(x._array, repeated_places, counts, x._array.shape[d])
     _check_output_size(where, output_size)
     return x.index_select(d, constant(where))
 
 
-def _places(counts, n):
-    many = counts.reshape(-1) if counts.size != 1 else int(counts.item())
-    return np.repeat(np.arange(n, dtype=np.int64), many)
+def repeated_places(counts: np.ndarray, n: int) -> np.ndarray:
+    return np.repeat(np.arange(n, dtype=np.int64), counts.reshape(-1))
 
 
-def _check_output_size(where, output_size):
+def _check_output_size(where: np.ndarray, output_size: int | None) -> None:
     if output_size is not None and output_size != len(where):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {len(where)} but got {output_size}")
 
@@ -313,7 +313,7 @@ def _check_output_size(where, output_size):
 @primitive(name="repeated", public=False, differentiable=False)
 def _repeated(counts, /, n, output_size):
     """Each of the numbers below `n` as often as `counts` says."""
-    where = _places(counts, n)
+    where = repeated_places(counts, n)
     _check_output_size(where, output_size)
     return where
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...core.device import device as devices
+from ...core.device.backend import run_on
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
-from .create import check_options, fresh, numpy_type
+from .create import backend_for, backend_like, check_options, fresh, numpy_type
 from .into import kind_of, put, sized
 from .spacing import counted, powers, spaced
 
@@ -23,12 +24,14 @@ def _number(v: Any) -> Any:
     return v.item() if isinstance(v, (Tensor, np.generic)) else v
 
 
-def _made(name: str, make: Any, out: Any, dtype: Any, default: dtypes.dtype, requires_grad: bool) -> Tensor:
+def _made(
+    name: str, make: Any, out: Any, dtype: Any, default: dtypes.dtype, requires_grad: bool, device: Any
+) -> Tensor:
     """The tensor of `make(type)`, or its numbers in `out`, which keeps its shape where it has as many elements."""
     kind = numpy_type(dtype, default) if out is None else kind_of(name, out, dtype)
     if kind.kind in _REFUSED[name]:
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{type_word(dtypes.from_numpy(kind))}'")
-    a = make(kind)
+    a = run_on(backend_for(device) if out is None else backend_like(out), make, kind)
     if out is None:
         return fresh(a, requires_grad)
     if name == "arange" and out._array.size not in (0, a.size):
@@ -65,9 +68,9 @@ def arange(
         and dtype is None
         and out is device is layout is None
         and not pin_memory
+        and not devices.redirected
     ):
         return fresh(np.arange(start), requires_grad)
-    devices.check(device)
     check_options(layout, pin_memory)
     start, end, step = _number(start), _number(end), _number(step)
     if end is None:
@@ -80,7 +83,7 @@ def arange(
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     floats = any(isinstance(v, float) for v in (start, end, step))
     default = dtypes.get_default_dtype() if floats else dtypes.int64
-    return _made("arange", partial(_counted, start, end, step), out, dtype, default, requires_grad)
+    return _made("arange", partial(_counted, start, end, step), out, dtype, default, requires_grad, device)
 
 
 def _counted(start: Any, end: Any, step: Any, kind: np.dtype) -> np.ndarray:
@@ -119,13 +122,12 @@ def range(
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
         stacklevel=2,
     )
-    devices.check(device)
     check_options(layout, pin_memory)
     if end is None:
         start, end = 0, start
     n = math.floor((end - start) / step) + 1
     default = dtypes.get_default_dtype()
-    return _made("range", lambda kind: _ranged(start, step, n, kind), out, dtype, default, requires_grad)
+    return _made("range", lambda kind: _ranged(start, step, n, kind), out, dtype, default, requires_grad, device)
 
 
 @composite()
@@ -133,7 +135,6 @@ def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
     """`steps` numbers from `start` to `end`, both included, evenly spaced."""
-    devices.check(device)
     check_options(layout, pin_memory)
     if isinstance(steps, float):
         raise TypeError("linspace(): argument 'steps' must be int, not float")
@@ -141,7 +142,7 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     return _made(
         "linspace", lambda kind: spaced(*_limits(start, end, steps, kind), int(steps), kind), out, dtype,
-        dtypes.get_default_dtype(), requires_grad,
+        dtypes.get_default_dtype(), requires_grad, device,
     )  # fmt: skip
 
 
@@ -160,11 +161,10 @@ def logspace(
     pin_memory=False,
 ):
     """`base` to the power of `steps` numbers from `start` to `end`."""
-    devices.check(device)
     check_options(layout, pin_memory)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     return _made(
         "logspace", lambda kind: powers(base, *_limits(start, end, steps, kind), int(steps), kind), out, dtype,
-        dtypes.get_default_dtype(), requires_grad,
+        dtypes.get_default_dtype(), requires_grad, device,
     )  # fmt: skip

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.resizing import whole
@@ -206,7 +208,7 @@ def as_strided(input, /, size, stride, storage_offset=None):
         )
     out = _stride(_flat(root, input.dtype)[start:], size, [s * item for s in stride])
     base = (address_of(input) - address_of(root)) // item
-    return out, np.array([start, base, *(s // item for s in input.strides)])
+    return out, (start, base, *(s // item for s in input.strides))
 
 
 @as_strided.vjp
@@ -215,7 +217,7 @@ def _(g, input_shape, geometry, size, stride):
     return _as_strided_backward(g, (tuple(size), tuple(stride), start), (input_shape, strides, base))
 
 
-def _as_strided_backward(g, part, whole):
+def _as_strided_backward(g: Tensor, part: tuple, whole: tuple) -> Tensor:
     """Scatter `g` over the storage by index arithmetic, then read the input's own elements back.
 
     part, whole: (shape, strides, offset) of the result and of the input.
@@ -223,11 +225,16 @@ def _as_strided_backward(g, part, whole):
     where = _flat_positions(*part[:2]) + part[2]
     mine = _flat_positions(*whole[:2]) + whole[2]
     n = int(max(where.max(initial=-1), mine.max(initial=-1))) + 1
-    total = g.new_zeros(n).index_add(0, constant(where.reshape(-1)), g.reshape(-1))
-    return total.index_select(0, constant(mine.reshape(-1))).reshape(whole[0])
+    total = g.new_zeros(n).index_add(0, _positions(g, *part), g.reshape(-1))
+    return total.index_select(0, _positions(g, *whole)).reshape(whole[0])
 
 
-def _flat_positions(size, stride) -> np.ndarray:
+def _positions(g: Tensor, size: tuple, stride: Sequence, offset: int) -> Tensor:
+    """A tensor of them, where `g` is."""
+    return constant(on_device_of(g._array, lambda: _flat_positions(size, stride).reshape(-1) + offset))
+
+
+def _flat_positions(size: tuple, stride: Sequence) -> np.ndarray:
     where = np.zeros((), np.int64)
     for n, s in zip(size, stride, strict=True):
         where = where[..., None] + np.arange(n, dtype=np.int64) * s

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS
 from ...core.tensor.tensor import Tensor, wrap
 from .fft import _c2c, _c2r, _complex, _r2c
@@ -45,7 +46,7 @@ def stft(
     if one_sided and is_complex:
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     frames = (x if x._array.ndim == 2 else x.unsqueeze(0)).unfold(-1, n_fft, hop)
-    w = _padded_window(window, size, n_fft)
+    w = _padded_window(input, window, size, n_fft)
     frames = frames if w is None else frames * w
     scale = 1 if normalized else 0
     result = _r2c(frames, (2,), scale, one_sided) if not is_complex else _c2c(_complex(frames), (2,), scale, True)
@@ -90,12 +91,12 @@ def _warn_no_window(name: str) -> None:
     )
 
 
-def _padded_window(window: Any, size: int, n_fft: int) -> Any:
+def _padded_window(input: Any, window: Any, size: int, n_fft: int) -> Any:
     """The window in the middle of n_fft points; None where it is all ones."""
     if window is None:
         if size == n_fft:
             return None
-        window = wrap(np.ones(size, np.float32))
+        window = wrap(on_device_of(input._array, np.ones, size, np.float32))
     left = (n_fft - size) // 2
     if size < n_fft:
         parts = [window.new_zeros(left), window, window.new_zeros(n_fft - size - left)]
@@ -130,7 +131,7 @@ def istft(
     else:
         half = x if one_sided else x.narrow(2, 0, n_fft // 2 + 1)
         pieces = _c2r(half, (2,), scale, n_fft)
-    w = _padded_window(window, size, n_fft)
+    w = _padded_window(input, window, size, n_fft)
     w = pieces.new_ones(n_fft) if w is None else w
     total = n_fft + hop * (frames - 1)
     signal = _overlapped(pieces * w, hop, total)

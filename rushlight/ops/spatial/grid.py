@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.device.backend import on_device_of
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
@@ -327,7 +328,8 @@ def affine_grid(theta, size, align_corners=None):
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
-    base = constant(_base_grid(size[2:], align_corners, theta._array.dtype)).expand(size[0], prod(size[2:]), n + 1)
+    places = on_device_of(theta._array, _base_grid, size[2:], align_corners, theta.dtype.numpy)
+    base = constant(places).expand(size[0], prod(size[2:]), n + 1)
     return bmm(base, theta.transpose(1, 2)).view((size[0], *size[2:], n))
 
 

@@ -3,6 +3,7 @@
 import warnings
 
 from rushlight.utils.data.fetch import silent_end
+from rushlight.utils.data.pinning import device_to_pin_for, pinned
 from rushlight.utils.data.seeding import draw_seed
 from rushlight.utils.data.worker import _DatasetKind
 
@@ -18,7 +19,7 @@ class _BaseDataLoaderIter:
         self._drop_last = loader.drop_last
         self._index_sampler = loader._index_sampler
         self._num_workers = loader.num_workers
-        _warn_about_pinning(loader)
+        self._pins_for = device_to_pin_for(loader)
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
         self._sampler_iter = _started(self._index_sampler)
@@ -47,7 +48,7 @@ class _BaseDataLoaderIter:
         self._num_yielded += 1
         if self._dataset_kind == _DatasetKind.Iterable:
             self._warn_about_length()
-        return data
+        return data if self._pins_for is None else pinned(data, self._pins_for)
 
     def _warn_about_length(self) -> None:
         promised = self._IterableDataset_len_called
@@ -77,22 +78,6 @@ def _started(sampler):
         return iter(sampler)
     except StopIteration as error:
         raise silent_end("starting the sampler") from error
-
-
-def _warn_about_pinning(loader) -> None:
-    # No device of Rushlight's has pinned memory, so that pin_memory=True always comes to this warning of torch's.
-    if loader.pin_memory and loader.pin_memory_device:
-        warnings.warn(
-            "pin_memory_device is deprecated, the current accelerator will be used as the device,"
-            f"ignore pin_memory_device='{loader.pin_memory_device}'.",
-            stacklevel=3,
-        )
-    if loader.pin_memory:
-        warnings.warn(
-            "'pin_memory' argument is set as true but no accelerator is found, "
-            "then device pinned memory won't be used.",
-            stacklevel=3,
-        )
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):

@@ -1,0 +1,69 @@
+"""Checks of a device: what its operators return, compared with the CPU's. For authors of devices (docs/devices.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ..core.device.backend import Backend
+from ..core.device.device import backend
+from ..core.random import manual_seed
+from ..core.tensor.tensor import Tensor, element_strides
+from .descriptions import Sample
+from .suite import _gradients, _replaced, _weights, results_of, tensors_in
+
+__all__ = ["check_operator"]
+
+
+def check_operator(
+    name: str,
+    sample: Sample,
+    device: Any,
+    values: bool = True,
+    gradients: bool = True,
+    within: Callable[[], AbstractContextManager] = nullcontext,
+) -> None:
+    """Call operator `name` with a sample on the CPU and on `device`; the results have to be the same.
+
+    values: compare elements, too, and not only shape, type, strides and device. gradients: compare them as well. within:
+    a context for each call on the device, such as one that counts copies. Raises AssertionError where something differs.
+    """
+    where = backend(device)
+    assert where is not None, "the device to check is the CPU itself"
+    here = sample.make(grad=gradients)
+    there = _moved(here, where)
+    results = []
+    for (args, kwargs), context in ((here, nullcontext), (there, within)):
+        manual_seed(0)
+        with context():
+            results.append(results_of(name, args, kwargs))
+    _compare(*results, where, values, f"{name}: a result")
+    leaves = [[t for t in tensors_in(list(given)) if t.requires_grad] for given in (here, there)]
+    if gradients and leaves[0] and any(t.requires_grad for t in results[0]):
+        weights = [_weights(r) for r in results]
+        grads = [list(_gradients(results[0], leaves[0], weights[0]))]
+        with within():
+            grads.append(list(_gradients(results[1], leaves[1], weights[1])))
+        _compare(*grads, where, values, f"{name}: a gradient")
+
+
+def _moved(given: Any, where: Backend) -> Any:
+    """The arguments with their tensors copied to the device."""
+    copies = (t.detach().to(where.device).requires_grad_(t.requires_grad) for t in tensors_in(list(given)))  # type: ignore[attr-defined]
+    return _replaced(given, copies)
+
+
+def _compare(here: list[Tensor], there: list[Tensor], where: Backend, values: bool, what: str) -> None:
+    assert len(here) == len(there), f"{what}s: {len(there)} instead of {len(here)}"
+    for a, b in zip(here, there, strict=True):
+        assert b.device == where.device, f"{what} is on {b.device}"
+        for found, expected in ((b.dtype, a.dtype), (b.shape, a.shape), (b.requires_grad, a.requires_grad)):
+            assert found == expected, f"{what}: {found} instead of {expected}"
+        strides = [element_strides(t._array) for t in (a, b)]
+        assert strides[0] == strides[1], f"{what}: strides {strides[1]} instead of {strides[0]}"
+        if values:
+            x, y = a.detach()._array, where.to_host(b.detach()._array)
+            assert np.allclose(x, y, 1e-9, 1e-9, equal_nan=True), f"{what}: other values"
