@@ -6,29 +6,9 @@ import numpy as np
 
 from rushlight.compile.ir.expression import Expr
 from rushlight.compile.ir.graph import Call, Extern, Graph, Loop, Nest, Reduce, Ref, Update, Value, Write
-from rushlight.core.dispatch.op import OPS
-from rushlight.ops.pointwise.multiply_add import multiply_add
+from rushlight.compile.ir.scalar_ops import SCALAR_OPS
 from rushlight.ops.spatial import conv
 
-_UNARY = {
-    "neg": np.negative, "abs": np.abs, "sign": np.sign, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x),
-    "reciprocal": np.reciprocal, "square": np.square, "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
-    "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p, "sin": np.sin, "cos": np.cos, "tan": np.tan,
-    "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh,
-    "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh, "floor": np.floor, "ceil": np.ceil,
-    "trunc": np.trunc, "round": np.rint, "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite,
-    "signbit": np.signbit, "not": np.logical_not, "invert": np.invert,
-    "sigmoid": lambda x: (1 / (1 + np.exp(-x))).astype(x.dtype), "erf": lambda x: OPS["erf"].record.kernel(x),
-    "erfc": lambda x: OPS["erfc"].record.kernel(x),
-}  # fmt: skip
-_BINARY = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.true_divide, "floordiv": np.floor_divide,
-    "mod": np.remainder, "fmod": np.fmod, "pow": np.power, "atan2": np.arctan2, "hypot": np.hypot,
-    "copysign": np.copysign, "maximum": np.maximum, "minimum": np.minimum, "fmax": np.fmax, "fmin": np.fmin,
-    "logaddexp": np.logaddexp, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
-    "eq": np.equal, "ne": np.not_equal, "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
-    "shl": np.left_shift, "shr": np.right_shift,
-}  # fmt: skip
 _REDUCE = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
@@ -76,11 +56,7 @@ def _value(x: Expr, args: list, space: tuple[int, ...], memory: Memory):
         return np.arange(space[x.data]).reshape(shape)
     if x.op == "cast":
         return args[0].astype(x.dtype)
-    if x.op == "where":
-        return np.where(*args)
-    if x.op == "fma":
-        return multiply_add(*args)
-    return _UNARY[x.op](*args) if x.op in _UNARY else _BINARY[x.op](*args)
+    return SCALAR_OPS[x.op].numpy(*args)
 
 
 def run(graph: Graph, inputs: dict[Value, np.ndarray]) -> list[np.ndarray]:

@@ -40,7 +40,7 @@ IDENTIFIERS = {
     "IN_PASSES": "JIT_CANDIDATES",
     "program_from": "jit_min_elements",
     "program_after": "jit_warmup",
-    "_DEAR": "_RECOMPUTE_COST",
+    "_DEAR": "cost",
     "askers": "overloaded_args",
     "may_look": "may_branch_on_data",
     "carry_out": "run_job",

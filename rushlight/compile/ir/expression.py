@@ -2,7 +2,7 @@
 
 An expression is a DAG of `Expr`. Leaves are constants, loads from a window (a `Ref` whose shape is the loop's space, or,
 with coordinates, one of any shape: a gather), and positions along an axis. Operators are named after what they do to
-numbers; `OPERATORS` lists them with their number of arguments. Types are NumPy's; nothing is promoted: both sides of an
+numbers; `scalar_ops.py` lists them. Types are NumPy's; nothing is promoted: both sides of an
 operator have one type, and a conversion is written as `cast`.
 """
 
@@ -13,18 +13,8 @@ from typing import Any
 
 import numpy as np
 
-# Arithmetic follows NumPy where it differs from C: `floordiv` and `mod` round down, `maximum` and `minimum` give nan if
-# either side is nan, `round` goes to even, integers wrap around. `div` and `fma` (x y + z, rounded once) are of floats.
-OPERATORS: dict[str, int] = {
-    "neg": 1, "abs": 1, "sign": 1, "sqrt": 1, "rsqrt": 1, "reciprocal": 1, "square": 1, "exp": 1, "exp2": 1,
-    "expm1": 1, "log": 1, "log2": 1, "log10": 1, "log1p": 1, "sin": 1, "cos": 1, "tan": 1, "asin": 1, "acos": 1,
-    "atan": 1, "sinh": 1, "cosh": 1, "tanh": 1, "asinh": 1, "acosh": 1, "atanh": 1, "sigmoid": 1, "erf": 1, "erfc": 1,
-    "floor": 1, "ceil": 1, "trunc": 1, "round": 1, "isnan": 1, "isinf": 1, "isfinite": 1, "signbit": 1, "not": 1,
-    "invert": 1, "add": 2, "sub": 2, "mul": 2, "div": 2, "floordiv": 2, "mod": 2, "fmod": 2, "pow": 2, "atan2": 2,
-    "hypot": 2, "copysign": 2, "maximum": 2, "minimum": 2, "fmax": 2, "fmin": 2, "logaddexp": 2, "lt": 2, "le": 2,
-    "gt": 2, "ge": 2, "eq": 2, "ne": 2, "and": 2, "or": 2, "xor": 2, "shl": 2, "shr": 2, "where": 3, "fma": 3,
-}  # fmt: skip
-_GIVES_BOOL = frozenset(("isnan", "isinf", "isfinite", "signbit", "not", "lt", "le", "gt", "ge", "eq", "ne"))
+from .scalar_ops import SCALAR_OPS
+
 BOOL = np.dtype(np.bool_)
 
 
@@ -112,9 +102,10 @@ def cast(x: Expr, dtype: Any) -> Expr:
 
 def apply(op: str, *args: Expr) -> Expr:
     """An operator on arguments of one type (`where`: the last two)."""
-    if OPERATORS[op] != len(args):
-        raise TypeError(f"{op} takes {OPERATORS[op]} arguments, not {len(args)}")
+    row = SCALAR_OPS[op]
+    if row.arity != len(args):
+        raise TypeError(f"{op} takes {row.arity} arguments, not {len(args)}")
     kinds = {a.dtype for a in (args[1:] if op == "where" else args)}
     if len(kinds) != 1:
         raise TypeError(f"{op} of mixed types {sorted(map(str, kinds))}")
-    return Expr(op, args, BOOL if op in _GIVES_BOOL else args[-1].dtype)
+    return Expr(op, args, BOOL if row.gives_bool else args[-1].dtype)

@@ -18,6 +18,7 @@ import numpy as np
 
 from .expression import BOOL, Expr, apply, cast, const, index, load
 from .graph import Extern, Loop, Node, Reduce, Ref, Store, Value
+from .scalar_ops import BY_UFUNC, LOGICAL, REDUCTIONS, SCALAR_OPS, cost
 
 
 class Untraceable(Exception):
@@ -66,7 +67,7 @@ class Builder:
                 return self.constant(0, np.int64, x.shape if keepdims else kept)
             x = x.astype(BOOL) if kind in ("any", "all") else x
             return x if keepdims else x.reshape(kept)
-        if any(e.op in _EXPENSIVE for e in x.expr.walk()):
+        if any(cost(e.op) >= _EXPENSIVE for e in x.expr.walk()):
             x.expr = load(self.store(x))  # whoever reads it again need not compute it again
         value = Value(kept, np.int64 if kind.startswith("arg") else BOOL if kind in ("any", "all") else x.dtype)
         self.nodes.append(Reduce(x.shape, axes, kind, x.expr, value))
@@ -327,13 +328,13 @@ class _NeedsCopy(Exception):
 # --------------------------------------------------------------------------------------------- operators
 
 
-def _operator(ufunc: np.ufunc, reflected: bool = False) -> Callable:
+def _operator(ufunc: Callable[..., Any], reflected: bool = False) -> Callable:
     if reflected:
         return lambda self, other: ufunc(other, self)
-    return lambda self, other: ufunc(self, other)
+    return lambda self, *other: ufunc(self, *other)
 
 
-def _augmented(ufunc: np.ufunc) -> Callable:
+def _augmented(ufunc: Callable[..., Any]) -> Callable:
     def method(self: Lazy, other: Any) -> Lazy:
         self.assign(ufunc(self, other))
         return self
@@ -341,73 +342,36 @@ def _augmented(ufunc: np.ufunc) -> Callable:
     return method
 
 
-for _name, _ufunc in {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "truediv": np.true_divide,
-    "floordiv": np.floor_divide,
-    "mod": np.remainder,
-    "pow": np.power,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
-    "lshift": np.left_shift,
-    "rshift": np.right_shift,
-}.items():
-    setattr(Lazy, f"__{_name}__", _operator(_ufunc))
-    setattr(Lazy, f"__r{_name}__", _operator(_ufunc, reflected=True))
-    setattr(Lazy, f"__i{_name}__", _augmented(_ufunc))
-for _name in ("lt", "le", "gt", "ge", "eq", "ne"):
-    _ufunc = {"lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal}.get(_name)
-    _ufunc = _ufunc or {"eq": np.equal, "ne": np.not_equal}[_name]
-    setattr(Lazy, f"__{_name}__", _operator(_ufunc))
-Lazy.__neg__ = lambda self: np.negative(self)
-Lazy.__abs__ = lambda self: np.absolute(self)
-Lazy.__invert__ = lambda self: np.invert(self)
+for _row in SCALAR_OPS.values():
+    if _row.python:
+        _name = _row.python.rstrip("_")
+        setattr(Lazy, f"__{_name}__", _operator(_row.numpy))
+        if _row.arity == 2 and not _row.gives_bool:
+            setattr(Lazy, f"__r{_name}__", _operator(_row.numpy, reflected=True))
+            setattr(Lazy, f"__i{_name}__", _augmented(_row.numpy))
 
-_PLAIN = {
-    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div",
-    "floor_divide": "floordiv", "remainder": "mod", "fmod": "fmod", "power": "pow", "float_power": "pow",
-    "negative": "neg", "absolute": "abs", "fabs": "abs", "sign": "sign", "sqrt": "sqrt", "square": "square",
-    "reciprocal": "reciprocal", "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2",
-    "log10": "log10", "log1p": "log1p", "sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos",
-    "arctan": "atan", "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh",
-    "arctanh": "atanh", "arctan2": "atan2", "hypot": "hypot", "copysign": "copysign", "floor": "floor",
-    "ceil": "ceil", "trunc": "trunc", "rint": "round", "isnan": "isnan", "isinf": "isinf", "isfinite": "isfinite",
-    "signbit": "signbit", "maximum": "maximum", "minimum": "minimum", "fmax": "fmax", "fmin": "fmin",
-    "logaddexp": "logaddexp", "less": "lt", "less_equal": "le", "greater": "gt", "greater_equal": "ge", "equal": "eq",
-    "not_equal": "ne", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor", "left_shift": "shl",
-    "right_shift": "shr", "invert": "invert",
-}  # fmt: skip
-_LOGICAL = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "logical_not": "not"}
-_ON_BOOL = {"add": "or", "mul": "and", "maximum": "or", "minimum": "and", "invert": "not"}
-_EXPENSIVE = frozenset(
-    ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "tanh", "sigmoid", "erf", "erfc")
-    + ("pow", "atan2", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "logaddexp", "gather")
-)
-_REDUCTIONS = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
-_REDUCTIONS |= {"logical_or": "any", "logical_and": "all", "bitwise_or": "any", "bitwise_and": "all"}
+_EXPENSIVE = 14  # from this cost on an element is computed once and stored, where a reduction reads it
 
 
 def _elementwise(builder: Builder, ufunc: np.ufunc, inputs: tuple, dtype: Any = None) -> Lazy:
     name = ufunc.__name__
     if name == "positive":
         return inputs[0].copy()
-    if name in _LOGICAL:
+    if ufunc in LOGICAL:
         args = [_lift(builder, x, BOOL) for x in inputs]
-        return _applied(builder, _LOGICAL[name], [a.astype(BOOL) for a in args])
-    if name not in _PLAIN or ufunc.nout != 1:
+        return _applied(builder, LOGICAL[ufunc].name, [a.astype(BOOL) for a in args])
+    row = BY_UFUNC.get(ufunc)
+    if row is None:
         raise Untraceable(f"np.{name}")
     kinds = ufunc.resolve_dtypes(tuple(map(_kind_of, inputs)) + (None,), signature=(*[None] * ufunc.nin, dtype))
     if any(k.kind in "cOmMSU" for k in kinds):
         raise Untraceable(f"np.{name} of {kinds[0]}")
     args = [_lift(builder, x, k).astype(k) for x, k in zip(inputs, kinds, strict=False)]
-    op = _PLAIN[name]
+    op = row.name
     if args[0].dtype == BOOL:
-        op = _ON_BOOL.get(op, op)
         if op in ("sub", "neg"):
             raise TypeError(f"numpy boolean {name} is not supported")
+        op = row.on_bool or op
     return _applied(builder, op, args).astype(kinds[-1])
 
 
@@ -451,10 +415,10 @@ def _tuple(x: Any) -> tuple:
 
 def _reduce_call(builder, ufunc, x, axis=0, dtype=None, out=None, keepdims=False, initial=None, where=True) -> Lazy:
     name = ufunc.__name__
-    if name not in _REDUCTIONS or where is not True or initial not in (None, np._NoValue):
+    if ufunc not in REDUCTIONS or where is not True or initial not in (None, np._NoValue):
         raise Untraceable(f"{name}.reduce")
     axes = tuple(range(x.ndim)) if axis is None else tuple(a % x.ndim for a in _tuple(axis))
-    kind = _REDUCTIONS[name]
+    kind = REDUCTIONS[ufunc]
     if kind in ("any", "all") and x.dtype != BOOL:
         if name.startswith("bitwise"):
             raise Untraceable(f"{name}.reduce of Python scalars")

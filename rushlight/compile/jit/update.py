@@ -26,6 +26,7 @@ import numpy as np
 
 from ..ir.expression import Expr, apply, cast, const, load
 from ..ir.graph import Value
+from ..ir.scalar_ops import SCALAR_OPS
 
 _F64 = np.dtype(np.float64)
 _DEPTH, _RUNS = (
@@ -207,11 +208,11 @@ class Number:
         if not _is_scalar_operand(x) or not _is_scalar_operand(y):
             return NotImplemented
         a, b = _value(x), _value(y)
-        value = None if a is None or b is None else _PYTHON[op](a, b)
+        value = None if a is None or b is None else _python(op)(a, b)
         if isinstance(value, complex):
             raise NotTraceable("a number is complex")
         expr = apply(op, _float64(x), _float64(y))
-        if op in _COMPARISONS:
+        if SCALAR_OPS[op].gives_bool:
             return self.tracer.decide(expr, value)
         return Number(self.tracer, expr, value)
 
@@ -278,17 +279,9 @@ class Number:
         return Number(self.tracer, cast(cast(self.expr, dtype), _F64), value)
 
 
-_COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
-_PYTHON: dict[str, Callable] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "pow": operator.pow,
-    "neg": operator.neg,
-    "abs": abs,
-    **{name: getattr(operator, name) for name in _COMPARISONS},
-}
+def _python(op: str) -> Callable[..., Any]:
+    """The operator of Python's numbers."""
+    return getattr(operator, SCALAR_OPS[op].python)
 
 
 def _is_scalar_operand(x: Any) -> bool:
@@ -314,7 +307,7 @@ def evaluate(expr: Expr, values: dict[Value, float]) -> Any:
         elif e.op == "cast":
             known[id(e)] = float(e.dtype.type(known[id(e.args[0])]))
         else:
-            known[id(e)] = _PYTHON[e.op](*(known[id(a)] for a in e.args))
+            known[id(e)] = _python(e.op)(*(known[id(a)] for a in e.args))
     return known[id(expr)]
 
 

@@ -33,13 +33,14 @@ import numpy as np
 
 from ..ir.expression import Expr
 from ..ir.graph import Value
+from ..ir.scalar_ops import cost
 from ..jit.update import Branch, Leaf, Tree, Update
 from . import fast_math as quick
 from .llvm import arithmetic
 from .llvm.arithmetic import constant, register
+from .llvm.emitters import libm
 from .llvm.engine import Code, attributes, available, build, vector_bytes
 from .llvm.ir import Builder, Val, number
-from .llvm.vector_math import libm
 from .reciprocals import Divisor, multiply_all, multiply_roots, scalars
 
 BLOCK_WORDS = 10
@@ -106,8 +107,8 @@ def _hoisted(leaf: Leaf, update: Update, scalars: set[Value]) -> list[Expr]:
 
 
 def _weight(update: Update, leaf: Leaf, hoisted: list[Expr], quick: bool) -> int:
-    """How much one element costs: a division or a root as much as eight loads, a quick root none of its own."""
-    slow = {"div": 3, "sqrt": 0} if quick else {"div": 8, "sqrt": 8}
+    """How much one element costs: loads, stores, divisions and roots. The quick variant has fewer of these."""
+    slow = {"div": 3, "sqrt": 0} if quick else {op: cost(op) for op in ("div", "sqrt")}
     stores = [expr for role, expr in leaf.stores.items() if not update.roles[role].counter]
     seen, weight = {id(e) for e in hoisted}, len(stores)
     stack = list(stores)

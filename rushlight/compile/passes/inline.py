@@ -8,18 +8,12 @@ from __future__ import annotations
 
 from math import prod
 
+from ..ir import scalar_ops
 from ..ir.expression import Expr
 from ..ir.graph import Graph, Loop, Node, Reduce, Ref, Value
 from ..ir.spaces import at, changed, follow, squeezed
 
-_RECOMPUTE_COST = {
-    "exp": 8, "exp2": 8, "expm1": 10, "log": 8, "log2": 8, "log10": 8, "log1p": 10, "sin": 12, "cos": 12, "tan": 16,
-    "asin": 16, "acos": 16, "atan": 12, "sinh": 16, "cosh": 16, "tanh": 10, "asinh": 16, "acosh": 16, "atanh": 16,
-    "sigmoid": 8, "erf": 10, "erfc": 16, "pow": 20, "atan2": 20, "hypot": 6, "logaddexp": 20, "sqrt": 3, "rsqrt": 4,
-    "div": 3, "reciprocal": 3, "floordiv": 6, "mod": 6, "fmod": 8, "gather": 4, "const": 0, "load": 0, "index": 0,
-    "cast": 0.5,
-}  # fmt: skip
-_CHEAP = 6.0
+_CHEAP = 10
 _LARGEST = 200  # operations in one expression
 
 
@@ -130,7 +124,7 @@ def _substituted(node: Loop | Reduce, change) -> Loop | Reduce:
 
 
 def cost(e: Expr, space: tuple[int, ...]) -> float:
-    """Operations for each point of a space, in additions; what does not vary along an axis is shared along it."""
+    """What each point of a space costs, but for loads; what does not vary along an axis is shared along it."""
     total = 0.0
     whole = max(1, prod(space))
     varies: dict[int, frozenset[int]] = {}
@@ -142,7 +136,8 @@ def cost(e: Expr, space: tuple[int, ...]) -> float:
         else:
             axes = frozenset().union(*(varies[id(a)] for a in x.args))
         varies[id(x)] = axes
-        total += _RECOMPUTE_COST.get(x.op, 1) * prod(space[i] for i in axes) / whole
+        if x.op not in ("load", "index"):
+            total += scalar_ops.cost(x.op) * prod(space[i] for i in axes) / whole
     return total
 
 

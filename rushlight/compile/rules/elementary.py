@@ -7,6 +7,7 @@ import numpy as np
 from ...core.tensor.dtype import bfloat16
 from ..ir.expression import Expr, apply, const, gather, index
 from ..ir.lazy import Lazy, Untraceable
+from ..ir.scalar_ops import SCALAR_OPS
 from .table import rule, through_float32
 
 
@@ -20,17 +21,8 @@ def _of_floats(name: str, function) -> None:
     rule(name)(elementwise)
 
 
-for _name, _function in {
-    "maximum": np.maximum,
-    "minimum": np.minimum,
-    "fmax": np.fmax,
-    "fmin": np.fmin,
-    "hypot": np.hypot,
-    "logaddexp": np.logaddexp,
-    "atan2": np.arctan2,
-    "pow.tensor": np.power,
-}.items():
-    _of_floats(_name, _function)
+for _name in ("maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "atan2", "pow.tensor"):
+    _of_floats(_name, SCALAR_OPS[_name.removesuffix(".tensor")].numpy)
 
 
 @rule("where")

@@ -13,7 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.scalar_ops import SCALAR_OPS
 from . import half, vector_math
+from .emitters import Emitter, emits, emitter, libm
+from .integers import INTEGERS
 from .ir import BITS, Builder, Val, number
 
 _REGISTER = {"bool": "i1", "int8": "i8", "uint8": "i8", "int16": "i16", "int32": "i32", "int64": "i64"}
@@ -140,26 +143,13 @@ def _to_odd(b: Builder, x: Val) -> Val:
 
 def operate(b: Builder, op: str, args: list[Val], source: np.dtype, target: np.dtype) -> Val:
     """An operator whose arguments have the type `source` (`where`: its choices) and its result `target`."""
-    if op == "where":
-        return b.select(*args)
-    if is_float(source):
-        return _operate_float(b, op, args, target)
-    rule = _INTEGER.get(op)
+    rule = emitter(op, register(source))
     if rule is None:
         raise NotImplementedError(f"generated code has no {op} of {source.name}")
-    return rule(b, *args, source.kind == "i")
-
-
-def _operate_float(b: Builder, op: str, args: list[Val], target: np.dtype) -> Val:
-    if op in _EXACT:
-        return _EXACT[op](b, *args)
-    if op in _ROUNDED:
-        y = _ROUNDED[op](b, *args)
-    elif len(args) == 1:
-        y = vector_math.function(b, op, args[0])
-    else:
-        raise NotImplementedError(f"generated code has no {op} of floats")
-    return rounded(b, y, target)
+    if not is_float(source):
+        return rule(b, *args, source.kind == "i")
+    y = rule(b, *args)
+    return y if SCALAR_OPS[op].exact else rounded(b, y, target)
 
 
 def _compare_float(predicate: str) -> Callable[..., Val]:
@@ -204,7 +194,7 @@ def _logical(opcode: str) -> Callable[..., Val]:
 
 def _divide_down(b: Builder, x: Val, y: Val) -> tuple[Val, Val]:
     """NumPy's floor division and remainder of floats: from fmod, so that both fit together."""
-    rest = vector_math.libm(b, "fmod", x, y)
+    rest = libm(b, "fmod", x, y)
     quotient = b.op("fdiv", b.op("fsub", x, rest), y)
     differs = b.op("xor", b.compare("fcmp olt", y, 0.0), b.compare("fcmp olt", rest, 0.0))
     adjust = b.op("and", b.compare("fcmp une", rest, 0.0), differs)
@@ -221,7 +211,7 @@ def _divide_down(b: Builder, x: Val, y: Val) -> tuple[Val, Val]:
     return b.select(by_zero, b.op("fdiv", x, y), quotient), b.select(by_zero, rest, rest_down)
 
 
-_EXACT: dict[str, Callable[..., Val]] = {
+_FLOATS: dict[str, Emitter] = {
     "neg": lambda b, x: b.fneg(x),
     "abs": lambda b, x: b.intrinsic("fabs", x),
     "sign": _float_sign,
@@ -232,7 +222,7 @@ _EXACT: dict[str, Callable[..., Val]] = {
     "isnan": lambda b, x: vector_math.is_nan(b, x),
     "isinf": lambda b, x: b.compare("fcmp oeq", b.intrinsic("fabs", x), math.inf),
     "isfinite": lambda b, x: b.compare("fcmp olt", b.intrinsic("fabs", x), math.inf),
-    "signbit": lambda b, x: vector_math._is_negative(b, x),
+    "signbit": lambda b, x: vector_math.is_negative(b, x),
     "not": lambda b, x: b.compare("fcmp oeq", x, 0.0),
     "copysign": lambda b, x, y: b.intrinsic("copysign", x, y),
     "maximum": _larger("ogt"),
@@ -245,8 +235,6 @@ _EXACT: dict[str, Callable[..., Val]] = {
     "ge": _compare_float("oge"),
     "eq": _compare_float("oeq"),
     "ne": _compare_float("une"),
-}
-_ROUNDED: dict[str, Callable[..., Val]] = {
     "sqrt": lambda b, x: b.intrinsic("sqrt", x),
     "rsqrt": lambda b, x: b.op("fdiv", number(1.0, x.elem), b.intrinsic("sqrt", x)),
     "reciprocal": lambda b, x: b.op("fdiv", number(1.0, x.elem), x),
@@ -257,120 +245,10 @@ _ROUNDED: dict[str, Callable[..., Val]] = {
     "div": lambda b, x, y: b.op("fdiv", x, y),
     "floordiv": lambda b, x, y: _divide_down(b, x, y)[0],
     "mod": lambda b, x, y: _divide_down(b, x, y)[1],
-    "fmod": lambda b, x, y: vector_math.libm(b, "fmod", x, y),
-    "pow": vector_math.power,
-    "atan2": lambda b, x, y: vector_math.libm(b, "atan2", x, y),
-    "hypot": vector_math.hypotenuse,
-    "logaddexp": vector_math.log_add_exp,
     "fma": lambda b, x, y, z: b.fma(x, y, z),
+    "where": lambda b, c, x, y: b.select(c, x, y),
 }
-
-
-# ------------------------------------------------------------------------------------------------ integers and bool
-
-
-def _quotient(b: Builder, x: Val, y: Val, signed: bool, kind: str) -> Val:
-    """Division of integers: 0 where the divisor is 0, and no trap for the smallest number by -1."""
-    zero = b.compare("icmp eq", y, 0)
-    safe = b.select(zero, 1, y)
-    if not signed:
-        z = b.op("udiv" if kind == "floordiv" else "urem", x, safe)
-        return b.select(zero, 0, z)
-    minus = b.compare("icmp eq", y, -1)
-    safe = b.select(minus, 1, safe)
-    rest = b.op("srem", x, safe)
-    if kind == "fmod":
-        return b.select(b.op("or", zero, minus), 0, rest)
-    uneven = b.compare("icmp ne", rest, 0)
-    differs = b.compare("icmp slt", b.op("xor", rest, safe), 0)
-    adjust = b.op("and", uneven, differs)
-    if kind == "mod":
-        rest = b.select(adjust, b.op("add", rest, safe), rest)
-        return b.select(b.op("or", zero, minus), 0, rest)
-    z = b.op("sdiv", x, safe)
-    z = b.select(adjust, b.op("sub", z, 1), z)
-    z = b.select(minus, b.op("sub", number(0, x.elem), x), z)
-    return b.select(zero, 0, z)
-
-
-def _integer_power(b: Builder, x: Val, y: Val, signed: bool) -> Val:
-    """Squaring and multiplying; a negative exponent gives the reciprocal cut to an integer."""
-    if x.elem == "i1":
-        return b.op("or", x, b.op("xor", y, True))
-    base, z = x, b.splat(number(1, x.elem), max(x.lanes, y.lanes))
-    left = y
-    bits = int(y.text).bit_length() if y.fixed and not y.lanes and int(y.text) >= 0 else BITS[x.elem]
-    for _ in range(bits):
-        z = b.select(b.compare("icmp ne", b.op("and", left, 1), 0), b.op("mul", z, base), z)
-        base, left = b.op("mul", base, base), b.op("lshr", left, 1)
-    if not signed:
-        return z
-    unit = b.op("or", b.compare("icmp eq", x, 1), b.compare("icmp eq", x, -1))
-    return b.select(b.op("and", b.compare("icmp slt", y, 0), b.op("xor", unit, True)), 0, z)
-
-
-def _shift(b: Builder, opcode: str, x: Val, y: Val, signed: bool) -> Val:
-    """Shifts by the width or more (or by a negative number, which is a large unsigned one) shift everything out."""
-    bits = BITS[x.elem]
-    inside = b.compare("icmp ult", y, bits)
-    if opcode == "shr" and signed:
-        return b.op("ashr", x, b.select(inside, y, bits - 1))
-    z = b.op("shl" if opcode == "shl" else "lshr", x, b.select(inside, y, 0))
-    return b.select(inside, z, 0)
-
-
-def _pick(b: Builder, word: str, x: Val, y: Val, signed: bool) -> Val:
-    return b.select(b.compare(f"icmp {'s' if signed else 'u'}{word}", x, y), x, y)
-
-
-def _integer_sign(b: Builder, x: Val, signed: bool) -> Val:
-    one = b.select(b.compare("icmp ne", x, 0), number(1, x.elem), 0)
-    return b.select(b.compare("icmp slt", x, 0), -1, one) if signed else one
-
-
-def _ordered(word: str) -> Callable[..., Val]:
-    return lambda b, x, y, s: b.compare(f"icmp {'s' if s else 'u'}{word}", x, y)
-
-
-def _arithmetic(opcode: str, of_bool: str) -> Callable[..., Val]:
-    return lambda b, x, y, s: b.op(of_bool if x.elem == "i1" else opcode, x, y)
-
-
-_INTEGER: dict[str, Callable[..., Val]] = {
-    "neg": lambda b, x, s: b.op("sub", number(0, x.elem), x),
-    "abs": lambda b, x, s: b.select(b.compare("icmp slt", x, 0), b.op("sub", number(0, x.elem), x), x) if s else x,
-    "sign": _integer_sign,
-    "square": lambda b, x, s: b.op("and" if x.elem == "i1" else "mul", x, x),
-    "floor": lambda b, x, s: x,
-    "ceil": lambda b, x, s: x,
-    "trunc": lambda b, x, s: x,
-    "round": lambda b, x, s: x,
-    "isnan": lambda b, x, s: b.op("xor", b.compare("icmp eq", x, x), True),
-    "isinf": lambda b, x, s: b.op("xor", b.compare("icmp eq", x, x), True),
-    "isfinite": lambda b, x, s: b.compare("icmp eq", x, x),
-    "signbit": lambda b, x, s: b.compare("icmp slt" if s else "icmp ult", x, 0),
-    "not": lambda b, x, s: b.compare("icmp eq", x, 0),
-    "invert": lambda b, x, s: b.op("xor", x, -1 if x.elem != "i1" else True),
-    "add": _arithmetic("add", "or"),
-    "sub": _arithmetic("sub", "xor"),
-    "mul": _arithmetic("mul", "and"),
-    "floordiv": lambda b, x, y, s: _quotient(b, x, y, s, "floordiv"),
-    "mod": lambda b, x, y, s: _quotient(b, x, y, s, "mod"),
-    "fmod": lambda b, x, y, s: _quotient(b, x, y, s, "fmod"),
-    "pow": _integer_power,
-    "maximum": lambda b, x, y, s: _pick(b, "gt", x, y, s),
-    "minimum": lambda b, x, y, s: _pick(b, "lt", x, y, s),
-    "fmax": lambda b, x, y, s: _pick(b, "gt", x, y, s),
-    "fmin": lambda b, x, y, s: _pick(b, "lt", x, y, s),
-    "lt": _ordered("lt"),
-    "le": _ordered("le"),
-    "gt": _ordered("gt"),
-    "ge": _ordered("ge"),
-    "eq": lambda b, x, y, s: b.compare("icmp eq", x, y),
-    "ne": lambda b, x, y, s: b.compare("icmp ne", x, y),
-    "and": lambda b, x, y, s: b.op("and", x, y),
-    "or": lambda b, x, y, s: b.op("or", x, y),
-    "xor": lambda b, x, y, s: b.op("xor", x, y),
-    "shl": lambda b, x, y, s: _shift(b, "shl", x, y, s),
-    "shr": lambda b, x, y, s: _shift(b, "shr", x, y, s),
-}
+for _name, _rule in _FLOATS.items():
+    emits(_name)(_rule)
+for _name, _rule in INTEGERS.items():
+    emits(_name, "integer")(_rule)

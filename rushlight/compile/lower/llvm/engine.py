@@ -13,6 +13,7 @@ from weakref import WeakValueDictionary
 
 from ....backend import isa
 from ....core.locks import held_by_forks, made_once, making
+from ...ir.scalar_ops import SCALAR_OPS
 
 __all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
 
@@ -125,7 +126,8 @@ class _Jit:
         """A library of libm's functions, for all others: LLVM calls some that no text names."""
         libm = ctypes.CDLL("libm.so.6")
         builder = binding.JITLibraryBuilder()
-        for name in (*MATH_FUNCTIONS, *(f"{name}f" for name in MATH_FUNCTIONS)):
+        names = [op.libm for op in SCALAR_OPS.values() if op.libm]
+        for name in (*names, *(f"{name}f" for name in names)):
             builder.import_symbol(name, ctypes.cast(getattr(libm, name), ctypes.c_void_p).value)
         return builder.link(self.linker, "math")
 
@@ -219,9 +221,3 @@ def _machine() -> Any:
         return _new_machine()
     except RuntimeError:
         return None
-
-
-MATH_FUNCTIONS = (
-    "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "exp", "exp2", "expm1",
-    "log", "log2", "log10", "log1p", "erf", "erfc", "pow", "atan2", "hypot", "fmod",
-)  # fmt: skip

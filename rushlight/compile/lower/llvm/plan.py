@@ -13,6 +13,7 @@ from math import ceil, prod
 
 import numpy as np
 
+from ...ir import scalar_ops
 from ...ir.expression import Expr, const
 from ...ir.graph import Loop, Nest, Reduce, Ref, Store, Value, row_major
 from . import arithmetic
@@ -298,18 +299,12 @@ class Plan:
 
 # ------------------------------------------------------------------------------------------------ cost
 
-_COST = {"exp": 14, "tanh": 30, "sigmoid": 22, "erf": 34, "log": 20, "div": 8, "sqrt": 10, "rsqrt": 16, "reciprocal": 8}
-_COST |= dict.fromkeys(("sin", "cos", "expm1", "log1p", "exp2", "log2", "log10", "sinh", "cosh", "logaddexp"), 60)
-_COST |= dict.fromkeys(("pow", "tan", "asinh", "acosh", "atanh", "tanh64", "floordiv", "mod"), 120)
-_COST |= dict.fromkeys(("fmod", "asin", "acos", "atan", "atan2", "hypot", "erfc"), 300)
-
 
 def cost(expr: Expr) -> int:
     """Roughly how many vector instructions an expression takes."""
     total = 0
     for e in expr.walk():
-        each = 0 if e.op == "const" else 16 if e.op == "gather" else _COST.get(e.op, 1)
         double = e.dtype == np.float64 and e.op not in ("const", "load")
         short = arithmetic.is_float(e.dtype) and e.dtype.itemsize == 2
-        total += each * (2 if double else 1) + 4 * short
+        total += scalar_ops.cost(e.op) * (2 if double else 1) + 4 * short
     return total

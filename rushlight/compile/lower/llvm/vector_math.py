@@ -8,9 +8,10 @@ lane by lane. All of the range, infinities, nan and subnormal numbers are right.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from . import engine
+from .emitters import emits, emitter, libm
 from .ir import Builder, Val, number
 
 _EXP32 = (0.000198910805, 0.00139337307, 0.00833331084, 0.0416664642, 0.166666667, 0.5)
@@ -84,17 +85,10 @@ _BIAS = {"float": 127, "double": 1023}
 
 
 def function(b: Builder, name: str, x: Val) -> Val:
-    """The function `name` of float or double lanes. Raises KeyError where it is not known."""
-    own = FLOAT if x.elem == "float" else DOUBLE
-    if name in own:
-        return own[name](b, x)
-    if x.elem == "float" and name in THROUGH_DOUBLE:
-        return b.convert("fptrunc", THROUGH_DOUBLE[name](b, b.convert("fpext", x, "double")), "float")
-    return _libm(b, name, x)
-
-
-def _libm(b: Builder, name: str, *args: Val) -> Val:
-    return b.per_lane(f"@{name}{'f' if args[0].elem == 'float' else ''}", list(args), args[0].elem)
+    """A scalar operator of float or double lanes, by its name."""
+    rule = emitter(name, x.elem)
+    assert rule is not None, name
+    return rule(b, x)
 
 
 def polynomial(b: Builder, x: Val, coefficients: Sequence[float]) -> Val:
@@ -161,6 +155,7 @@ def _exp_fraction(b: Builder, r: Val) -> Val:
     return b.fma(b.op("fmul", r, r), q, r)
 
 
+@emits("exp")
 def exp(b: Builder, x: Val) -> Val:
     low, high = (-104.0, 89.0) if x.elem == "float" else (-746.0, 710.0)
     # Where the result is 0 it is not computed: a product that underflows takes the processor 150 cycles (masked scores).
@@ -170,6 +165,7 @@ def exp(b: Builder, x: Val) -> Val:
     return b.select(nothing, 0.0, _scale(b, b.op("fadd", _exp_fraction(b, r), 1.0), exponent, n))
 
 
+@emits("exp2", "widened")
 def _exp2_double(b: Builder, x: Val) -> Val:
     x = _clamp(b, x, -1076.0, 1025.0)
     shifted = b.op("fadd", x, _MAGIC["double"])
@@ -179,6 +175,7 @@ def _exp2_double(b: Builder, x: Val) -> Val:
     return _scale(b, b.op("fadd", _exp_fraction(b, r), 1.0), exponent, n)
 
 
+@emits("expm1", "widened", "double")
 def _expm1_double(b: Builder, x: Val) -> Val:
     """2**n (exp(r) - 1) + (2**n - 1), halved on the way so that 2**n cannot overflow too early."""
     high, low = _LN2["double"]
@@ -193,6 +190,7 @@ def _expm1_double(b: Builder, x: Val) -> Val:
     return b.select(b.compare("fcmp oeq", x, 0.0), x, y)
 
 
+@emits("sigmoid")
 def _sigmoid(b: Builder, x: Val) -> Val:
     """z / (1 + z) with z = exp(-abs(x)), or 1 / (1 + z); what the rounding of 1 + z lost is put back."""
     z = exp(b, b.fneg(b.intrinsic("fabs", x)))
@@ -211,6 +209,7 @@ def _quotient(b: Builder, top: Val, s: Val, lost: Val) -> Val:
     return b.fma(rest, inverse, q)
 
 
+@emits("tanh", "float")
 def _tanh_float(b: Builder, x: Val) -> Val:
     """A polynomial near 0, 1 - 2 / (exp(2 abs(x)) + 1) elsewhere."""
     size = b.intrinsic("fabs", x)
@@ -221,6 +220,7 @@ def _tanh_float(b: Builder, x: Val) -> Val:
     return b.select(b.compare("fcmp olt", size, 0.625), near, b.intrinsic("copysign", far, x))
 
 
+@emits("tanh", "double")
 def _tanh_double(b: Builder, x: Val) -> Val:
     """t / (t + 2) with t = expm1(2 abs(x))."""
     size = _clamp(b, b.intrinsic("fabs", x), 0.0, 30.0)
@@ -229,6 +229,7 @@ def _tanh_double(b: Builder, x: Val) -> Val:
     return b.intrinsic("copysign", _quotient(b, t, s, b.op("fsub", t, b.op("fsub", s, 2.0))), x)
 
 
+@emits("erf", "float")
 def _erf_float(b: Builder, x: Val) -> Val:
     """A polynomial below 0.92; 1 - exp(p(x)) above, where p approximates log(erfc)."""
     size = b.intrinsic("fabs", x)
@@ -264,6 +265,7 @@ def _log_ends(b: Builder, x: Val, y: Val) -> Val:
     return b.select(b.compare("fcmp olt", x, 0.0), math.nan, y)
 
 
+@emits("log", "float")
 def _log_float(b: Builder, x: Val) -> Val:
     e, f = _mantissa(b, x)
     square = b.op("fmul", f, f)
@@ -273,6 +275,7 @@ def _log_float(b: Builder, x: Val) -> Val:
     return _log_ends(b, x, b.fma(e, number(_LN2["float"][0], "float"), b.op("fadd", f, y)))
 
 
+@emits("log", "double")
 def _log_double(b: Builder, x: Val) -> Val:
     """With s = f / (2 + f): log(1 + f) = f - (f²/2 - s (f²/2 + R(s²)))."""
     high, low = _LN2["double"]
@@ -286,6 +289,7 @@ def _log_double(b: Builder, x: Val) -> Val:
     return _log_ends(b, x, b.op("fsub", b.op("fmul", e, high), y))
 
 
+@emits("log1p", "widened", "double")
 def _log1p_double(b: Builder, x: Val) -> Val:
     """log(u) + (what 1 + x lost) / u, u = 1 + x."""
     u = b.op("fadd", x, 1.0)
@@ -299,6 +303,7 @@ def _log1p_double(b: Builder, x: Val) -> Val:
     return b.select(b.compare("fcmp oeq", x, 0.0), x, y)
 
 
+@emits("log2", "widened")
 def _log2_double(b: Builder, x: Val) -> Val:
     """The exponent separately, so that powers of two are exact."""
     e, f = _mantissa(b, x)
@@ -306,6 +311,7 @@ def _log2_double(b: Builder, x: Val) -> Val:
     return _log_ends(b, x, y)
 
 
+@emits("log10", "widened")
 def _log10_double(b: Builder, x: Val) -> Val:
     return b.op("fmul", _log_double(b, x), 1 / math.log(10))
 
@@ -331,22 +337,26 @@ def _sine(b: Builder, x: Val, quarter: int) -> Val:
     b.put(room, y)
     huge = b.compare("fcmp ogt", b.intrinsic("fabs", x), 2.0**25)
     with b.when(b.any_lane(huge)):
-        b.put(room, _libm(b, "cos" if quarter else "sin", x))
+        b.put(room, libm(b, "cos" if quarter else "sin", x))
     return b.get(room, "double", x.lanes)
 
 
+@emits("sin", "widened")
 def _sin(b: Builder, x: Val) -> Val:
     return b.select(b.compare("fcmp oeq", x, 0.0), x, _sine(b, x, 0))
 
 
+@emits("cos", "widened")
 def _cos(b: Builder, x: Val) -> Val:
     return _sine(b, x, 1)
 
 
+@emits("tan", "widened")
 def _tan(b: Builder, x: Val) -> Val:
     return b.op("fdiv", _sin(b, x), _cos(b, x))
 
 
+@emits("sinh", "widened")
 def _sinh(b: Builder, x: Val) -> Val:
     """(t + t / (t + 1)) / 2 with t = expm1(abs(x))."""
     t = _expm1_double(b, b.intrinsic("fabs", x))
@@ -355,11 +365,13 @@ def _sinh(b: Builder, x: Val) -> Val:
     return b.intrinsic("copysign", y, x)
 
 
+@emits("cosh", "widened")
 def _cosh(b: Builder, x: Val) -> Val:
     e = exp(b, b.intrinsic("fabs", x))
     return b.op("fmul", b.op("fadd", e, b.op("fdiv", number(1.0, "double"), e)), 0.5)
 
 
+@emits("asinh", "widened")
 def _asinh(b: Builder, x: Val) -> Val:
     size = b.intrinsic("fabs", x)
     square = b.op("fmul", x, x)
@@ -368,12 +380,14 @@ def _asinh(b: Builder, x: Val) -> Val:
     return b.intrinsic("copysign", b.select(b.compare("fcmp olt", size, math.inf), y, size), x)
 
 
+@emits("acosh", "widened")
 def _acosh(b: Builder, x: Val) -> Val:
     t = b.op("fsub", x, 1.0)
     root = b.intrinsic("sqrt", b.op("fmul", t, b.op("fadd", x, 1.0)))
     return b.select(b.compare("fcmp olt", x, 1.0), math.nan, _log1p_double(b, b.op("fadd", t, root)))
 
 
+@emits("atanh", "widened")
 def _atanh(b: Builder, x: Val) -> Val:
     size = b.intrinsic("fabs", x)
     t = b.op("fdiv", b.op("fadd", size, size), b.op("fsub", number(1.0, "double"), size))
@@ -383,17 +397,18 @@ def _atanh(b: Builder, x: Val) -> Val:
 # -------------------------------------------------------------------------------------------------- two arguments
 
 
+@emits("pow")
 def power(b: Builder, x: Val, y: Val) -> Val:
     """x**y. float32: exp2(y log2(abs(x))) in double, and what C says about signs and ends."""
     if x.elem == "double":
-        return _libm(b, "pow", x, y)
+        return libm(b, "pow", x, y)
     wide, exponent = b.convert("fpext", x, "double"), b.convert("fpext", y, "double")
     size = b.intrinsic("fabs", wide)
     z = _exp2_double(b, b.op("fmul", exponent, _log2_double(b, size)))
     whole = b.compare("fcmp oeq", b.intrinsic("trunc", exponent), exponent)
     half = b.op("fmul", exponent, 0.5)
     odd = b.op("and", whole, b.compare("fcmp une", b.intrinsic("trunc", half), half))
-    z = b.select(b.op("and", odd, _is_negative(b, wide)), b.fneg(z), z)
+    z = b.select(b.op("and", odd, is_negative(b, wide)), b.fneg(z), z)
     broken = b.compare("fcmp one", b.intrinsic("trunc", exponent), exponent)
     negative = b.op("and", b.compare("fcmp olt", wide, 0.0), b.compare("fcmp olt", size, math.inf))
     z = b.select(b.op("and", negative, broken), math.nan, z)
@@ -403,20 +418,22 @@ def power(b: Builder, x: Val, y: Val) -> Val:
     return b.convert("fptrunc", b.select(unit, 1.0, z), "float")
 
 
-def _is_negative(b: Builder, x: Val) -> Val:
+def is_negative(b: Builder, x: Val) -> Val:
     """Whether the sign bit is set."""
     return b.compare("icmp slt", b.convert("bitcast", x, _INT[x.elem]), 0)
 
 
+@emits("hypot")
 def hypotenuse(b: Builder, x: Val, y: Val) -> Val:
     if x.elem == "double":
-        return _libm(b, "hypot", x, y)
+        return libm(b, "hypot", x, y)
     x, y = (b.intrinsic("fabs", b.convert("fpext", v, "double")) for v in (x, y))
     z = b.intrinsic("sqrt", b.op("fadd", b.op("fmul", x, x), b.op("fmul", y, y)))
     endless = b.op("or", b.compare("fcmp oeq", x, math.inf), b.compare("fcmp oeq", y, math.inf))
     return b.convert("fptrunc", b.select(endless, math.inf, z), "float")
 
 
+@emits("logaddexp")
 def log_add_exp(b: Builder, x: Val, y: Val) -> Val:
     """max + log1p(exp(-abs(x - y))); equal infinities stay."""
     if x.elem == "float":
@@ -426,41 +443,3 @@ def log_add_exp(b: Builder, x: Val, y: Val) -> Val:
     larger = b.select(b.compare("fcmp ogt", x, y), x, y)
     z = b.op("fadd", larger, _log1p_double(b, exp(b, b.fneg(apart))))
     return b.select(b.compare("fcmp oeq", x, y), b.op("fadd", x, math.log(2)), z)
-
-
-def libm(b: Builder, name: str, *args: Val) -> Val:
-    """A function of C's library, lane by lane."""
-    return _libm(b, name, *args)
-
-
-_Rule = Callable[[Builder, Val], Val]
-FLOAT: dict[str, _Rule] = {
-    "exp": exp,
-    "log": _log_float,
-    "tanh": _tanh_float,
-    "sigmoid": _sigmoid,
-    "erf": _erf_float,
-}
-DOUBLE: dict[str, _Rule] = {
-    "exp": exp,
-    "expm1": _expm1_double,
-    "log": _log_double,
-    "log1p": _log1p_double,
-    "tanh": _tanh_double,
-    "sigmoid": _sigmoid,
-}
-THROUGH_DOUBLE: dict[str, _Rule] = {
-    "exp2": _exp2_double,
-    "expm1": _expm1_double,
-    "log2": _log2_double,
-    "log10": _log10_double,
-    "log1p": _log1p_double,
-    "sin": _sin,
-    "cos": _cos,
-    "tan": _tan,
-    "sinh": _sinh,
-    "cosh": _cosh,
-    "asinh": _asinh,
-    "acosh": _acosh,
-    "atanh": _atanh,
-}
