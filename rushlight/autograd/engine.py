@@ -7,7 +7,6 @@ it has run, as in torch, so that hooks on parameters run early.
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 from operator import attrgetter
@@ -20,6 +19,7 @@ from ..core.device.buffer import Buffer
 from ..core.dispatch.entry import is_result
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, thread
+from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
 from ..core.tensor.layout import strided
 from ..core.tensor.node import Freed, Leaf, Node, Output, nobody
@@ -47,7 +47,6 @@ try_compiled: Any = None
 _FIRST = 3  # the occurrence of an outline at which `try_compiled` is called
 _LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
 _OUTLINES = 4096
-_on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
 
 
 def run(
@@ -74,7 +73,7 @@ def run(
     state.set(create_graph, False)
     outer = running.task
     running.task = task = _Pass(keep_graph, create_graph, wanted, accumulate)
-    task.repeats = plain and _on
+    task.repeats = plain and jit.on
     try:
         return task.run(roots)
     finally:

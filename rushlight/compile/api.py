@@ -81,16 +81,17 @@ def track(step: CompiledStep) -> CompiledStep:
 
 
 def reset() -> None:
-    """Forget every captured program and its code, and this thread's programs of repeated backwards."""
+    """Forget every captured program and its code, and what eager loops compiled: of this thread, and what threads share."""
     import gc
 
     from ..backend.onednn.primitives import forget_unused
-    from .jit import backward as repeated
+    from .jit import backward, cache
     from .lower.llvm import engine
 
     for step in list(_steps):
         step.reset()
-    repeated.forget()
+    backward.forget()
+    cache.forget()
     gc.collect()  # programs are part of cycles
     engine.forget()
     forget_unused()

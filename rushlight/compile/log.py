@@ -1,4 +1,4 @@
-"""What RUSHLIGHT_LOG asks for: a comma-separated list among graph, passes, kernels."""
+"""What RUSHLIGHT_LOG asks for: a comma-separated list among graph, passes, kernels, jit."""
 
 from __future__ import annotations
 

@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import update_wrapper
+from itertools import count
 from operator import is_
 from typing import Any, NamedTuple
+from weakref import ref
 
 from ..core.determinism import mode
 from ..core.dispatch.mode import State, thread
@@ -30,6 +32,7 @@ from .guards.python_trace import Trace
 from .ir.graph import Graph, Node, Update
 from .ir.may_raise import stays
 from .ir.verify import verify
+from .jit.cache import Entry, Refused, Route
 from .runtime.interpret import Executable
 from .runtime.program import Program
 from .runtime.undo import Undone
@@ -62,17 +65,32 @@ class _Around(NamedTuple):
 
 _TENSOR = {Tensor}
 _MOST_AGAIN = 16
+_serials = count().__next__
+_route: Route[_Captured] = Route("step", is_shared=True, is_held=True)
+_clock = _route.state.clock
 
 
-class _Captured:
-    """One capture: a candidate until a second one agrees, then a program."""
+class _Captured(Entry):
+    """One capture: a candidate until a second one agrees, then a program, in `steps`."""
 
-    def __init__(self, recorder: Recorder, outcome: Outcome, backward: Backward | None, guards: Guards):
+    def __init__(
+        self, steps: CompiledStep, recorder: Recorder, outcome: Outcome, backward: Backward | None, guards: Guards
+    ):
+        super().__init__()
+        self.steps = ref(steps)
         self.graph, self.outcome, self.guards = recorder.graph, outcome, guards
         self.reads, self.modules = recorder.reads, tuple(recorder.modules.values())
         self.backward = backward
         self.sources = list(recorder.graph.inputs.values())
         self.program: Program | None = None
+
+    def is_running(self) -> bool:
+        return self.program is not None and self.program.is_running()
+
+    def evicted(self) -> None:
+        steps = self.steps()
+        if steps is not None:
+            steps.captured = [c for c in steps.captured if c is not self]
 
 
 class CompiledStep:
@@ -125,6 +143,7 @@ class CompiledStep:
         for captured in self.captured:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:
+                    captured.used = _clock()
                     return self._replay(captured.program, leaves, args, kwargs)
                 break
         if not self.capturing.acquire(blocking=False):
@@ -230,7 +249,9 @@ class CompiledStep:
         complete = outcome.check_kept(list(filter(numbers.is_read, leaves)))
         _check_containers(recorder, around, result)
         if complete:
-            self._accept(_Captured(recorder, outcome, backward, Guards(recorder, outcome, *around[2:])), candidate)
+            self._accept(
+                _Captured(self, recorder, outcome, backward, Guards(recorder, outcome, *around[2:])), candidate
+            )
         outcome.release()
 
     def _accept(self, new: _Captured, candidate: _Captured | None) -> None:
@@ -256,6 +277,17 @@ class CompiledStep:
             log.show("graph", lambda: f"{_name(self.function)}, backward: {new.backward.graph!r}")
             new.backward.executable = build(verify(new.backward.graph, "capture"))
         new.program = Program(new.sources, new.outcome, build(new.graph), new.guards, new.backward)
+        self._keep(new)
+
+    def _keep(self, new: _Captured) -> None:
+        """Make a program the first that calls look at."""
+        assert new.program is not None
+        executables = [new.program.executable, *([] if new.backward is None else [new.backward.executable])]
+        new.size_bytes = sum(e.size_bytes for e in executables)
+        try:
+            _route.add(_serials(), new, lambda: _name(self.function))
+        except Refused as why:
+            raise CaptureError(f"{why} (rushlight.compile.jit.cache.set_limits)") from None
         self.captured.insert(0, new)
 
     def _count_again(self) -> None:

@@ -29,10 +29,9 @@ import numpy as np
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.autograd import engine
 from rushlight.compile import step as steps
-from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.runtime.interpret import Interpreter
+from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
 
 Mutation = Callable[[], object]
@@ -970,9 +969,9 @@ def check_unmodified(seed: int) -> tuple[str | None, bool]:
     """The same for a loop without torch.compile: with native backward passes and optimizers against none."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        engine._on = optimizer_step._on = False
+        jit.on = False
         eager, what, _ = run(seed, compiled=False)
-        engine._on = optimizer_step._on = True
+        jit.on = True
         got, _, _ = run(seed, compiled=False)
     wrong = difference(eager, got, 5)
     return (None if wrong is None else f"seed {seed}: {'; '.join(what)}: {wrong}"), False
@@ -989,7 +988,7 @@ def kinds() -> int:
 
 def interpreted() -> None:
     """Let programs run with the kernels of eager calls, and eager steps without native code."""
-    engine._on = optimizer_step._on = False
+    jit.on = False
     steps.build = Interpreter
 
 

@@ -8,19 +8,17 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.autograd import engine
 from rushlight.compile import step as steps
-from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.runtime.interpret import Interpreter
+from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
 
 
 @pytest.fixture(autouse=True)
 def bit_for_bit(monkeypatch):
     """Programs run with the kernels of eager calls, and nothing of an eager step runs natively."""
-    monkeypatch.setattr(engine, "_on", False)
+    monkeypatch.setattr(jit, "on", False)
     monkeypatch.setattr(steps, "build", Interpreter)
-    monkeypatch.setattr(optimizer_step, "_on", False)
 
 
 def network():

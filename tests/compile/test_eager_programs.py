@@ -10,10 +10,11 @@ import pytest
 
 import rushlight as torch
 import rushlight.nn.functional as F
-from rushlight.autograd import engine
 from rushlight.backend.onednn import calls
+from rushlight.compile.jit import cache
 from rushlight.compile.jit import eager as eager_programs
 from rushlight.core.dispatch.op import JIT_CANDIDATES
+from rushlight.core.jit_switch import jit
 from rushlight.testing.samples import samples_of
 from rushlight.testing.suite import results_of
 
@@ -24,8 +25,8 @@ CALLS = 5
 def installed(monkeypatch):
     """With nothing known yet, in this thread."""
     eager_programs.install()
-    monkeypatch.setattr(engine, "_on", True)
-    monkeypatch.setattr(eager_programs, "_state", eager_programs._State())
+    monkeypatch.setattr(jit, "on", True)
+    eager_programs._route.forget()
     eager_programs._state.is_on = True
     for record in JIT_CANDIDATES:
         monkeypatch.setattr(record, "jit_warmup", 3 * eager_programs._AT_LEAST)
@@ -178,8 +179,8 @@ def test_programs_leave_eager_calls_their_primitives():
 
 
 def test_programs_are_bounded(monkeypatch):
-    monkeypatch.setattr(eager_programs, "PROGRAMS", 2)
-    monkeypatch.setattr(eager_programs, "_IDLE", 20)
+    monkeypatch.setattr(cache.limits["eager"], "programs", 2)
+    monkeypatch.setattr(cache, "IDLE", 20)
     layer = torch.nn.RNN(2, 2)
     lengths = lambda: sorted(key[2][0][0] for key in eager_programs._state.programs)  # noqa: E731
     for length in (1, 2, 3):
@@ -193,7 +194,7 @@ def test_programs_are_bounded(monkeypatch):
 
 
 def test_their_memory_is_bounded(monkeypatch):
-    monkeypatch.setattr(eager_programs, "_MOST_BYTES", 1 << 17)
+    monkeypatch.setattr(cache.limits["eager"], "size_bytes", 1 << 17)
     layer = torch.nn.LSTM(16, 64)
     with torch.no_grad():
         for length in range(3, 20):
@@ -201,7 +202,7 @@ def test_their_memory_is_bounded(monkeypatch):
             assert np.allclose(results[0].numpy(), results[-1].numpy(), 1e-6, 1e-6)
     programs, refused = eager_programs._state.programs, eager_programs._state.refused
     assert programs and refused and len(programs) + len(refused) == 17
-    assert sum(p.bytes for p in programs.values()) <= 1 << 17
+    assert sum(p.size_bytes for p in programs.values()) <= 1 << 17
 
 
 def test_what_cannot_be_compiled_stays_the_kernels():

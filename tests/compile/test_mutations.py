@@ -3,17 +3,15 @@
 import pytest
 from mutations import OPTIMIZERS, PIECES, World, check, kinds, run
 
-from rushlight.autograd import engine
 from rushlight.compile import step
-from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.runtime.interpret import Interpreter
+from rushlight.core.jit_switch import jit
 
 
 @pytest.fixture(autouse=True)
 def bit_for_bit(monkeypatch):
-    monkeypatch.setattr(engine, "_on", False)
+    monkeypatch.setattr(jit, "on", False)
     monkeypatch.setattr(step, "build", Interpreter)
-    monkeypatch.setattr(optimizer_step, "_on", False)
 
 
 @pytest.mark.parametrize("first", range(0, 500, 25))

@@ -10,8 +10,8 @@ from equality import differences, snapshot
 
 import rushlight as torch
 import rushlight.nn.functional as F
-from rushlight.autograd import engine
 from rushlight.compile.runtime.native import available
+from rushlight.core.jit_switch import jit
 
 CALLS = 5
 SHAPE = (4, 6, 5)
@@ -164,7 +164,7 @@ OF_ORDER = {name: f for name, f in CASES.items() if name.startswith(("extremes",
 def _checked(monkeypatch):
     """Bounds are checked; eager backward passes stay eager."""
     monkeypatch.setenv("RUSHLIGHT_CHECK", "1")
-    monkeypatch.setattr(engine, "_on", False)
+    monkeypatch.setattr(jit, "on", False)
 
 
 def normal(shape: tuple[int, ...] = SHAPE) -> np.ndarray:

@@ -10,8 +10,8 @@ from equality import differences, snapshot
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.autograd import engine
 from rushlight.compile.runtime.native import available
+from rushlight.core.jit_switch import jit
 from rushlight.nn.utils.rnn import PackedSequence, pack_padded_sequence
 
 CALLS = 5
@@ -35,7 +35,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def _checked(monkeypatch):
     """Bounds are checked; eager backward passes stay eager."""
     monkeypatch.setenv("RUSHLIGHT_CHECK", "1")
-    monkeypatch.setattr(engine, "_on", False)
+    monkeypatch.setattr(jit, "on", False)
 
 
 def data(*shape: int, dtype=torch.float32) -> torch.Tensor:

@@ -9,9 +9,10 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.autograd import engine
 from rushlight.compile.jit import backward as repeated
+from rushlight.compile.jit import cache
 from rushlight.compile.lower.llvm.engine import available
+from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F
 
 STEPS = 8
@@ -48,7 +49,7 @@ def passes(monkeypatch):
 def plainly(monkeypatch):
     """What RUSHLIGHT_JIT=0 does."""
     repeated.forget()
-    monkeypatch.setattr(engine, "_on", False)
+    monkeypatch.setattr(jit, "on", False)
 
 
 def values(tensors):
@@ -669,7 +670,7 @@ def test_tensors_die_as_usual():
 
 
 def test_the_number_of_programs_is_bounded(monkeypatch):
-    monkeypatch.setattr(repeated, "PROGRAMS", 2)
+    monkeypatch.setattr(cache.limits["backward"], "programs", 2)
     for n in range(2, 7):
         for i in range(4):
             net = mlp(width=n)
@@ -737,10 +738,10 @@ for _ in range(4):
     loaded.append("rushlight.compile.jit.backward" in sys.modules)
 print(loaded)
 """
-    for jit, expected in (("1", "[False, False, True, True]"), ("0", "[False, False, False, False]")):
+    for switch, expected in (("1", "[False, False, True, True]"), ("0", "[False, False, False, False]")):
         out = subprocess.run(
             [sys.executable, "-c", program],
-            env={"PYTHONPATH": ":".join(sys.path), "RUSHLIGHT_JIT": jit},
+            env={"PYTHONPATH": ":".join(sys.path), "RUSHLIGHT_JIT": switch},
             capture_output=True,
             text=True,
             check=True,

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.autograd import engine
 from rushlight.compile.jit import backward as repeated
+from rushlight.core.jit_switch import jit
 from rushlight.testing.samples import SAMPLES, function_of, samples_of
 from rushlight.testing.suite import results_of, tensors_in
 
@@ -33,11 +33,11 @@ def gradients(name, sample, step):
 def test_gradients_are_those_of_the_plain_engine(name, monkeypatch):
     for sample in samples_of(name)[:1]:
         repeated.forget()
-        monkeypatch.setattr(engine, "_on", True)
+        monkeypatch.setattr(jit, "on", True)
         steps = range(WILD + (not name.startswith(NOT_WILD)))
         mine = [gradients(name, sample, step) for step in steps]
         repeated.forget()
-        monkeypatch.setattr(engine, "_on", False)
+        monkeypatch.setattr(jit, "on", False)
         for step, row in enumerate(mine):
             for g, expected in zip(row or (), gradients(name, sample, step) or (), strict=True):
                 assert (g is None) is (expected is None)

@@ -17,11 +17,12 @@ from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.jit.update import NotTraceable, evaluate, holds, trace
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.update import NO_VALUE
+from rushlight.core.jit_switch import jit
 from rushlight.optim import adam, dense, radam, sgd
 from rushlight.optim.algorithm import over_lists
 
 pytest.importorskip("llvmlite")
-pytestmark = pytest.mark.skipif(not optimizer_step._on, reason="turned off by RUSHLIGHT_JIT")
+pytestmark = pytest.mark.skipif(not jit.on, reason="turned off by RUSHLIGHT_JIT")
 
 SHAPES = [(3, 4), (5,), (2, 3, 2), (), (1, 1, 2), (17, 19)]
 STEPS = 8
@@ -101,7 +102,7 @@ def native_steps(monkeypatch):
 
 def over_arrays(monkeypatch, run):
     with monkeypatch.context() as patch:
-        patch.setattr(optimizer_step, "_on", False)
+        patch.setattr(jit, "on", False)
         return run()
 
 

@@ -95,7 +95,7 @@ def _training(steps, switch=None, compiled=False):
 @pytest.mark.parametrize("compiled", [False, True], ids=["loop", "compiled"])
 def test_the_digits_are_those_of_eager_kernels(compiled, deterministic, monkeypatch):
     with monkeypatch.context() as m:
-        m.setattr("rushlight.autograd.engine._on", False)
+        m.setattr("rushlight.core.jit_switch.jit.on", False)
         expected, _ = _training(12)
     repeated.forget()
     found, step = _training(12, compiled=compiled)
@@ -119,7 +119,7 @@ def test_programs_that_are_there_wait_while_the_mode_is_on(deterministic, monkey
     found, _ = _training(4)
     assert [p.uses for p in repeated._state.programs] == uses
     with monkeypatch.context() as m:
-        m.setattr("rushlight.autograd.engine._on", False)
+        m.setattr("rushlight.core.jit_switch.jit.on", False)
         m.setattr(eager_programs._state, "is_on", False)
         expected, _ = _training(4)
     assert found == expected

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import threading
-from itertools import count
 from operator import itemgetter
 from typing import Any
 
@@ -36,37 +35,37 @@ from ..runtime import heap
 from ..runtime.native import Native
 from ..step import listen, prune
 from . import eager as eager_programs
+from .cache import Entry, Refused, Route
 from .tape import Ineligible, Match, Tape
 
-PROGRAMS = 16  # of a thread
 _CANDIDATES = 32
 _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: then it is left alone
 _NEVER = 1 << 60
-_IDLE = 1000  # uses of other programs after which one may be replaced
+_LATER = 1000  # occurrences of an outline after which room is looked for again
 _OUTLINES = 4096
 _UNPROVEN = 4  # programs that were hardly used: with so many, the next outline has to be met more often
 _PATIENCE = 32  # passes; making a program takes as long as 50 plain ones
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
 
-class _State(threading.local):
-    """What is known in a thread. What others do is nothing to it: its programs come when they would come without them."""
+class _Waiting(threading.local):
+    """What a thread has recorded, and met too early to record it."""
 
     def __init__(self):
-        self.clock = count().__next__
         self.candidates: list[_Recorded] = []
-        self.programs: list[_Program] = []
-        self.failed: dict[int, int] = {}  # outline -> recorded passes that nothing agreed with
         self.deferred: set[int] = set()  # outlines
 
 
-_state = _State()
+# Programs by themselves: `match` finds them. Counts: recorded passes of an outline that nothing agreed with.
+_route: Route[_Program] = Route("backward")
+_state = _route.state
+_waiting = _Waiting()
 
 
 def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
-    if not available() or not _has_room():
-        engine.running.waiting[outline] = _NEVER if not available() else _IDLE
+    if not available() or not _route.has_room():
+        engine.running.waiting[outline] = _NEVER if not available() else _LATER
         return False
     if _is_early(outline):
         engine.running.waiting[outline] = _PATIENCE
@@ -75,7 +74,7 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
         return False
     try:
         try:
-            candidate = next((c for c in _state.candidates if c.outline == outline and c.match(root, g)), None)
+            candidate = next((c for c in _waiting.candidates if c.outline == outline and c.match(root, g)), None)
             new = _Recorded(outline, root, g)
         except Exception as why:  # nothing was done yet
             return _leave(outline, why)
@@ -87,34 +86,32 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     elif candidate is None:
         _remember(new)
     else:
-        _state.candidates.remove(candidate)
+        _waiting.candidates.remove(candidate)
         _build(candidate, new)
     return True
 
 
 def _leave(outline: int, why: Exception) -> bool:
     """Let the plain engine do all passes with this outline for a while."""
-    if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, (Ineligible, CaptureError)):
+    if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, (Ineligible, CaptureError, Refused)):
         raise why
-    show("graph", lambda: f"backward is not compiled: {why}")
+    _route.tell_refused(lambda: f"the backward of a tape {outline & 0xFFFF:x}", why)
     _wait(outline)
     return False
 
 
 def _wait(outline: int) -> None:
     """Leave an outline alone, the longer the more often it failed."""
-    if len(_state.failed) > _OUTLINES:
-        _state.failed.clear()
-    failed = _state.failed[outline] = _state.failed.get(outline, 0) + 1
+    failed = _route.count(outline)
     engine.running.waiting[outline] = _NEVER if failed > _ATTEMPTS else 1 << failed
 
 
 def _remember(new: _Recorded) -> None:
     """Keep a recorded pass until another one agrees with it."""
     engine.running.waiting[new.outline] = 1
-    if any(c.outline == new.outline for c in _state.candidates):
+    if any(c.outline == new.outline for c in _waiting.candidates):
         _wait(new.outline)
-    _state.candidates = [*_state.candidates, new][-_CANDIDATES:]
+    _waiting.candidates = [*_waiting.candidates, new][-_CANDIDATES:]
 
 
 def _build(old: _Recorded, new: _Recorded) -> None:
@@ -122,6 +119,7 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     try:
         Comparison().graphs(old.graph, new.graph)
         program = _Program(new)
+        _route.add(program, program, lambda: f"the backward of a tape {new.outline & 0xFFFF:x}")
     except Exception as why:  # whatever the compiler cannot do, the plain engine can
         _leave(new.outline, why)
         if not isinstance(why, CaptureError):
@@ -130,9 +128,8 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     few_channels_eager.install()
     eager_programs.install()
     heap.keep_freed()
-    _state.failed.pop(new.outline, None)
+    _state.counts.pop(new.outline, None)
     engine.running.waiting[new.outline] = 1
-    _state.programs.append(program)
     _install()
 
 
@@ -141,25 +138,12 @@ def _is_early(outline: int) -> bool:
 
     Sequences of 31 lengths would else have a program each, made in 8 s, in a loop that takes 4 for 600 steps without.
     """
-    deferred = _state.deferred
+    deferred = _waiting.deferred
     if outline in deferred or sum(p.uses < _PATIENCE for p in _state.programs) < _UNPROVEN:
         return False
     if len(deferred) > _OUTLINES:
         deferred.clear()
     deferred.add(outline)
-    return True
-
-
-def _has_room() -> bool:
-    """Whether there may be one more program; forgets one that has long been idle."""
-    programs = _state.programs
-    if len(programs) < PROGRAMS:
-        return True
-    oldest = min(programs, key=lambda p: p.used)
-    if _state.clock() - oldest.used < _IDLE:
-        return False
-    programs.remove(oldest)
-    _install()
     return True
 
 
@@ -173,7 +157,8 @@ def _install() -> None:
 
 def forget() -> None:
     """Drop this thread's programs and what was counted."""
-    _state.__init__()
+    _route.forget()
+    _waiting.__init__()
     engine.running.waiting.clear()
     _install()
 
@@ -345,20 +330,27 @@ def _extent(a: np.ndarray) -> tuple[int, int]:
 # --------------------------------------------------------------------------------------------------- running
 
 
-class _Program:
+class _Program(Entry):
     """Native code for the tapes of one structure."""
 
     def __init__(self, recorded: _Recorded):
         self.root, self.match = recorded.root, recorded.match
         self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
         self.strides = recorded.strides
-        self.added, self.bytes = recorded.added, np.array(recorded.bytes)
-        self.outline, self.used, self.uses = recorded.outline, _state.clock(), 0
+        self.added, self.lengths = recorded.added, np.array(recorded.bytes)
+        self.outline = recorded.outline
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True
         self.executable = Native(graph)
         self.reuse: list[np.ndarray | None] = [None] * len(self.fresh)
+        super().__init__(self.executable.size_bytes)
+
+    def is_running(self) -> bool:
+        return self.executable.lock.locked()
+
+    def evicted(self) -> None:
+        _install()
 
     def __call__(self, root: Any, g: Tensor) -> bool:
         """Do the pass, if the tape is one like that of the recording."""
@@ -370,11 +362,10 @@ class _Program:
             return False
         try:
             grads = self.executable.run([arrays[i] for i in self.picked], self.reuse)
-        except Exception:
+        except Exception as why:
             if self.added:
                 raise  # some of the sums may be there already
-            _state.programs.remove(self)
-            _install()
+            _route.drop(self, f"fails: {why}")
             engine.running.waiting[self.outline] = _NEVER
             return False
         for i, a, strides in zip(self.fresh, grads, self.strides, strict=True):
@@ -393,7 +384,7 @@ class _Program:
     def _overlap(self, arrays: tuple) -> bool:
         """Whether a gradient that is written overlaps other memory."""
         starts = np.array([address(a) for a in arrays])
-        ends = starts + self.bytes
+        ends = starts + self.lengths
         meet = (starts[self.added, None] < ends) & (starts < ends[self.added, None])
         return int(meet.sum()) != len(self.added)
 

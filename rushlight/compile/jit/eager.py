@@ -8,47 +8,27 @@ made. Decision 24.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from ...autograd import engine
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
 from ...core.dispatch.op import JIT_CANDIDATES, Record
+from ...core.jit_switch import jit
 from ...core.locks import made_once
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
-from ..log import show
+from .cache import Entry, Refused, Route
 
 __all__ = ["install"]
 
-PROGRAMS = 32  # of a thread
-_MOST_BYTES = 1 << 28  # of memory that they keep, in a thread
-_IDLE = 1000  # uses of other programs after which one may be replaced
-_COUNTED = 4096  # kinds of calls whose elements are counted
 _AT_LEAST = 1 << 15  # elements that a call counts for
 
-
-class _State(threading.local):
-    """What is known in a thread, by an operator's name, how products are rounded, arrays' shapes, and other arguments.
-
-    Threads do not see each other's counts and clocks: a thread's results do not depend on what others do.
-    """
-
-    def __init__(self):
-        self.is_on = False
-        self.clock = count().__next__
-        self.elements: dict[tuple, int] = {}
-        self.programs: dict[tuple, _Program] = {}
-        self.refused: set[tuple] = set()
-
-
-_state = _State()
+# By an operator's name, how products are rounded, arrays' shapes, and other arguments.
+_route: Route[_Program] = Route("eager")
+_state = _route.state
 
 
 def install() -> None:
@@ -70,7 +50,7 @@ def _prefer_programs(record: Record) -> None:
     assert least is not None
 
     def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least and _state.is_on and engine._on and not mode.on:
+        if type(first) is np.ndarray and first.size >= least and _state.is_on and jit.on and not mode.on:
             return _run(record, kernel, (first, *rest), keywords)
         return kernel(first, *rest, **keywords)
 
@@ -86,8 +66,8 @@ def _run(record: Any, kernel: Callable, arguments: tuple, keywords: dict[str, An
     if program is not None:
         return program(arguments)
     results = kernel(*arguments, **keywords)
-    if key not in _state.refused and _is_due(key, arguments[0].size, record.jit_warmup):
-        _make(key, record, arguments, keywords, results)
+    if _route.is_due(key, max(arguments[0].size, _AT_LEAST), record.jit_warmup):
+        _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return results
 
 
@@ -98,44 +78,7 @@ def _outline(argument: Any) -> Any:
     return type(argument), argument.hex() if type(argument) is float else argument
 
 
-def _is_due(key: tuple, size: int, after: int) -> bool:
-    """Count the call's elements; whether it is time for a program, and there may be one more."""
-    elements = _state.elements
-    if len(elements) >= _COUNTED:
-        elements.clear()
-    seen = elements[key] = elements.get(key, 0) + max(size, _AT_LEAST)
-    if seen < after:
-        return False
-    programs = _state.programs
-    if len(programs) >= PROGRAMS:
-        idle = min(programs, key=lambda k: programs[k].used)
-        if _state.clock() - programs[idle].used < _IDLE:
-            return False
-        del programs[idle]
-    return True
-
-
-def _make(key: tuple, record: Any, arguments: tuple, keywords: dict[str, Any], results: Any) -> None:
-    try:
-        program = _Program(record, arguments, keywords, results)
-        if program.bytes + sum(p.bytes for p in _state.programs.values()) > _MOST_BYTES:
-            raise _Refused("compiled programs would exceed their memory limit")
-        _state.programs[key] = program
-    except Exception as why:  # whatever the compiler cannot do, the kernel can
-        if os.environ.get("RUSHLIGHT_CHECK") == "1" and not isinstance(why, _Refused):
-            raise
-        show("graph", f"{record.name} is not compiled: {why}")
-        if len(_state.refused) >= _COUNTED:
-            _state.refused.clear()
-        _state.refused.add(key)
-    _state.elements.pop(key, None)
-
-
-class _Refused(Exception):
-    """The kernel is the better way."""
-
-
-class _Program:
+class _Program(Entry):
     """Native code for a call of an operator with arrays of these shapes. It gives what the kernel gave."""
 
     def __init__(self, record: Any, arguments: tuple, keywords: dict[str, Any], results: Any):
@@ -152,7 +95,7 @@ class _Program:
             graph.inputs[value] = Argument(place)
             operands[place] = value.ref()
         if not all(r.flags.c_contiguous for r in (results if self.several else (results,))):
-            raise _Refused("a result is not C-contiguous")
+            raise Refused("a result is not C-contiguous")
         outs = [Value(r.shape, r.dtype) for r in (results if self.several else (results,))]
         metadata = (*arguments[n:], *keywords.values())
         graph.nodes.append(Call(record, tuple(operands), metadata, None, tuple(v.ref() for v in outs)))
@@ -160,13 +103,16 @@ class _Program:
         self.native = Native(graph, among_eager=True)
         made = self.native.graph
         if made.checks or any(isinstance(node, Call) for node in made.nodes):
-            raise _Refused(str(made.reasons) or "the kernel reads tensor values")
-        self.bytes = self.native.memory.arena_bytes
+            raise Refused(str(made.reasons) or "the kernel reads tensor values")
+        super().__init__(self.native.size_bytes)
         self.nothing: list[np.ndarray | None] = [None] * len(outs)
-        self.used = _state.clock()
+
+    def is_running(self) -> bool:
+        return self.native.lock.locked()
 
     def __call__(self, arguments: tuple) -> Any:
         self.used = _state.clock()
+        self.uses += 1
         arrays = [np.ascontiguousarray(arguments[place]) for place in self.places]
         results = self.native.run(arrays, self.nothing)
         return tuple(results) if self.several else results[0]

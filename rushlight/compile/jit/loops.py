@@ -17,8 +17,10 @@ import numpy as np
 
 from ...backend.onednn.address import address, is_readable
 from ...core.determinism import mode
+from ...core.jit_switch import jit
 from ..ir.expression import Expr, apply, cast, const, load
-from . import optimizer as optimizer_step
+from .cache import Entry, Refused, Route
+from .optimizer import NativeUpdate
 
 __all__ = ["fill"]
 
@@ -55,8 +57,8 @@ _LOOPS: dict[str, Callable[..., Expr]] = {
     "sign": _sign,
 }
 
-_made: dict[tuple, _Loop | None] = {}
-_elements: dict[tuple, int] = {}
+_route: Route[_Loop] = Route("loop", is_shared=True)  # by the loop's name, its type, and which array is written
+_state = _route.state
 
 
 def fill(
@@ -73,9 +75,11 @@ def fill(
         if not out.flags.writeable or not _fits(out, first) or any(np.may_share_memory(out, a) for a in others):
             return None
     key = name, first.dtype, place
-    loop = _made.get(key)
+    loop = _state.programs.get(key)
     if loop is None:
-        loop = _consider(key, first.size, len(arrays), len(numbers))
+        if not jit.on or not _route.is_due(key, first.size, _WORTHWHILE):
+            return None
+        loop = _route.make(key, lambda: _Loop(*key, len(arrays), len(numbers)), lambda: f"{name} of {first.dtype}")
         if loop is None:
             return None
     result = np.empty(first.shape, first.dtype) if out is None else out
@@ -87,23 +91,16 @@ def _fits(a: Any, first: np.ndarray) -> bool:
     return type(a) is np.ndarray and a.dtype is d and d in _FLOATS and a.shape == first.shape and a.flags.c_contiguous
 
 
-def _consider(key: tuple, size: int, arrays: int, numbers: int) -> _Loop | None:
-    """Count the call's elements; the loop, once that is worth it and possible."""
-    count = _elements[key] = _elements.get(key, 0) + size
-    if count < _WORTHWHILE or key in _made or not optimizer_step._on:
-        return None
-    from ..lower.llvm.engine import available
+class _Loop(Entry):
+    """The native code of a loop, with the tables for each size of its arrays. calls: one item for each in progress."""
 
-    loop = _made[key] = _Loop(*key, arrays, numbers) if available() and is_readable() else None
-    return loop
-
-
-class _Loop:
-    """The native code of a loop, with the tables for each size of its arrays."""
-
-    __slots__ = ("kernel", "names", "tables")
+    __slots__ = ("kernel", "names", "tables", "calls")
 
     def __init__(self, name: str, dtype: np.dtype, place: int | None, arrays: int, numbers: int):
+        from ..lower.llvm.engine import available
+
+        if not available() or not is_readable():
+            raise Refused("no native code here")
         from ..ir.graph import Value
         from ..lower.update import Kernel
         from .update import Leaf, Role, Update
@@ -116,12 +113,25 @@ class _Loop:
         self.kernel = Kernel(Update(tuple([Role(v, False) for v in values]), options, (), leaf))
         self.names = tuple(options)
         self.tables: dict[int, Any] = {}
+        self.calls: list[None] = []
+        super().__init__()
+
+    def is_running(self) -> bool:
+        return bool(self.calls)
 
     def run(self, arrays: Sequence[np.ndarray], numbers: Sequence[Any]) -> bool:
         """Do it, and return True; or do nothing."""
+        self.used = _state.clock()
+        self.calls.append(None)
+        try:
+            return self._run(arrays, numbers)
+        finally:
+            self.calls.pop()
+
+    def _run(self, arrays: Sequence[np.ndarray], numbers: Sequence[Any]) -> bool:
         table = self.tables.pop(arrays[0].size, None)  # out of other threads' reach meanwhile
         if table is None:
-            table = optimizer_step.NativeUpdate(self.kernel, [[a] for a in arrays])
+            table = NativeUpdate(self.kernel, [[a] for a in arrays])
         else:
             table.pointers[:, 0] = [address(a) for a in arrays]
         done = table.set_options(dict(zip(self.names, numbers, strict=True))) and not self.kernel.call(

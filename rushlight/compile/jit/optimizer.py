@@ -23,8 +23,8 @@ overlap anything else. A step that returns another number than 0 has written not
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
+from itertools import count
 from operator import itemgetter
 from struct import error as PackingError
 from struct import pack_into
@@ -34,7 +34,9 @@ from weakref import ref
 import numpy as np
 
 from ...core import poison
+from ...core.jit_switch import jit
 from ...core.locks import lock
+from .cache import Entry, Refused, Route
 
 __all__ = ["NativeUpdate", "native_update", "step"]
 
@@ -46,12 +48,14 @@ _FIRST = 3  # the call of a structure at which its native code is made
 _VERSIONS = 8  # of one update's code (options that change what it does), and of one group's plans
 _FLOATS = ("float32", "float64")
 
-_on = os.environ.get("RUSHLIGHT_JIT", "1") != "0"
 # Whether steps of eager loops take the quick variant. The first two steps run over arrays, so a run that resumes from a
 # checkpoint would not give the bits of one that was not interrupted.
 _quick = False
-_kernels: dict[tuple, list[Any]] = {}
 _groups: dict[tuple[Callable, int], _Group] = {}
+_serials = count().__next__
+_plans: Route[_Plan] = Route("optimizer", is_shared=True, is_held=True)  # counts by group and structure
+_kernels: Route[_Versions] = Route("update", is_shared=True)
+_clock = _plans.state.clock
 
 
 def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
@@ -59,7 +63,7 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
 
     The lists hold tensors, the parameters first; no option is a tensor, and nothing records.
     """
-    if not _on:
+    if not jit.on:
         return False
     first: Any = lists[0][0]  # pyright: ignore[reportOptionalSubscript]: the parameters are always there
     key = update, id(first)
@@ -77,12 +81,12 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
 class _Group:
     """What is known about the steps of one group of parameters, as long as `first`, the first of them, lives."""
 
-    __slots__ = ("first", "plans", "seen", "refused")
+    __slots__ = ("first", "plans", "serial", "refused", "__weakref__")
 
     def __init__(self, first: ref) -> None:
         self.first = first
         self.plans: list[_Plan] = []
-        self.seen: dict[tuple, int] = {}
+        self.serial = _serials()
         self.refused = False
 
     def try_compiled(self, update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
@@ -90,16 +94,22 @@ class _Group:
         structure = _structure(lists, options)
         if structure is None:
             return False
-        count = self.seen[structure] = self.seen.get(structure, 0) + 1
-        if count < _FIRST:
+        if not _plans.is_due((self.serial, structure), 1, _FIRST):
             return False
-        self.seen.clear()
-        plan = _make_plan(update, lists, options)
+        plan = _plans.make(_serials(), lambda: _make_plan(update, lists, options, self), lambda: _named(update))
         if plan is None:
             self.refused = True
             return False
         self.plans = [plan, *self.plans[: _VERSIONS - 1]]
         return plan.run(lists, options)
+
+    def forget(self, plan: _Plan) -> None:
+        """Do without a plan that is not in the cache any more."""
+        self.plans = [p for p in self.plans if p is not plan]
+
+
+def _named(update: Callable) -> str:
+    return f"a step of {getattr(update, '__qualname__', update)}"
 
 
 def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple | None:
@@ -118,29 +128,36 @@ def _constants(options: dict[str, Any]) -> tuple:
     return tuple([(name, repr(value)) for name, value in options.items() if not is_number(value)])
 
 
-def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> _Plan | None:
-    """A plan for these lists, or None where native code cannot do it."""
+def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str, Any], group: _Group) -> _Plan:
+    """A plan for these lists. Raises Refused where native code cannot do it."""
     from ..lower.llvm.engine import available
 
     if not available():
-        return None
+        raise Refused("llvmlite is missing")
     from ..lower.pointers import layout
 
     arrays = [None if tensors is None else [t._array for t in tensors] for tensors in lists]
     if layout() is None or any(type(a) is not np.ndarray for row in arrays if row is not None for a in row):
-        return None
+        raise Refused("the arrays cannot be read by native code")
     native = native_update(update, arrays, options, _quick)
-    return None if native is None else _Plan(native, lists, options)
+    if native is None:
+        raise Refused("the arrays or the update do not allow it")
+    return _Plan(native, lists, options, group)
 
 
-class _Plan:
+class _Plan(Entry):
     """Runs the native code for tensors like those that it was made from."""
 
-    __slots__ = ("native", "table", "types", "fixed", "constants", "pick", "absent", "lock", "call", "address")
+    __slots__ = (
+        *("native", "table", "types", "fixed", "constants", "pick", "absent", "lock", "call", "address"),
+        "group",
+    )
 
-    def __init__(self, native: NativeUpdate, lists: Sequence[list | None], options: dict[str, Any]):
+    def __init__(self, native: NativeUpdate, lists: Sequence[list | None], options: dict[str, Any], group: _Group):
         from ..lower.pointers import Table
 
+        super().__init__(native.size_bytes)
+        self.group = ref(group)
         written = native.kernel.update.written()
         roles = [tensors for tensors in lists if tensors is not None]
         self.native = native
@@ -153,6 +170,14 @@ class _Plan:
         self.absent = [i for i, tensors in enumerate(lists) if tensors is None]
         self.lock = lock()
         self.call, self.address = native.kernel.call, native.block.ctypes.data
+
+    def is_running(self) -> bool:
+        return self.lock.locked()
+
+    def evicted(self) -> None:
+        group = self.group()
+        if group is not None:
+            group.forget(self)
 
     def run(self, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
         """Do the step and return True, or do nothing if something is not as it was."""
@@ -167,6 +192,7 @@ class _Plan:
                 return False
         if not self.lock.acquire(False):
             return False  # another thread is in the middle of a step with these tables
+        self.used = _clock()
         try:
             return (
                 self.table.update(list(self.pick(lists)))
@@ -232,6 +258,11 @@ class NativeUpdate:
     def address(self) -> int:
         """Where the function starts."""
         return self.kernel.address
+
+    @property
+    def size_bytes(self) -> int:
+        """Of its tables."""
+        return self.pointers.nbytes + self.scalars.nbytes + self._counts.nbytes + self._scratch.nbytes
 
     def set_options(self, options: dict[str, Any]) -> bool:
         """Write the numbers for the next step. False if one is none."""
@@ -304,18 +335,30 @@ def _kinds(lists: Sequence[list[np.ndarray] | None]) -> tuple | None:
     return tuple(kinds)
 
 
+class _Versions(Entry):
+    """The code of an update for arrays of the same types, for options that change what it does; None: there is none."""
+
+    __slots__ = ("kernels",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels: list[Any] = []
+
+
 def _kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
     """The compiled update for these kinds and options, made on first need; None if it cannot be traced."""
     from .update import holds
 
-    versions = _kernels.setdefault((update, kinds, _constants(options), quick), [])
-    for kernel in versions:
+    key = update, kinds, _constants(options), quick
+    versions = _kernels.make(key, _Versions, lambda: f"the code for {_named(update)}") or _Versions()
+    versions.used = _kernels.state.clock()
+    for kernel in versions.kernels:
         if kernel is None:
             return None
         if kernel.update.options.keys() <= options.keys() and holds(kernel.update, options):
             return kernel
-    kernel = _make_kernel(update, kinds, options, quick) if len(versions) < _VERSIONS else None
-    versions.append(kernel)
+    kernel = _make_kernel(update, kinds, options, quick) if len(versions.kernels) < _VERSIONS else None
+    versions.kernels.append(kernel)
     return kernel
 
 
@@ -327,5 +370,6 @@ def _make_kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick:
     try:
         traced = trace(update, kinds, options)
         return Kernel(traced, quick and serves(traced), flush=quick)
-    except (NotTraceable, NotImplementedError):
+    except (NotTraceable, NotImplementedError) as why:
+        _kernels.tell_refused(lambda: _named(update), why)
         return None

@@ -27,6 +27,11 @@ class Executable(Protocol):
 
     undo: undo.Undo
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the memory that it keeps between runs."""
+        ...
+
     def run(
         self,
         inputs: list[np.ndarray],
@@ -44,6 +49,8 @@ class Executable(Protocol):
 
 class Interpreter:
     """A graph of Call, Write and Update as a list of steps."""
+
+    size_bytes = 0
 
     def __init__(self, graph: Graph):
         self.slots: dict[Value, int] = {}

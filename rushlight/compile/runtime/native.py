@@ -116,6 +116,11 @@ class Native:
             return "input", number
         return "output", next(i for i, (slot, _) in self.memory.of_output.items() if slot == number)
 
+    @property
+    def size_bytes(self) -> int:
+        """Of the memory that it keeps between runs."""
+        return self.memory.arena_bytes
+
     def describe(self) -> str:
         """What was fused and chosen, in a few lines."""
         nodes = self.graph.nodes

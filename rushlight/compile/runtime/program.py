@@ -53,6 +53,15 @@ class Program:
                 others.append((source, spec))
         return own, others
 
+    def is_running(self) -> bool:
+        """Whether a thread, this one included, is in the middle of a run."""
+        if self.lock._is_owned():
+            return True
+        is_free = self.lock.acquire(blocking=False)
+        if is_free:
+            self.lock.release()
+        return not is_free
+
     def run(self, leaves: list) -> Any:
         """The result of the call, for the leaves of its arguments. Threads take turns: what is reused is the program's."""
         with self.lock:
