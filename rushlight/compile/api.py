@@ -9,7 +9,7 @@ from typing import Any
 
 from ..core.dispatch.mode import emit_event, thread
 from .capture.recorder import Listener
-from .step import CompiledStep
+from .jit.step import CompiledStep
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _steps: weakref.WeakSet[CompiledStep] = weakref.WeakSet()

@@ -8,7 +8,7 @@ from typing import Any
 
 from .capture.sources import Argument, Gradient, Into, Option, Window
 from .ir.graph import Call, Graph
-from .step import CompiledStep, _Captured
+from .jit.step import CompiledStep, _Captured
 
 
 class Explanation:

@@ -42,6 +42,7 @@ MOVED = {
     "compile.rewrite": "compile.ir.rewrite",
     "compile.sources": "compile.capture.sources",
     "compile.spaces": "compile.ir.spaces",
+    "compile.step": "compile.jit.step",
     "compile.straight": "compile.capture.tail_position",
     "compile.structure": "compile.capture.structure",
     "compile.tape": "compile.jit.tape",

@@ -29,7 +29,7 @@ import numpy as np
 
 import rushlight as torch
 from rushlight import nn
-from rushlight.compile import step as steps
+from rushlight.compile.jit import step as steps
 from rushlight.compile.runtime.interpret import Interpreter
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F

@@ -8,8 +8,8 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.compile import step as steps
 from rushlight.compile.capture.sources import CaptureError
+from rushlight.compile.jit import step as steps
 from rushlight.compile.runtime.interpret import Interpreter
 from rushlight.core.jit_switch import jit
 from rushlight.nn import functional as F

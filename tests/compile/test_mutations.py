@@ -3,7 +3,7 @@
 import pytest
 from mutations import OPTIMIZERS, PIECES, World, check, kinds, run
 
-from rushlight.compile import step
+from rushlight.compile.jit import step
 from rushlight.compile.runtime.interpret import Interpreter
 from rushlight.core.jit_switch import jit
 

@@ -12,8 +12,8 @@ import rushlight.nn.functional as F
 from rushlight.compile.jit import backward, cache, loops, optimizer
 from rushlight.compile.jit import eager as eager_programs
 from rushlight.compile.jit.cache import Entry, Refused, Route
+from rushlight.compile.jit.step import _route as steps
 from rushlight.compile.lower.llvm import engine
-from rushlight.compile.step import _route as steps
 
 native = pytest.mark.skipif(not engine.available(), reason="no compiler here")
 

@@ -9,7 +9,7 @@ from test_unmodified_programs import inputs, near, plainly
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.compile import step as steps
+from rushlight.compile.jit import step as steps
 from rushlight.compile.runtime import undo
 from rushlight.compile.runtime.interpret import Interpreter
 from rushlight.nn import functional as F

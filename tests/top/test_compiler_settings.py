@@ -3,7 +3,7 @@
 import pytest
 
 import rushlight as torch
-from rushlight.compile.step import settings
+from rushlight.compile.jit.step import settings
 
 
 def test_settings_that_count():

@@ -33,9 +33,9 @@ from ..lower.llvm.engine import available
 from ..lower.onednn import few_channels_eager
 from ..runtime import heap
 from ..runtime.native import Native
-from ..step import listen, prune
 from . import eager as eager_programs
 from .cache import Entry, Refused, Route
+from .step import listen, prune
 from .tape import Ineligible, Match, Tape
 
 _CANDIDATES = 32

@@ -10,7 +10,7 @@ kept as they are set.
 import sys
 from typing import Any
 
-from ...compile import step
+from ...compile.jit import step
 from ...utils._config_module import ConfigModule, install_config_module
 
 accumulated_cache_size_limit = accumulated_recompile_limit = 256

@@ -13,29 +13,29 @@ from operator import is_
 from typing import Any, NamedTuple
 from weakref import ref
 
-from ..core.determinism import mode
-from ..core.dispatch.mode import State, thread
-from ..core.locks import lock
-from ..core.tensor.tensor import Tensor
-from . import log
-from .capture import scalars_read as numbers
-from .capture.compare import Comparison
-from .capture.joint import Backward
-from .capture.memory import PATIENCE_S, recording
-from .capture.outputs import Outcome
-from .capture.printing import Output
-from .capture.recorder import Listener, Recorder
-from .capture.sources import CaptureError
-from .capture.structure import Slot, containers, flatten
-from .guards.guards import Guards, modes
-from .guards.python_trace import Trace
-from .ir.graph import Graph, Node, Update
-from .ir.may_raise import stays
-from .ir.verify import verify
-from .jit.cache import Entry, Refused, Route
-from .runtime.interpret import Executable
-from .runtime.program import Program
-from .runtime.undo import Undone
+from ...core.determinism import mode
+from ...core.dispatch.mode import State, thread
+from ...core.locks import lock
+from ...core.tensor.tensor import Tensor
+from .. import log
+from ..capture import scalars_read as numbers
+from ..capture.compare import Comparison
+from ..capture.joint import Backward
+from ..capture.memory import PATIENCE_S, recording
+from ..capture.outputs import Outcome
+from ..capture.printing import Output
+from ..capture.recorder import Listener, Recorder
+from ..capture.sources import CaptureError
+from ..capture.structure import Slot, containers, flatten
+from ..guards.guards import Guards, modes
+from ..guards.python_trace import Trace
+from ..ir.graph import Graph, Node, Update
+from ..ir.may_raise import stays
+from ..ir.verify import verify
+from ..runtime.interpret import Executable
+from ..runtime.program import Program
+from ..runtime.undo import Undone
+from .cache import Entry, Refused, Route
 
 
 class _Settings:
@@ -48,7 +48,7 @@ settings = _Settings()
 
 def build(graph: Graph) -> Executable:
     """What runs a verified graph."""
-    from .runtime.native import executable
+    from ..runtime.native import executable
 
     return executable(graph)
 
@@ -358,7 +358,7 @@ def _unmarked(result: Any) -> Any:
         return result
     if type(template) is Slot:
         return numbers.plain(result)
-    from .capture.structure import rebuild
+    from ..capture.structure import rebuild
 
     return rebuild(template, lambda i: numbers.plain(leaves[i]))
 
