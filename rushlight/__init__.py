@@ -3,6 +3,7 @@
 `nn`, `optim`, `utils`, `vision` and the other packages load when they are first named.
 """
 
+from functools import partial as _partial
 from math import e, inf, nan, pi
 
 from . import autograd, ops
@@ -106,14 +107,15 @@ def _try_compiled(*tape):
 autograd.engine.try_compiled = _try_compiled
 
 
-def _one_pass(*call):
-    from .compile.jit.loops import fill
+def _in_one_pass(loop, *arguments, out=None):
+    from .compile.jit.loops import install
 
-    _fused_loops.compiled = fill
-    return fill(*call)
+    install()
+    return loop.kernel(*arguments, out=out)
 
 
-_fused_loops.compiled = _one_pass
+for _loop in _fused_loops.FUSED_LOOPS.values():
+    _loop.override(_partial(_in_one_pass, _loop))
 
 
 def __getattr__(name):

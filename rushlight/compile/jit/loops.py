@@ -1,4 +1,4 @@
-"""Loops over large arrays for eager kernels that NumPy takes several passes for (`rushlight/ops/pointwise/fused_loops.py`).
+"""Overrides of eager kernels of large arrays that NumPy takes several passes for (`rushlight/ops/pointwise/fused_loops.py`).
 
 Each is the update (`lower/update.py`) of one array, made once its operator has worked on `_WORTHWHILE` elements without it.
 Results are the same to the last bit, but for the sign of a nan, and for products and sums that the kernels do not round
@@ -18,11 +18,13 @@ import numpy as np
 from ...backend.onednn.address import address, is_readable
 from ...core.determinism import mode
 from ...core.jit_switch import jit
+from ...core.locks import made_once
+from ...ops.pointwise.fused_loops import FUSED_LOOPS, FusedLoop
 from ..ir.expression import Expr, apply, cast, const, load
 from .cache import Entry, Refused, Route
 from .optimizer import NativeUpdate
 
-__all__ = ["fill"]
+__all__ = ["fill", "install"]
 
 # Elements: without the loop they take as long as making it does, 15 ms (with llvmlite's start 0.2 s, once).
 _WORTHWHILE = 10_000_000
@@ -61,19 +63,42 @@ _route: Route[_Loop] = Route("loop", is_shared=True)  # by the loop's name, its 
 _state = _route.state
 
 
+@made_once
+def install() -> None:
+    """Override the kernels of large arrays."""
+    for loop in FUSED_LOOPS.values():
+        loop.override(_in_one_pass(loop))
+
+
+def _in_one_pass(loop: FusedLoop) -> Callable[..., Any]:
+    name, n, reference = loop.name, loop.arrays, loop.reference
+
+    def kernel(*arguments: Any, out: np.ndarray | None = None) -> Any:
+        result = fill(name, arguments[:n], arguments[n:], out)
+        return reference(*arguments, out=out) if result is None else result
+
+    return kernel
+
+
 def fill(
     name: str, arrays: Sequence[np.ndarray], numbers: Sequence[Any], out: np.ndarray | None = None
 ) -> np.ndarray | None:
     """`out`, or a new array, filled by a loop; None if nothing was done. `out` may be one of the arrays."""
     first = arrays[0]
-    if mode.on or not all(_fits(a, first) for a in arrays):
+    if mode.on:
         return None
+    for a in arrays:  # `all` of a generator takes 0.3 us more
+        if not _fits(a, first):
+            return None
     place = None
     if out is not None:
-        place = next((i for i, a in enumerate(arrays) if a is out), None)
-        others = [a for i, a in enumerate(arrays) if i != place]
-        if not out.flags.writeable or not _fits(out, first) or any(np.may_share_memory(out, a) for a in others):
+        if not out.flags.writeable or not _fits(out, first):
             return None
+        for i, a in enumerate(arrays):
+            if a is out and place is None:
+                place = i
+            elif np.may_share_memory(out, a):
+                return None
     key = name, first.dtype, place
     loop = _state.programs.get(key)
     if loop is None:
@@ -92,9 +117,9 @@ def _fits(a: Any, first: np.ndarray) -> bool:
 
 
 class _Loop(Entry):
-    """The native code of a loop, with the tables for each size of its arrays. calls: one item for each in progress."""
+    """The native code of a loop, with the tables for each size of its arrays; None while one is in use."""
 
-    __slots__ = ("kernel", "names", "tables", "calls")
+    __slots__ = ("kernel", "names", "tables")
 
     def __init__(self, name: str, dtype: np.dtype, place: int | None, arrays: int, numbers: int):
         from ..lower.llvm.engine import available
@@ -113,31 +138,24 @@ class _Loop(Entry):
         self.kernel = Kernel(Update(tuple([Role(v, False) for v in values]), options, (), leaf))
         self.names = tuple(options)
         self.tables: dict[int, Any] = {}
-        self.calls: list[None] = []
         super().__init__()
 
     def is_running(self) -> bool:
-        return bool(self.calls)
+        return None in self.tables.values()
 
     def run(self, arrays: Sequence[np.ndarray], numbers: Sequence[Any]) -> bool:
         """Do it, and return True; or do nothing."""
         self.used = _state.clock()
-        self.calls.append(None)
-        try:
-            return self._run(arrays, numbers)
-        finally:
-            self.calls.pop()
-
-    def _run(self, arrays: Sequence[np.ndarray], numbers: Sequence[Any]) -> bool:
-        table = self.tables.pop(arrays[0].size, None)  # out of other threads' reach meanwhile
+        size, tables = arrays[0].size, self.tables
+        table = tables.pop(size, None)  # out of other threads' reach meanwhile
+        tables[size] = None
         if table is None:
             table = NativeUpdate(self.kernel, [[a] for a in arrays])
         else:
             table.pointers[:, 0] = [address(a) for a in arrays]
-        done = table.set_options(dict(zip(self.names, numbers, strict=True))) and not self.kernel.call(
-            address(table.block)
-        )
-        if len(self.tables) >= _SIZES:
-            self.tables.clear()
-        self.tables[arrays[0].size] = table
+        options = dict(zip(self.names, numbers, strict=True))
+        done = table.set_options(options) and not self.kernel.call(address(table.block))
+        if len(tables) > _SIZES:
+            tables.clear()
+        tables[size] = table
         return done

@@ -12,7 +12,7 @@ import numpy as np
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor.tensor import Tensor
-from .fused_loops import LARGE, one_pass
+from .fused_loops import LARGE, FusedLoop
 from .helpers import (
     MANY,
     conjugate,
@@ -28,14 +28,19 @@ from .helpers import (
 # ---------------------------------------------------------------------------------------------- size and sign
 
 
+def _sign_of_floats(x, out=None):
+    return np.subtract(x > 0, x < 0, out, dtype=x.dtype)  # 0 for nan and for -0
+
+
+_sign_of_many = FusedLoop("sign", 1, _sign_of_floats)
+
+
 def _sgn(x):
     if x.dtype.kind == "b":
         return x.copy()
     if x.dtype.kind not in "fV":
         return np.sign(x)
-    if x.size > LARGE and (r := one_pass("sign", (x,))) is not None:
-        return r
-    return np.subtract(x > 0, x < 0, dtype=x.dtype)  # 0 for nan and for -0
+    return _sign_of_many.kernel(x) if x.size > LARGE else _sign_of_floats(x)
 
 
 def _size(x):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .fused_loops import LARGE, one_pass
+from .fused_loops import LARGE, FusedLoop
 from .helpers import CHUNK, F32, F64
 
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a float64 into two halves whose products are exact
@@ -27,39 +27,37 @@ def multiply_add(x: Any, y: Any, z: np.ndarray, out: np.ndarray | None = None) -
         x, y = y, x
     if type(y) is not np.ndarray:
         y = np.array(y, d)
-    of = _in_float64 if d is F32 else _in_halves
-    if z.size > LARGE and x.shape == z.shape and y.shape in (z.shape, ()):
-        r = _of_large(of, x, y, z, out)
-        if r is not None:
-            return r
-    r = of(x, y, z)
+    if z.size > LARGE and _are_alike(x, y, z):
+        return _sum_of_many.kernel(x, y, z, out=out) if y.ndim else _sum_of_scaled.kernel(x, z, y, out=out)
+    r = (_in_float64 if d is F32 else _in_halves)(x, y, z)
     if out is None:
         return np.asarray(r).astype(d, copy=False)
     out[...] = r
     return out
 
 
-def _of_large(of: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None) -> np.ndarray | None:
-    """In one native loop, or in pieces; None for arrays that are not contiguous."""
-    if not all(a.flags.c_contiguous for a in (x, y, z)):
-        return None
-    r = one_pass("multiply_add", (x, y, z), (), out) if y.ndim else one_pass("scaled", (x, z), (y,), out)
-    return _in_pieces(of, x, y, z, out) if r is None and z.size > 2 * CHUNK else r
+def _are_alike(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> bool:
+    if x.shape != z.shape or y.shape not in (z.shape, ()):
+        return False
+    return all(a.flags.c_contiguous for a in (x, y, z))
 
 
-def _in_pieces(of: Any, x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None) -> np.ndarray:
-    """`of` on parts that stay in the cache."""
-    if out is None or not out.flags.c_contiguous:
-        r = np.empty(z.shape, z.dtype)
-    else:
-        r = out
+def _in_pieces(x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """By parts that stay in the cache, where there would be more than two."""
+    of = _in_float64 if z.dtype is F32 else _in_halves
+    r = np.empty(z.shape, z.dtype) if out is None or not out.flags.c_contiguous else out
     flat = [a.reshape(-1) if a.ndim else a for a in (x, y, z)]
     to = r.reshape(-1)
-    for i in range(0, z.size, CHUNK):
-        to[i : i + CHUNK] = of(*[a[i : i + CHUNK] if a.ndim else a for a in flat])
+    length = CHUNK if z.size > 2 * CHUNK else z.size
+    for i in range(0, z.size, length):
+        to[i : i + length] = of(*[a[i : i + length] if a.ndim else a for a in flat])
     if out is not None and r is not out:
         np.copyto(out, r)
     return r if out is None else out
+
+
+_sum_of_many = FusedLoop("multiply_add", 3, _in_pieces)
+_sum_of_scaled = FusedLoop("scaled", 2, lambda x, z, y, out=None: _in_pieces(x, y, z, out))
 
 
 def _in_float64(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> Any:

@@ -12,8 +12,8 @@ from ...core.dispatch.scalars import exact, number_as, type_name
 from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from .fused_loops import LARGE, one_pass
-from .helpers import CHUNK, F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
+from .fused_loops import LARGE, FusedLoop
+from .helpers import F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
 from .multiply_add import multiply_add
 
 # ---------------------------------------------------------------------------------------------- powers
@@ -212,15 +212,26 @@ def _lerp(a, b, weight):
     if a.dtype.kind == "c":
         return a + d(weight) * (b - a) if abs(weight) < 0.5 else b - (b - a) * d(1 - weight)
     loop, part = _part_of_way(a, weight)
-    r = one_pass(loop, (a, b), (part,)) if a.size > LARGE else None
-    return multiply_add(np.subtract(b, a), part, a if loop == "lerp_from" else b) if r is None else r
+    return (loop.kernel if a.size > LARGE else loop.step)(a, b, part)
+
+
+def _lerp_from_start(a, b, part, out=None):
+    return multiply_add(np.subtract(b, a), part, a, out)
+
+
+def _lerp_from_end(a, b, part, out=None):
+    return multiply_add(np.subtract(b, a), part, b, out)
+
+
+_lerp_forth = FusedLoop("lerp_from", 2, _lerp_from_start)
+_lerp_back = FusedLoop("lerp_to", 2, _lerp_from_end)
 
 
 def _part_of_way(a, weight):
     """(the loop to take, its factor): forth from the start for less than half the way, else back from the end."""
     d = a.dtype.type
     weight = d(weight)
-    return ("lerp_from", weight) if abs(weight) < 0.5 else ("lerp_to", weight - d(1))
+    return (_lerp_forth, weight) if abs(weight) < 0.5 else (_lerp_back, weight - d(1))
 
 
 @primitive(public=False, name="lerp.scalar", node="LerpBackward0")
@@ -254,16 +265,22 @@ def _(g, weight, needs):
 def _lerp_tensor(input, end, weight, /):
     _same_for_lerp(input, end)
     _same_for_lerp(input, weight, "weight")
-    return widened(_lerp_by)(input, end, weight)
+    return _lerp_along(input, end, weight)
 
 
-def _lerp_by(a, b, weight):
-    if a.size > LARGE and (r := one_pass("lerp", (a, b, weight))) is not None:
-        return r
+def _lerp_by(a, b, weight, out=None):
     small = np.abs(weight) < 0.5
     if a.dtype.kind == "c":
         return np.where(small, a + weight * (b - a), b - (b - a) * (1 - weight))
-    return multiply_add(b - a, np.where(small, weight, weight - a.dtype.type(1)), np.where(small, a, b))
+    return multiply_add(b - a, np.where(small, weight, weight - a.dtype.type(1)), np.where(small, a, b), out)
+
+
+_lerp_by_many = FusedLoop("lerp", 3, _lerp_by)
+
+
+@widened
+def _lerp_along(a, b, weight):
+    return (_lerp_by_many.kernel if a.size > LARGE else _lerp_by)(a, b, weight)
 
 
 @_lerp_tensor.vjp
@@ -296,30 +313,15 @@ def lerp_(self, end, weight):
     if state is not None:
         a = self._array
         loop, part = _part_of_way(a, weight)
-        _run(state, loop, _lerp_from if loop == "lerp_from" else _lerp_to, (a, end._array), part)
+        state.run(_write, loop, (a, end._array, part))
         return self
     return write(_lerp_scalar.record, self, (end,), (weight,))
 
 
-def _run(state, loop, step, arrays, number):
-    """Run `step`, which writes to the first array, on whole arrays or in pieces that stay in the cache; or the loop."""
-    a = arrays[0]
-    if a.size > LARGE and one_pass(loop, arrays, (number,), a) is not None:
-        return
-    if a.size <= CHUNK or not all(x.flags.c_contiguous for x in arrays):
-        state.run(step, *arrays, number)
-        return
-    flat = [x.reshape(-1) for x in arrays]
-    for i in range(0, a.size, CHUNK):
-        state.run(step, *[x[i : i + CHUNK] for x in flat], number)
-
-
-def _lerp_from(a, b, part):
-    multiply_add(np.subtract(b, a), part, a, a)
-
-
-def _lerp_to(a, b, part):
-    multiply_add(np.subtract(b, a), part, b, a)
+def _write(loop, arguments):
+    """Have a loop write to its first array."""
+    a = arguments[0]
+    (loop.kernel if a.size > LARGE else loop.step)(*arguments, out=a)
 
 
 def _check_value(name, d, value) -> None:
@@ -345,10 +347,15 @@ def addcmul(input, tensor1, tensor2, /, *, value=1):
 
 @widened
 def _add_product(x, y, z, value):
-    if x.size > LARGE and (r := one_pass("addcmul", (x, y, z), (value,))) is not None:
-        return r
+    return (_add_products.kernel if x.size > LARGE else _product_added)(x, y, z, value)
+
+
+def _product_added(x, y, z, value, out=None):
     y = y if value == 1 else _by(value, y)
-    return multiply_add(y, z, x) if x.dtype.kind == "f" else x + y * z
+    return multiply_add(y, z, x, out) if x.dtype.kind == "f" else x + y * z
+
+
+_add_products = FusedLoop("addcmul", 3, _product_added)
 
 
 def _by(value, a):
@@ -378,9 +385,17 @@ def addcdiv(input, tensor1, tensor2, /, *, value=1):
 
 @widened
 def _add_quotient(x, y, z, value):
-    if x.size > LARGE and (r := one_pass("addcdiv", (x, y, z), (value,))) is not None:
-        return r
-    return x + (y / z if value == 1 else _by(value, y) / z)
+    return (_add_quotients.kernel if x.size > LARGE else _quotient_added)(x, y, z, value)
+
+
+def _quotient_added(x, y, z, value, out=None):
+    if out is None:
+        return x + (y / z if value == 1 else _by(value, y) / z)
+    t = np.multiply(y, value)
+    return np.add(x, np.true_divide(t, z, t) if t.ndim else t / z, out)
+
+
+_add_quotients = FusedLoop("addcdiv", 3, _quotient_added)
 
 
 @addcdiv.vjp
@@ -423,16 +438,7 @@ def _no_whole_quotient(tensors):
 guard(addcdiv, _no_whole_quotient, operators=False)
 
 
-def _addcmul_into(a, b, c, value):
-    multiply_add(b if value == 1 else np.multiply(b, value), c, a, a)
-
-
-def _addcdiv_into(a, b, c, value):
-    t = np.multiply(b, value)
-    np.add(a, np.true_divide(t, c, t) if t.ndim else t / c, a)
-
-
-def _three(op, step):
+def _three(op, loop):
     record = op.record
 
     def method(self, tensor1, tensor2, *, value=1):
@@ -440,7 +446,7 @@ def _three(op, step):
         if kind is float or kind is int:
             state = accept_inplace(self, tensor1, tensor2)
             if state is not None:
-                _run(state, record.name, step, (self._array, tensor1._array, tensor2._array), value)
+                state.run(_write, loop, (self._array, tensor1._array, tensor2._array, value))
                 return self
         for i, t in enumerate((tensor1, tensor2)):
             if not isinstance(t, Tensor):
@@ -454,7 +460,7 @@ def _three(op, step):
     return method
 
 
-Tensor.addcmul_ = _three(addcmul, _addcmul_into)
-Tensor.addcdiv_ = _three(addcdiv, _addcdiv_into)
+Tensor.addcmul_ = _three(addcmul, _add_products)
+Tensor.addcdiv_ = _three(addcdiv, _add_quotients)
 Tensor.lerp_ = lerp_
 publish("lerp", lerp, True, False, ())
