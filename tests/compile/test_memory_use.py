@@ -95,16 +95,17 @@ def test_equal_names_of_two_modules_are_two_functions():
 def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
     if not (kernels.available() and kernels.lanes() == 16):
         pytest.skip("vectors are shorter here")
-    monkeypatch.setattr(convolution.choice, "first", None)
+    monkeypatch.setattr(convolution.choice, "forward", convolution.forward_by_onednn)
     few_channels_eager.install()
     draw = np.random.default_rng(0).standard_normal
     x, w = draw(x).astype(np.float32), draw(w).astype(np.float32)
     b = draw(len(w)).astype(np.float32) if bias else None
     steps = (1, 1), (0, 0), (1, 1), 1
     shape = (len(x), len(w), *(n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:], strict=True)))
-    options = dict(zip(("stride", "padding", "dilation", "groups"), steps, strict=True))
-    call = convolution.choice.first(x.dtype, x.shape, w.shape, None if b is None else b.shape, shape, **options)
-    assert (call is not None) == served
+    geometry = convolution.Geometry(x.dtype, x.shape, w.shape, *steps)
+    assert geometry.out_shape == shape
+    call = convolution.choice.forward(geometry, None if b is None else b.shape)
+    assert isinstance(call, few_channels_eager._Forward) == served
     if served:
         windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), w.shape[2:], (2, 3))
         expected = np.einsum("nchwrs,kcrs->nkhw", windows, w) + (0 if b is None else b[:, None, None])

@@ -24,9 +24,11 @@ def test_blocks_are_numpys(blocks):
 
 
 def test_a_stream_in_the_middle_of_a_block_is_left_to_numpy():
-    stream = np.random.RandomState(1)
-    stream.randint(0, 1 << 32, 10, np.uint32)
-    assert twister.words(stream, 100) is None
+    ours, theirs = np.random.RandomState(1), np.random.RandomState(1)
+    for stream in (ours, theirs):
+        stream.randint(0, 1 << 32, 10, np.uint32)
+    expected = theirs.randint(0, 1 << 32, 100 * twister.WORDS, np.uint32)
+    np.testing.assert_array_equal(twister.words(ours, 100), expected)
 
 
 @pytest.mark.parametrize("draw", [torch.rand, torch.randn, lambda n: torch.nn.functional.dropout(torch.ones(n), 0.3)])
@@ -37,7 +39,10 @@ def test_draws_are_the_same_with_and_without(draw, monkeypatch):
         torch.manual_seed(7)
         return [draw(n).numpy() for n in (5, 100_000, 3, 20_001)], torch.get_rng_state().numpy()
 
-    (a, state), (b, other) = drawn(None, None), drawn(twister.words, trials.decide)
+    (a, state), (b, other) = (
+        drawn(mersenne.blocks_by_numpy, discrete.decide_by_numpy),
+        drawn(twister.words, trials.decide),
+    )
     for x, y in zip(a, b, strict=True):
         np.testing.assert_array_equal(x, y)
     np.testing.assert_array_equal(state, other)
@@ -50,15 +55,17 @@ def test_trials_are_numpys(p):
     words[0:400:2] = np.arange(200, dtype=np.uint32) << 21 | high  # nearly all are decided by the second word
     words[1:400:2] = low + np.arange(-100, 100)
     out = np.full(1000, 7, np.float32)
-    done = trials.decide(words, out, int(high), low)
+    done = trials.decide_most(words, out, int(high), low)
     assert done == 992 and (out[done:] == 7).all()
     np.testing.assert_array_equal(out[:done], discrete._trials(words, high, low)[:done])
+    trials.decide(words, out, high, low)
+    np.testing.assert_array_equal(out, discrete._trials(words, high, low))
 
 
 def test_other_types_and_few_are_left_to_numpy():
     words = np.zeros(2000, np.uint32)
     for out in (np.zeros(1000), np.zeros(1000, bool), np.zeros(2000, np.float32)[::2], np.zeros(100, np.float32)):
-        assert trials.decide(words, out, 1, 0) == 0
+        assert trials.decide_most(words, out, 1, 0) == 0
 
 
 @pytest.mark.parametrize("before", [0, 1, 2, 311, 623, 624, 625])
@@ -72,8 +79,8 @@ def test_masks_go_on_with_the_stream_wherever_it_stands(before, monkeypatch):
     monkeypatch.setattr(mersenne, "make_blocks", twister.words)
     monkeypatch.setattr(discrete, "decide", trials.decide)
     ours, after = drawn()
-    monkeypatch.setattr(mersenne, "make_blocks", None)
-    monkeypatch.setattr(discrete, "decide", None)
+    monkeypatch.setattr(mersenne, "make_blocks", mersenne.blocks_by_numpy)
+    monkeypatch.setattr(discrete, "decide", discrete.decide_by_numpy)
     monkeypatch.setattr(discrete, "_STRIP", 1 << 15)
     theirs, other = drawn()
     for a, b in zip((*ours, after), (*theirs, other), strict=True):

@@ -8,13 +8,15 @@ stride, padding and dilation are tuples with one entry for each spatial axis; an
 empty arrays: the caller then runs the reference kernel.
 """
 
+from __future__ import annotations
+
 import math
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from ...core import determinism
 from . import calls
 from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .primitives import (
@@ -36,15 +38,6 @@ from .primitives import (
 )
 
 __all__ = ["conv_backward_input", "conv_backward_weight", "conv_forward", "within_reach"]
-
-
-class _Choice(threading.local):
-    """Of a thread. first: makes the forward call of a shape where it knows a faster way than oneDNN's."""
-
-    first: Callable | None = None  # set where code is compiled
-
-
-choice = _Choice()
 
 _DIRECT = 1
 _SERVED = (FLOAT32, BFLOAT16)
@@ -131,25 +124,35 @@ def within_reach(out_shape, weight_shape, input_shape, stride, padding, dilation
 
 # -- what is done once per signature -----------------------------------------------------------------------------------
 def _forward(kind, x_shape, weight_shape, bias_shape, stride, padding, dilation, groups):
-    geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
+    geometry = Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or bias_shape not in (None, weight_shape[:1]):
         return None
-    if choice.first is not None and not determinism.mode.on:
-        options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
-        call = choice.first(kind, x_shape, weight_shape, bias_shape, geometry.out_shape, **options)
-        if call is not None:
-            return call
+    return choice.forward(geometry, bias_shape)
+
+
+def forward_by_onednn(geometry: Geometry, bias_shape: tuple | None) -> Call | None:
+    """The call of a forward convolution, or None where oneDNN has none."""
     plain = geometry.plain
-    inputs = [(SRC, plain(x_shape)), (WEIGHTS, plain(geometry.weight_shape))]
+    inputs = [(SRC, plain(geometry.x_shape)), (WEIGHTS, plain(geometry.weight_shape))]
     if bias_shape is not None:
         inputs.append((BIAS, plain(bias_shape)))
     with calls.thread.sized_for(geometry.multiply_adds):
         desc = geometry.forward(bias_shape is not None)
-        return desc and Call(desc, inputs, [(DST, plain(geometry.out_shape), geometry.out_shape, kind)])
+        return desc and Call(desc, inputs, [(DST, plain(geometry.out_shape), geometry.out_shape, geometry.kind)])
+
+
+class _Choice(threading.local):
+    """Of a thread. forward: makes the call of a shape; overridden in loops whose backward is compiled."""
+
+    def __init__(self):
+        self.forward: Callable[[Geometry, tuple | None], Any] = forward_by_onednn
+
+
+choice = _Choice()
 
 
 def _backward_input(kind, g_shape, weight_shape, x_shape, stride, padding, dilation, groups):
-    geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
+    geometry = Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or geometry.out_shape != g_shape:
         return None
     plain = geometry.plain
@@ -164,7 +167,7 @@ def _backward_input(kind, g_shape, weight_shape, x_shape, stride, padding, dilat
 
 
 def _backward_weight(kind, g_shape, x_shape, weight_shape, stride, padding, dilation, groups, with_bias):
-    geometry = _Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
+    geometry = Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or geometry.out_shape != g_shape:
         return None
     plain = geometry.plain
@@ -185,14 +188,15 @@ def _backward_weight(kind, g_shape, x_shape, weight_shape, stride, padding, dila
         return None
 
 
-class _Geometry:
-    """A convolution's shapes and steps in oneDNN's terms."""
+class Geometry:
+    """A convolution's shapes and steps in oneDNN's terms. kernel_shape, options: as they are given."""
 
     def __init__(self, kind, x_shape, weight_shape, stride, padding, dilation, groups):
         pads = [pad if isinstance(pad, tuple) else (pad, pad) for pad in padding]
         spans = [d * (k - 1) + 1 for d, k in zip(dilation, weight_shape[2:], strict=True)]
-        self.code = code_of(kind)
-        self.x_shape = x_shape
+        self.kind, self.code = kind, code_of(kind)
+        self.x_shape, self.kernel_shape = x_shape, weight_shape
+        self.options = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
         self.out_shape = (
             x_shape[0],
             weight_shape[0],

@@ -18,9 +18,6 @@ from .mersenne import WORDS, Generator, resolve
 MOST_CATEGORIES = 1 << 24
 _STRIP = 105 * WORDS // 2  # trials: their words, whole blocks, and temporaries stay in the second-level cache
 
-# Set where generated code is available: does what it can of (words, out, high limit, low limit), and says how much.
-decide: Callable[[np.ndarray, np.ndarray, int, int], int] | None = None
-
 
 def bernoulli(gen: Generator | None, shape: Any, dtype: Any, p: float = 0.5) -> np.ndarray:
     """1 with probability p, else 0, as `bernoulli_(p)`: two words a value. Raises RuntimeError for p outside [0, 1]."""
@@ -47,10 +44,19 @@ def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
         while start < out.size:
             part = out[start:end]
             words = gen.words(2 * part.size)
-            done = 0 if decide is None else decide(words, part, int(high_limit), low_limit)
-            if done < part.size:
-                part[done:] = _trials(words[2 * done :], high_limit, low_limit)
+            decide(words, part, high_limit, low_limit)
             start, end = end, end + _STRIP
+
+
+def decide_by_numpy(words: np.ndarray, out: np.ndarray, high_limit: np.ndarray, low_limit: int) -> None:
+    """Write to `out` whether each trial succeeds.
+
+    Shape: words (2 n,) uint32, out (n,)
+    """
+    out[...] = _trials(words, high_limit, low_limit)
+
+
+decide: Callable[[np.ndarray, np.ndarray, np.ndarray, int], None] = decide_by_numpy  # generated code overrides it
 
 
 def _trials(words: np.ndarray, high_limit: np.ndarray, low_limit: int) -> np.ndarray:

@@ -36,8 +36,13 @@ _STATE = np.dtype(
 
 _NO_WORDS = np.empty(0, np.uint32)
 
-# Set where generated code is available: the next blocks of words, or None to have NumPy make them.
-make_blocks: Callable[[Any, int], np.ndarray | None] | None = None
+
+def blocks_by_numpy(stream: Any, blocks: int) -> np.ndarray:
+    """The next blocks of words of a `RandomState` whose position is a block's end."""
+    return stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
+
+
+make_blocks: Callable[[Any, int], np.ndarray] = blocks_by_numpy  # generated code overrides it
 
 
 class _Same:
@@ -241,9 +246,7 @@ class Generator:
         self._unused = False
         rest = self._block[self._at :]
         blocks = -(-(n - rest.size) // WORDS)
-        fresh = None if make_blocks is None else make_blocks(stream, blocks)
-        if fresh is None:
-            fresh = stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
+        fresh = make_blocks(stream, blocks)
         self._block = fresh[-WORDS:].copy()
         self._at = n - rest.size - (blocks - 1) * WORDS
         if rest.size:

@@ -12,13 +12,21 @@ from collections.abc import Callable
 import numpy as np
 
 from ....core.locks import made_once
+from ....core.random import discrete
 from . import engine
 
 _LANES = 16
 _FEWEST = 256
 
 
-def decide(words: np.ndarray, out: np.ndarray, high: int, low: int) -> int:
+def decide(words: np.ndarray, out: np.ndarray, high: np.ndarray, low: int) -> None:
+    """Overrides `discrete.decide_by_numpy`, which does what is left."""
+    done = decide_most(words, out, int(high), low)
+    if done < out.size:
+        discrete.decide_by_numpy(words[2 * done :], out[done:], high, low)
+
+
+def decide_most(words: np.ndarray, out: np.ndarray, high: int, low: int) -> int:
     """Write 1 for each success and 0 for each failure to `out`, a multiple of 16 of them; returns how many.
 
     Shape: words (2 n,) uint32, out (n,). 0 where out is not of float32 or contiguous, and for few.

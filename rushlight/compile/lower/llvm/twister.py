@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....core.locks import made_once
+from ....core.random import mersenne
 from . import engine
 
 WORDS, _SHIFT = 624, 397
@@ -21,14 +22,14 @@ _UPPER, _LOWER, _MATRIX = 0x80000000, 0x7FFFFFFF, 0x9908B0DF
 _FEWEST_BLOCKS = 8
 
 
-def words(stream: Any, blocks: int) -> np.ndarray | None:
-    """The next blocks of a `RandomState` whose position is a block's end; None where NumPy should make them."""
+def words(stream: Any, blocks: int) -> np.ndarray:
+    """Overrides `mersenne.blocks_by_numpy`, which makes the blocks where there are few."""
     turn = _turn() if blocks >= _FEWEST_BLOCKS else None
     if turn is None:
-        return None
+        return mersenne.blocks_by_numpy(stream, blocks)
     state = stream._bit_generator.ctypes.state_address
     if ctypes.c_int.from_address(state + 4 * WORDS).value != WORDS:
-        return None
+        return mersenne.blocks_by_numpy(stream, blocks)
     out = np.empty(blocks * WORDS, np.uint32)
     turn(state, out.ctypes.data, blocks)
     return out

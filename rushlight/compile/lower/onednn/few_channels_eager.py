@@ -12,17 +12,28 @@ import numpy as np
 
 from ....backend.onednn import convolution
 from ....backend.onednn.address import address
+from ....core.determinism import mode
 from ...ir.graph import Extern, Ref, Value
 from ...ir.locations import Place
 from . import few_channels, kernels
 from .binder import Probe
 
-__all__ = ["install"]
+__all__ = ["install", "make_forward"]
 
 
 def install() -> None:
     """Let this thread's eager convolutions be made here where `few_channels` serves them. Those that were made already stay."""
-    convolution.choice.first = _Forward.of
+    convolution.choice.forward = make_forward
+
+
+def make_forward(geometry: convolution.Geometry, bias_shape: tuple | None) -> Any:
+    """Overrides `convolution.forward_by_onednn`, which serves the other shapes."""
+    if not mode.on:
+        shapes = geometry.x_shape, geometry.kernel_shape, bias_shape, geometry.out_shape
+        call = _Forward.of(geometry.kind, *shapes, **geometry.options)
+        if call is not None:
+            return call
+    return convolution.forward_by_onednn(geometry, bias_shape)
 
 
 class _Launch(Probe):
