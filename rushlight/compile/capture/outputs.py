@@ -15,7 +15,7 @@ from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import address_of, describe
 from ...core.tensor.tensor import Tensor, element_strides
 from ..ir.graph import Ref
-from . import scalars_read as numbers
+from . import scalars_read
 from .memory import Region, instances
 from .recorder import Recorder
 from .sources import Attribute, CaptureError, External, Fresh, Into
@@ -101,19 +101,19 @@ class Outcome:
     def _spec(self, leaf: Any) -> Any:
         if isinstance(leaf, Tensor):
             return self._tensor(leaf)
-        if numbers.is_read(leaf):
+        if scalars_read.is_read(leaf):
             mine = leaf.recorder is self._recorder  # else a number that an earlier capture left behind
-            return Number(self._number(leaf.origin)) if mine else Constant(numbers.plain(leaf))
+            return Number(self._number(leaf.origin)) if mine else Constant(scalars_read.plain(leaf))
         read = self._recorder.floats.get(id(leaf))
         if read is not None and read[0] is leaf:
             return Number(self._number(read[1]))
         return Constant(leaf)
 
     def _number(self, how: Any) -> Any:
-        if isinstance(how, numbers.Read):
-            return numbers.Read(self._output(how.ref, how.ref), how.kind)  # type: ignore[arg-type]
-        if isinstance(how, numbers.Computed):
-            return numbers.Computed(how.function, tuple(self._number(a) for a in how.arguments))
+        if isinstance(how, scalars_read.Read):
+            return scalars_read.Read(self._output(how.ref, how.ref), how.kind)  # type: ignore[arg-type]
+        if isinstance(how, scalars_read.Computed):
+            return scalars_read.Computed(how.function, tuple(self._number(a) for a in how.arguments))
         return how
 
     def _tensor(self, t: Tensor) -> Any:

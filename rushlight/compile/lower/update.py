@@ -35,7 +35,7 @@ from ..ir.expression import Expr
 from ..ir.graph import Value
 from ..ir.scalar_ops import cost
 from ..jit.update import Branch, Leaf, Tree, Update
-from . import fast_math as quick
+from . import fast_math
 from .llvm import arithmetic
 from .llvm.arithmetic import constant, register
 from .llvm.emitters import libm
@@ -136,7 +136,7 @@ def _emit_quick(b: Builder, e: Expr, known: dict[int, Val]) -> Val:
     if id(e) not in known and e.op not in ("const", "load"):
         args = [_emit_quick(b, a, known) for a in e.args]
         is_root = e.op == "sqrt" and e.dtype == _F32
-        known[id(e)] = quick.root(b, *args) if is_root else _operate(b, e, args, None)
+        known[id(e)] = fast_math.root(b, *args) if is_root else _operate(b, e, args, None)
     return _emit(b, e, known)
 
 
@@ -182,7 +182,7 @@ def _body(update: Update, rows: _Rows, index: int, declarations: dict[str, str])
         known[id(e)] = b.splat(b.load(register(e.dtype), 0, slot.text, 8), lanes)
     elements = _Elements(b, update, rows.leaves[index], known, rows.quick)
     plain, masked = _Plain(b, element, lanes, size), _Masked(b, element, lanes, size)
-    for step in (quick.UNROLL * lanes, lanes) if rows.quick else (lanes,):
+    for step in (fast_math.UNROLL * lanes, lanes) if rows.quick else (lanes,):
         with b.loop(start, b.op("sub", stop, step - 1), step) as i:
             elements.write(plain, [b.op("add", i, k) for k in range(0, step, lanes)])
         start = b.op("add", start, b.op("and", b.op("sub", stop, start), -step))
