@@ -9,7 +9,7 @@ import pytest
 
 import rushlight as torch
 import rushlight.nn.functional as F
-from rushlight.compile.jit import backward, cache, loops, optimizer
+from rushlight.compile.jit import backward, cache, loops, native_update, optimizer
 from rushlight.compile.jit import eager as eager_programs
 from rushlight.compile.jit.cache import Entry, Refused, Route
 from rushlight.compile.jit.step import _route as steps
@@ -201,7 +201,7 @@ def eagerly_made(monkeypatch):
 
 
 ROUTES = {"backward": backward._route, "eager": eager_programs._route, "optimizer": optimizer._plans,
-          "update": optimizer._kernels, "loop": loops._route}  # fmt: skip
+          "update": native_update._kernels, "loop": loops._route}  # fmt: skip
 
 
 @native

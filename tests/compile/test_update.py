@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
+from rushlight.compile.jit import native_update
 from rushlight.compile.jit import optimizer as optimizer_step
 from rushlight.compile.jit.update import NotTraceable, evaluate, holds, trace
 from rushlight.compile.lower.llvm import engine
@@ -495,8 +496,8 @@ def test_neighbours_and_threads_change_no_quick_result(name, monkeypatch):
 
     whole = run([values])
     np.testing.assert_array_equal(run(np.split(values, [1, 38, 10_007, 50_001])), whole)
-    monkeypatch.setattr(optimizer_step, "_PARALLEL", 1)
-    monkeypatch.setattr(optimizer_step, "_PER_THREAD", 1)
+    monkeypatch.setattr(native_update, "_PARALLEL", 1)
+    monkeypatch.setattr(native_update, "_PER_THREAD", 1)
     np.testing.assert_array_equal(run([values]), whole)
 
 
@@ -510,7 +511,7 @@ def quotient(params, grads, *, lr):
 
 def quick_result(update, x, lr):
     out = np.zeros_like(x)
-    native = optimizer_step.native_update(update, [[out], [x]], {"lr": lr}, quick=True)
+    native = native_update.native_update(update, [[out], [x]], {"lr": lr}, quick=True)
     assert native.set_options({"lr": lr})
     return out, native.kernel.call(native.block.ctypes.data)
 
@@ -621,7 +622,7 @@ def test_native_update_for_compiled_steps():
     rs = np.random.RandomState(0)
     arrays = [[np.asarray(rs.standard_normal(n), "float32") for n in (5, 40)] for _ in range(3)]
     options = {"lr": 0.1, "momentum": 0.9, "dampening": 0, "weight_decay": 0.0, "nesterov": False, "maximize": False}
-    native = optimizer_step.native_update(sgd._single, arrays, options)
+    native = native_update.native_update(sgd._single, arrays, options)
     expected = [[a.copy() for a in row] for row in arrays]
     for lr, _ in itertools.product((0.1, 0.2), range(2)):
         options["lr"] = lr

@@ -18,6 +18,8 @@ from ...core.tensor.node import Leaf, Node, Output
 from ...core.tensor.storage import storage_of, tick
 from ...core.tensor.tensor import Tensor, wrap
 from ..ir.graph import Graph, Value
+from ..ir.prune import prune
+from .listening import listen
 from .outputs import Outcome
 from .recorder import Listener, Recorder
 from .sources import CaptureError, Fresh, Incoming, Kept
@@ -26,7 +28,7 @@ from .sources import CaptureError, Fresh, Incoming, Kept
 class Backward:
     """A captured backward: its graph, where its inputs come from, and which edge each result is for."""
 
-    def __init__(self, recorder: Recorder, outcome: Outcome, listen: Callable, prune: Callable):
+    def __init__(self, recorder: Recorder, outcome: Outcome):
         self.shapes = [t._array.shape for t in outcome.live]
         self.dtypes = [t._array.dtype for t in outcome.live]
         edges = [t._edge for t in outcome.live]

@@ -24,18 +24,19 @@ from ...core.tensor.node import Freed
 from ...core.tensor.storage import user_line
 from ...core.tensor.tensor import Tensor, wrap
 from ..capture.compare import Comparison
+from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, Region, recording
 from ..capture.recorder import Recorder
 from ..capture.sources import Argument, CaptureError, Fresh, Into, Window, extent
 from ..ir.graph import Graph, Value
+from ..ir.prune import prune
 from ..log import show
 from ..lower.llvm.engine import available
 from ..lower.onednn import few_channels_eager
 from ..runtime import heap
 from ..runtime.native import Native
-from . import eager as eager_programs
+from . import eager
 from .cache import Entry, Refused, Route
-from .step import listen, prune
 from .tape import Ineligible, Match, Tape
 
 _CANDIDATES = 32
@@ -126,7 +127,7 @@ def _build(old: _Recorded, new: _Recorded) -> None:
             engine.running.waiting[new.outline] = _NEVER
         return
     few_channels_eager.install()
-    eager_programs.install()
+    eager.install()
     heap.keep_freed()
     _state.counts.pop(new.outline, None)
     engine.running.waiting[new.outline] = 1

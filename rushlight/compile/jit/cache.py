@@ -6,7 +6,7 @@ Each way into the compiler is a `Route`, a client with its key and its way of bu
     backward   backward passes of eager loops (`backward.py`)
     eager      single operators (`eager.py`)
     optimizer  an optimizer's steps over a group of parameters (`optimizer.py`); the group holds them
-    update     the code of an optimizer's update, for all groups (`optimizer.py`)
+    update     the code of an optimizer's update, for all groups (`native_update.py`)
     loop       elementwise loops over large arrays (`loops.py`)
 
 **Counts.** Something is compiled once it has come often enough (`is_due`). Routes whose results differ from the eager ones by

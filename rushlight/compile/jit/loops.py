@@ -22,7 +22,7 @@ from ...core.locks import made_once
 from ...ops.pointwise.fused_loops import FUSED_LOOPS, FusedLoop
 from ..ir.expression import Expr, apply, cast, const, load
 from .cache import Entry, Refused, Route
-from .optimizer import NativeUpdate
+from .native_update import NativeUpdate
 
 __all__ = ["fill", "install"]
 

@@ -1,52 +1,30 @@
 """An optimizer's step as one native call over all parameters of a group.
 
-**In eager loops** `rushlight.optim.dense.run` calls `step`, which says whether it has done the step. The first two
+In eager loops `rushlight.optim.dense.run` calls `step`, which says whether it has done the step. The first two
 steps of a structure (update, shapes, types, options that are no numbers) run as before; at the third its update is
 traced and compiled, which takes 20 to 50 ms once for all structures that differ in shapes only. Results are the same to
 the last bit, but for the sign of a nan. `RUSHLIGHT_JIT=0` in the environment, or a missing llvmlite, leaves every step
 to `dense`.
-
-**In compiled steps** `native_update(update, lists, options, quick=True)` gives a `NativeUpdate`, whose results are the
-same to rounding (`lower/fast_math.py`):
-
-    native = native_update(update, [params, grads, *state], options)   # arrays in the lists; None for an absent list
-    native.address                    # int32_t step(int64_t *block): see lower/update.py
-    native.block.ctypes.data          # its only argument, fixed for the life of the object, which owns all tables
-    native.pointers[role, i] = ...    # int64 [roles, n]: absent lists do not count; filled for the arrays given
-    native.set_options(options)       # in the prologue: writes the float64 numbers (or write to native.scalars, in the
-                                      # order of native.names) and the number of threads
-    native.accepts(options)           # whether the code is right for these options: ask when one of them changed
-
-Arrays of one parameter must be dense and alike (shape and strides), but for 0-d counters; what is written must not
-overlap anything else. A step that returns another number than 0 has written nothing (see `GUARD_MISSED`, `NO_VALUE`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from operator import itemgetter
-from struct import error as PackingError
-from struct import pack_into
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
-from ...core import poison
 from ...core.jit_switch import jit
 from ...core.locks import lock
 from .cache import Entry, Refused, Route
+from .native_update import NativeUpdate, constants_of, named, native_update, several
 
-__all__ = ["NativeUpdate", "native_update", "step"]
+__all__ = ["step"]
 
-# Work is counted in `Kernel.weight` for each element; 40 take about a nanosecond. A pool that sleeps takes 50 us to wake
-# up, so two threads take over when one would need 25 us: SGD with momentum over 200,000 elements, Adam over 43,000, its
-# quick variant over 100,000.
-_PARALLEL, _PER_THREAD = 1_000_000, 500_000
 _FIRST = 3  # the call of a structure at which its native code is made
-_VERSIONS = 8  # of one update's code (options that change what it does), and of one group's plans
-_FLOATS = ("float32", "float64")
+_VERSIONS = 8  # of one group's plans
 
 # Whether steps of eager loops take the quick variant. The first two steps run over arrays, so a run that resumes from a
 # checkpoint would not give the bits of one that was not interrupted.
@@ -54,7 +32,6 @@ _quick = False
 _groups: dict[tuple[Callable, int], _Group] = {}
 _serials = count().__next__
 _plans: Route[_Plan] = Route("optimizer", is_shared=True, is_held=True)  # counts by group and structure
-_kernels: Route[_Versions] = Route("update", is_shared=True)
 _clock = _plans.state.clock
 
 
@@ -96,7 +73,7 @@ class _Group:
             return False
         if not _plans.is_due((self.serial, structure), 1, _FIRST):
             return False
-        plan = _plans.make(_serials(), lambda: _make_plan(update, lists, options, self), lambda: _named(update))
+        plan = _plans.make(_serials(), lambda: _make_plan(update, lists, options, self), lambda: named(update))
         if plan is None:
             self.refused = True
             return False
@@ -108,10 +85,6 @@ class _Group:
         self.plans = [p for p in self.plans if p is not plan]
 
 
-def _named(update: Callable) -> str:
-    return f"a step of {getattr(update, '__qualname__', update)}"
-
-
 def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple | None:
     """What must be the same for a plan to fit, but for numbers; None if there never is one."""
     arrays = [None if tensors is None else [t if t is None else t._array for t in tensors] for tensors in lists]
@@ -119,13 +92,7 @@ def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple |
         return None
     shapes = tuple([(a.shape, a.strides) for a in arrays[0] or ()])
     kinds = tuple([None if row is None else (row[0].dtype, row[0].ndim) for row in arrays])
-    return shapes, kinds, tuple(map(type, options.values())), _constants(options)
-
-
-def _constants(options: dict[str, Any]) -> tuple:
-    from .update import is_number
-
-    return tuple([(name, repr(value)) for name, value in options.items() if not is_number(value)])
+    return shapes, kinds, tuple(map(type, options.values())), constants_of(options)
 
 
 def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str, Any], group: _Group) -> _Plan:
@@ -164,9 +131,9 @@ class _Plan(Entry):
         self.table = Table(roles, tuple(i in written for i in range(len(roles))), native.pointers)
         self.types = tuple(map(type, options.values()))
         names = [name for name in options if name not in native.names]
-        self.constants = _several(names)
+        self.constants = several(names)
         self.fixed = self.constants(options)
-        self.pick = _several([i for i, tensors in enumerate(lists) if tensors is not None])
+        self.pick = several([i for i, tensors in enumerate(lists) if tensors is not None])
         self.absent = [i for i, tensors in enumerate(lists) if tensors is None]
         self.lock = lock()
         self.call, self.address = native.kernel.call, native.block.ctypes.data
@@ -201,175 +168,3 @@ class _Plan(Entry):
             )
         finally:
             self.lock.release()
-
-
-def _several(keys: list) -> Callable[[Any], tuple]:
-    """As `itemgetter`, which gives no tuple for less than two keys."""
-    if len(keys) > 1:
-        return itemgetter(*keys)
-    return lambda x: tuple([x[key] for key in keys])
-
-
-# ------------------------------------------------------------------------------------------------ native code
-
-
-class NativeUpdate:
-    """The native code of an update with all its tables, for arrays of given shapes. See the module's docstring."""
-
-    __slots__ = (
-        *("kernel", "names", "block", "pointers", "scalars"),
-        *("_counts", "_scratch", "_numbers", "_format", "_threads", "_pool", "_usual"),
-    )
-
-    def __init__(self, kernel: Any, arrays: list[list[np.ndarray]]):
-        from ..lower.update import BLOCK_WORDS
-
-        n = len(arrays[0])
-        self.kernel = kernel
-        self.names = tuple(kernel.update.options)
-        self.pointers = np.array([[a.ctypes.data for a in row] for row in arrays], np.int64)
-        self.scalars = np.zeros(max(len(self.names), 1), np.float64)
-        self._counts = np.array([a.size for a in arrays[0]], np.int64)
-        self._scratch = np.zeros((n, kernel.row_words), np.int64)
-        total = int(self._counts.sum())
-        self.block = np.zeros(BLOCK_WORDS, np.int64)
-        addresses = [x.ctypes.data for x in (self.pointers, self._counts, self.scalars, self._scratch)]
-        self.block[:7] = addresses[0], addresses[1], n, addresses[2], addresses[3], 1, total
-        self._numbers, self._format = _several(list(self.names)), f"{len(self.names)}d"
-        work = total * kernel.weight
-        self._threads = work // _PER_THREAD if work >= _PARALLEL and self._find_pool() else 1
-
-    def _find_pool(self) -> bool:
-        """Write the addresses of the OpenMP pool's functions to the block, if there is a pool."""
-        import ctypes
-
-        from ...backend.onednn import calls
-        from ...backend.onednn.library import available, load
-        from ...backend.onednn.threads import get_num_threads
-
-        if not available():
-            return False
-        names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
-        self.block[7:] = [ctypes.cast(getattr(load(), name), ctypes.c_void_p).value or 0 for name in names]
-        self._pool, self._usual = calls, get_num_threads()
-        return True
-
-    @property
-    def address(self) -> int:
-        """Where the function starts."""
-        return self.kernel.address
-
-    @property
-    def size_bytes(self) -> int:
-        """Of its tables."""
-        return self.pointers.nbytes + self.scalars.nbytes + self._counts.nbytes + self._scratch.nbytes
-
-    def set_options(self, options: dict[str, Any]) -> bool:
-        """Write the numbers for the next step. False if one is none."""
-        try:
-            pack_into(self._format, self.scalars, 0, *self._numbers(options))  # pyright: ignore[reportArgumentType]
-        except (PackingError, OverflowError):
-            return False
-        self.set_threads()
-        return True
-
-    def set_threads(self) -> None:
-        """Write how many threads share the next step."""
-        if poison.on:
-            poison.fill(self._scratch)
-        if self._threads > 1:
-            self.block[5] = min(self._pool.threads_wanted or self._usual, self._threads)
-
-    def accepts(self, options: dict[str, Any]) -> bool:
-        """Whether a step with these options is what the code does."""
-        from .update import holds
-
-        return holds(self.kernel.update, options)
-
-
-def native_update(
-    update: Callable, lists: Sequence[list[np.ndarray] | None], options: dict[str, Any], quick: bool = False
-) -> NativeUpdate | None:
-    """Native code of ``update(*lists, **options)``, the same bits as over arrays, or ``quick`` and the same to rounding.
-
-    None where the arrays or the update do not allow it, or llvmlite is missing.
-    """
-    from ..ir.graph import is_dense, same_strides
-    from ..lower.llvm.engine import available
-
-    kinds = _kinds(lists)
-    arrays = [row for row in lists if row is not None]
-    if kinds is None or not available():
-        return None
-    for p, *others in zip(*arrays, strict=True):
-        strides = _element_strides(p)
-        alike = all(same_strides(p.shape, _element_strides(a), strides) for a in others if a.ndim == p.ndim)
-        if p.size and not (alike and is_dense(p.shape, strides)):
-            return None
-    kernel = _kernel(update, kinds, options, quick)
-    return None if kernel is None else NativeUpdate(kernel, arrays)
-
-
-def _element_strides(a: np.ndarray) -> tuple[int, ...]:
-    return tuple(s // a.itemsize for s in a.strides)
-
-
-def _kinds(lists: Sequence[list[np.ndarray] | None]) -> tuple | None:
-    """(dtype, whether it is a counter) of each list, or None if arrays of a list differ or none has an axis."""
-    params = lists[0] or []
-    dtype = params[0].dtype
-    large = [i for i, p in enumerate(params) if p.ndim]
-    if not large or dtype.name not in _FLOATS:
-        return None
-    kinds: list[tuple | None] = []
-    for row in lists:
-        if row is None:
-            kinds.append(None)
-            continue
-        counter = not row[large[0]].ndim
-        same = all(a.shape == (() if counter else p.shape) for a, p in zip(row, params, strict=True))
-        alike = all(a.dtype == row[0].dtype for a in row) and (row[0].dtype == dtype or counter)
-        if not same or not alike or row[0].dtype.name not in _FLOATS:
-            return None
-        kinds.append((row[0].dtype, counter))
-    return tuple(kinds)
-
-
-class _Versions(Entry):
-    """The code of an update for arrays of the same types, for options that change what it does; None: there is none."""
-
-    __slots__ = ("kernels",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.kernels: list[Any] = []
-
-
-def _kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
-    """The compiled update for these kinds and options, made on first need; None if it cannot be traced."""
-    from .update import holds
-
-    key = update, kinds, _constants(options), quick
-    versions = _kernels.make(key, _Versions, lambda: f"the code for {_named(update)}") or _Versions()
-    versions.used = _kernels.state.clock()
-    for kernel in versions.kernels:
-        if kernel is None:
-            return None
-        if kernel.update.options.keys() <= options.keys() and holds(kernel.update, options):
-            return kernel
-    kernel = _make_kernel(update, kinds, options, quick) if len(versions.kernels) < _VERSIONS else None
-    versions.kernels.append(kernel)
-    return kernel
-
-
-def _make_kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
-    from ..lower.fast_math import serves
-    from ..lower.update import Kernel
-    from .update import NotTraceable, trace
-
-    try:
-        traced = trace(update, kinds, options)
-        return Kernel(traced, quick and serves(traced), flush=quick)
-    except (NotTraceable, NotImplementedError) as why:
-        _kernels.tell_refused(lambda: _named(update), why)
-        return None

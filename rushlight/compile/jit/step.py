@@ -6,7 +6,6 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from contextlib import nullcontext
 from functools import update_wrapper
 from itertools import count
 from operator import is_
@@ -14,23 +13,22 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ...core.determinism import mode
-from ...core.dispatch.mode import State, thread
+from ...core.dispatch.mode import thread
 from ...core.locks import lock
 from ...core.tensor.tensor import Tensor
 from .. import log
-from ..capture import scalars_read as numbers
+from ..capture import scalars_read
 from ..capture.compare import Comparison
 from ..capture.joint import Backward
+from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, recording
 from ..capture.outputs import Outcome
-from ..capture.printing import Output
 from ..capture.recorder import Listener, Recorder
 from ..capture.sources import CaptureError
 from ..capture.structure import Slot, containers, flatten
 from ..guards.guards import Guards, modes
-from ..guards.python_trace import Trace
-from ..ir.graph import Graph, Node, Update
-from ..ir.may_raise import stays
+from ..ir.graph import Graph
+from ..ir.prune import prune
 from ..ir.verify import verify
 from ..runtime.interpret import Executable
 from ..runtime.program import Program
@@ -245,8 +243,8 @@ class CompiledStep:
         recorder.check_looked()
         recorder.check_state()
         outcome = Outcome(recorder, result)
-        backward = Backward(recorder, outcome, listen, prune) if outcome.live else None
-        complete = outcome.check_kept(list(filter(numbers.is_read, leaves)))
+        backward = Backward(recorder, outcome) if outcome.live else None
+        complete = outcome.check_kept(list(filter(scalars_read.is_read, leaves)))
         _check_containers(recorder, around, result)
         if complete:
             self._accept(
@@ -312,38 +310,6 @@ def _check_containers(recorder: Recorder, around: _Around, result: Any) -> None:
         raise CaptureError(text)
 
 
-def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
-    """Call a function while somebody listens."""
-    state = thread.state
-    watch = State.watch_modules
-    state.listener = listener
-    state.refresh()
-    trace = Trace(listener) if isinstance(listener, Listener) else nullcontext()
-    try:
-        with Output(listener), nullcontext() if watch is None else watch(), trace:
-            return function(*args, **kwargs)
-    finally:
-        if isinstance(trace, Trace):
-            listener.read_names(trace.reads())
-        state.listener = None
-        if state.autocast is not None:
-            state.autocast.forget()  # casts that only the program knows
-        state.refresh()
-
-
-def prune(graph: Graph) -> Graph:
-    """The graph without the nodes whose results nothing reads, and which do nothing else."""
-    wanted = {ref.value for ref, _ in graph.outputs}
-    kept: list[Node] = []
-    for node in reversed(graph.nodes):
-        if stays(node) or isinstance(node, Update) or any(v in wanted for v in node.writes()):
-            kept.append(node)
-            wanted.update(r.value for r in node.reads())
-    graph.nodes = kept[::-1]
-    graph.constants = {v: a for v, a in graph.constants.items() if v in wanted}
-    return graph
-
-
 def _leaves(result: Any) -> list:
     leaves: list = []
     flatten(result, leaves)
@@ -354,13 +320,13 @@ def _unmarked(result: Any) -> Any:
     """The result with ordinary numbers in place of those that remember where they came from."""
     leaves: list = []
     template = flatten(result, leaves)
-    if not any(map(numbers.is_read, leaves)):
+    if not any(map(scalars_read.is_read, leaves)):
         return result
     if type(template) is Slot:
-        return numbers.plain(result)
+        return scalars_read.plain(result)
     from ..capture.structure import rebuild
 
-    return rebuild(template, lambda i: numbers.plain(leaves[i]))
+    return rebuild(template, lambda i: scalars_read.plain(leaves[i]))
 
 
 def _name(function: Any) -> str:

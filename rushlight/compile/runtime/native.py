@@ -283,7 +283,7 @@ class Native:
         return by_arrays if native is None else _Fused(self, node, native, options, by_arrays)
 
     def _native_update(self, node: Update) -> Any:
-        from ..jit.optimizer import native_update
+        from ..jit.native_update import native_update
 
         shapes: list[Any] = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
         if any(a is None for row in shapes if row for a in row):

@@ -1,0 +1,31 @@
+"""Calling a function while a recorder hears what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from ...core.dispatch.mode import State, thread
+from ..guards.python_trace import Trace
+from .printing import Output
+from .recorder import Listener
+
+
+def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
+    """Call a function; what it does is told to `listener`."""
+    state = thread.state
+    watch = State.watch_modules
+    state.listener = listener
+    state.refresh()
+    trace = Trace(listener) if isinstance(listener, Listener) else nullcontext()
+    try:
+        with Output(listener), nullcontext() if watch is None else watch(), trace:
+            return function(*args, **kwargs)
+    finally:
+        if isinstance(trace, Trace):
+            listener.read_names(trace.reads())
+        state.listener = None
+        if state.autocast is not None:
+            state.autocast.forget()  # casts that only the program knows
+        state.refresh()
