@@ -822,7 +822,7 @@ from .amp.modes import get_autocast_dtype as get_autocast_dtype
 from .amp.modes import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from .ops.signal.window import hamming_window as hamming_window
 from .ops.signal.window import hann_window as hann_window
-from .sparse.absent import hsmm as hsmm
+from .torch._stand_ins import hsmm as hsmm
 from .sparse.products import hspmm as hspmm
 from .amp.modes import is_autocast_cache_enabled as is_autocast_cache_enabled
 from .amp.modes import is_autocast_cpu_enabled as is_autocast_cpu_enabled
@@ -832,7 +832,7 @@ from .ops.signal.stft import istft as istft
 from .ops.signal.window import kaiser_window as kaiser_window
 from .serialization import load as load
 from .nn.utils.weight_norm import norm_except_dim as norm_except_dim
-from .sparse.absent import resize_as_sparse_ as resize_as_sparse_
+from .torch._stand_ins import resize_as_sparse_ as resize_as_sparse_
 from .sparse.products import saddmm as saddmm
 from .serialization import save as save
 from .amp.modes import set_autocast_cache_enabled as set_autocast_cache_enabled
@@ -842,11 +842,11 @@ from .amp.modes import set_autocast_dtype as set_autocast_dtype
 from .amp.modes import set_autocast_enabled as set_autocast_enabled
 from .amp.modes import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from .sparse.products import smm as smm
-from .sparse.absent import sparse_bsc_tensor as sparse_bsc_tensor
-from .sparse.absent import sparse_bsr_tensor as sparse_bsr_tensor
-from .sparse.absent import sparse_compressed_tensor as sparse_compressed_tensor
+from .torch._stand_ins import sparse_bsc_tensor as sparse_bsc_tensor
+from .torch._stand_ins import sparse_bsr_tensor as sparse_bsr_tensor
+from .torch._stand_ins import sparse_compressed_tensor as sparse_compressed_tensor
 from .sparse.create import sparse_coo_tensor as sparse_coo_tensor
-from .sparse.absent import sparse_csc_tensor as sparse_csc_tensor
+from .torch._stand_ins import sparse_csc_tensor as sparse_csc_tensor
 from .sparse.csr import sparse_csr_tensor as sparse_csr_tensor
 from .sparse.products import spmm as spmm
 from .sparse.products import sspaddmm as sspaddmm

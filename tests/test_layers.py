@@ -104,7 +104,17 @@ def test_torch_names_are_its_files():
 
     stems = {p.stem for p in (ROOT / "torch").iterdir() if p.stem not in ("__init__", "__pycache__", "utils")}
     stems |= {f"utils.{p.stem}" for p in (ROOT / "torch" / "utils").glob("*.py") if p.stem != "__init__"}
-    private = {"_lazy", "_moved", "_no_device", "_removed", "_schema", "_settings", "_sym", "_trace_check"}
+    private = {
+        "_lazy",
+        "_moved",
+        "_no_device",
+        "_schema",
+        "_settings",
+        "_stand_ins",
+        "_sym",
+        "_trace_check",
+        "unavailable",
+    }
     assert stems == NAMES | private
 
 

@@ -24,6 +24,7 @@ from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.ops import OPS
 from rushlight.torch import NAMES, _lazy
+from rushlight.torch.unavailable import REMOVED, ROWS
 
 ROOT = Path(rushlight.__file__).parent
 
@@ -431,7 +432,7 @@ def _package() -> str:
         elif name not in given:
             lines.append(f"from .{'torch' if name in NAMES else ''} import {name} as {name}")
     for name, home in sorted(rushlight._LAZY_NAMES.items()):
-        if home != "torch._removed":
+        if home != "torch._stand_ins" or ROWS[name].reason is not REMOVED:
             lines.append(f"from .{home} import {name} as {name}")
     foreach = importlib.import_module("rushlight.ops.foreach")
     lines += [f"from .ops.foreach import {n} as {n}" for n in sorted(vars(foreach)) if n.startswith("_foreach_")]

@@ -11,10 +11,11 @@ from copy import deepcopy
 from functools import wraps
 from typing import Any
 
-from rushlight.func import derivatives, unsupported, vectorize
+from rushlight.func import derivatives, vectorize
 from rushlight.func.calls import functional_call, stack_module_state
 from rushlight.nn.modules.module import Module
 
+from ..torch._stand_ins import stand_in
 from ..torch.version import __version__
 
 __all__ = [
@@ -59,7 +60,7 @@ def _deprecated(function: Callable, instead: str = "") -> Callable:
 grad, grad_and_value = _deprecated(derivatives.grad), _deprecated(derivatives.grad_and_value)
 vjp, jvp = _deprecated(derivatives.vjp), _deprecated(derivatives.jvp)
 jacrev, jacfwd, hessian = map(_deprecated, (derivatives.jacrev, derivatives.jacfwd, derivatives.hessian))
-functionalize = _deprecated(unsupported.functionalize)
+functionalize = _deprecated(stand_in("func.functionalize"))
 vmap = _deprecated(vectorize.vmap, "torch.vmap")
 
 

@@ -49,20 +49,6 @@ __all__ = [
 ]
 __all__ += [*_collectives, *_errors, *_objects, *_world]
 
-_ABSENT = {
-    "init_device_mesh": "device meshes",
-    "split_group": "splitting a group (use new_group)",
-    "supports_complex": "questions about reductions",
-    "breakpoint": "the debugger of one rank",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name in _ABSENT:
-
-        def absent(*args: Any, **kwargs: Any) -> None:
-            raise NotImplementedError(f"torch.distributed.{name}: {_ABSENT[name]} are not implemented")
-
-        absent.__name__ = name
-        return absent
     raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")

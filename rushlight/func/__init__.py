@@ -1,14 +1,12 @@
 """Function transforms: the names of `torch.func`."""
 
-from .calls import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from .calls import debug_unwrap, functional_call, replace_all_batch_norm_modules_, stack_module_state
 from .derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
-from .unsupported import debug_unwrap, functionalize, rearrange
 from .vectorize import vmap
 
 __all__ = [
     "debug_unwrap",
     "functional_call",
-    "functionalize",
     "grad",
     "grad_and_value",
     "hessian",
@@ -16,7 +14,6 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
-    "rearrange",
     "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",

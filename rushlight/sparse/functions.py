@@ -113,28 +113,6 @@ def sampled_addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: A
     return input._like(input._entries * beta + dots * alpha)
 
 
-def as_sparse_gradcheck(gradcheck: Any) -> Any:
-    """Raises: gradcheck compares dense tensors; check a function of the values instead."""
-    raise NotImplementedError("torch.sparse.as_sparse_gradcheck is not implemented; check a function of the values")
-
-
-def spsolve(input: Any, other: Any, *, left: bool = True) -> Any:
-    """Raises: solving sparse systems needs a direct solver, which torch has on CUDA only."""
-    raise NotImplementedError("torch.sparse.spsolve is not implemented")
-
-
-class SparseSemiStructuredTensor:
-    """Raises: 2:4 sparsity is a format of CUDA devices."""
-
-    def __new__(cls, *args: Any, **kwargs: Any):
-        raise NotImplementedError("torch.sparse.SparseSemiStructuredTensor needs a CUDA device")
-
-
-def to_sparse_semi_structured(original_tensor: Any, transposed: bool = False) -> Any:
-    """Raises: 2:4 sparsity is a format of CUDA devices."""
-    raise NotImplementedError("torch.sparse.to_sparse_semi_structured needs a CUDA device")
-
-
 class check_sparse_tensor_invariants:
     """torch's switch for checking indices. Here they are always checked: it changes nothing but what `is_enabled` says."""
 

@@ -69,15 +69,6 @@ def _only_sparse(name: str, expected: str) -> Any:
     return method
 
 
-def _not_here(name: str, what: str) -> Any:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"Tensor.{name} is not implemented: {what}")
-
-    method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"Raises NotImplementedError: {what}."
-    return method
-
-
 METHODS: dict[str, Any] = {
     f.__name__: f
     for f in (
@@ -99,10 +90,6 @@ for _name in ("values", "_nnz"):
     METHODS[_name] = _only_sparse(_name, "sparse")
 for _name in ("crow_indices", "col_indices"):
     METHODS[_name] = _only_sparse(_name, "sparse row compressed")
-for _name in ("ccol_indices", "row_indices", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc"):
-    METHODS[_name] = _not_here(_name, "there are the sparse layouts COO and CSR")
-for _name in ("sparse_resize_", "sparse_resize_and_clear_", "resize_as_sparse_"):
-    METHODS[_name] = _not_here(_name, "sparse tensors keep their size")
 for _name, _method in METHODS.items():
     setattr(Tensor, _name, _method)
 

@@ -16,7 +16,7 @@ NAMES = frozenset({
     "_C", "__config__", "_dynamo", "_functorch", "_higher_order_ops", "_inductor", "_tensor", "_utils", "accelerator",
     "backends", "compiler", "cpu", "cuda", "fft", "functional", "futures", "hub", "jit", "library", "linalg", "masked",
     "mps", "mtia", "multiprocessing", "onnx", "overrides", "profiler", "random", "return_types", "signal", "special",
-    "storage", "types", "utils.collect_env", "utils.model_zoo", "version", "xpu",
+    "storage", "types", "utils.collect_env", "utils.cpp_extension", "utils.model_zoo", "version", "xpu",
 })  # fmt: skip
 VISION = "rushlight_vision"  # a package of its own, which is `rushlight.vision` too
 _ROOT = __package__.rpartition(".")[0]
@@ -74,6 +74,17 @@ class _Finder:
         return code_to_run(self.home_of(name))
 
 
+class _FinderOfStandIns:
+    """Gives modules outside this folder the names that are unavailable (`unavailable.py`) when they load."""
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if not fullname.startswith(_ROOT + ".") or fullname.startswith(__package__) or home_of(fullname) != fullname:
+            return None
+        from . import _stand_ins
+
+        return _stand_ins.find_spec(fullname, path)
+
+
 class _FinderOfMoved(_Finder):
     """Lets pickles and programs find modules under names that they had before, as the last of all finders."""
 
@@ -86,7 +97,7 @@ class _FinderOfMoved(_Finder):
 
 
 def install() -> None:
-    """Make the modules importable by their public names. The first finder knows no other name."""
+    """Make the modules importable by their public names. The first finders know no other names."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+        sys.meta_path[:0] = [_Finder(), _FinderOfStandIns()]
         sys.meta_path.append(_FinderOfMoved())

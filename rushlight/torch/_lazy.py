@@ -16,7 +16,7 @@ NAMES = {
     **dict.fromkeys(("sparse_csr_tensor",), "sparse.csr"),
     **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
     **dict.fromkeys(("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"), "sparse.indices"),
-    **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "torch._removed"),
+    **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "torch._stand_ins"),
     **dict.fromkeys(
         ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "torch._sym"
     ),
@@ -33,7 +33,7 @@ NAMES = {
             "sparse_csc_tensor", "sparse_bsr_tensor", "sparse_bsc_tensor", "sparse_compressed_tensor", "hsmm",
             "resize_as_sparse_",
         ),
-        "sparse.absent",
+        "torch._stand_ins",
     ),
 }  # fmt: skip
 
@@ -41,15 +41,17 @@ NAMES = {
 METHODS = {
     "sparse.methods": (
         "to_sparse to_sparse_coo to_sparse_csr to_dense sparse_mask smm sspaddmm coalesce is_coalesced indices _indices "
-        "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices ccol_indices row_indices "
-        "to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_resize_ sparse_resize_and_clear_ resize_as_sparse_ "
+        "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices "
         "_as_sparse_rows"
     ),
     "ops.signal.stft": "stft istft",
     "core.tensor.dlpack": "__dlpack__ __dlpack_device__",
     "core.tensor.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",
     "core.tensor.apply_map": "apply_ map_ map2_",
-    "torch._removed": "eig lstsq reinforce solve symeig",
+    "torch._stand_ins": (
+        "eig lstsq reinforce solve symeig ccol_indices row_indices to_sparse_csc to_sparse_bsr to_sparse_bsc sparse_resize_ "
+        "sparse_resize_and_clear_ resize_as_sparse_"
+    ),
     "core.tensor.shared_memory": "share_memory_ is_shared untyped_storage storage _typed_storage storage_type",
 }
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, TypeVar
 
 from ..core.tensor.tensor import Tensor
 from ..nn.modules.module import Module
 from . import _trace_check as trace_check
+from ._stand_ins import lookup, stand_in
 from ._trace_check import TracerWarning
 from .futures import Future
+from .unavailable import exported
 
 __all__ = [
     "Attribute",
-    "CompilationUnit",
     "Error",
     "Final",
     "Future",
@@ -30,7 +31,6 @@ __all__ = [
     "annotate",
     "enable_onednn_fusion",
     "export",
-    "export_opnames",
     "fork",
     "freeze",
     "ignore",
@@ -38,11 +38,9 @@ __all__ = [
     "is_scripting",
     "is_tracing",
     "isinstance",
-    "load",
     "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
-    "save",
     "script",
     "script_if_tracing",
     "script_method",
@@ -53,6 +51,7 @@ __all__ = [
     "unused",
     "wait",
 ]
+__all__ += exported("jit")
 
 _T = TypeVar("_T")
 _is_instance = isinstance
@@ -155,19 +154,9 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 class ScriptModule(Module):
     """A module whose methods are marked `@script_method`: an ordinary module here."""
 
-    def save(self, f: Any, **kwargs: Any) -> NoReturn:
-        """Write the program to a file. Raises NotImplementedError."""
-        _no_files("ScriptModule.save")
-
-    @property
-    def graph(self) -> Any:
-        """The program. Raises NotImplementedError."""
-        raise NotImplementedError("torch.jit: a ScriptModule runs as Python, it has no graph")
-
-    @property
-    def code(self) -> Any:
-        """The program's text. Raises NotImplementedError."""
-        raise NotImplementedError("torch.jit: a ScriptModule runs as Python, it has no TorchScript code")
+    save = stand_in("jit.ScriptModule.save")
+    graph = property(stand_in("jit.ScriptModule.graph"))
+    code = property(stand_in("jit.ScriptModule.code"))
 
 
 class RecursiveScriptModule(ScriptModule):
@@ -176,13 +165,6 @@ class RecursiveScriptModule(ScriptModule):
 
 class ScriptFunction:
     """torch's class of what `script(function)` gives. Nothing here is of this class."""
-
-
-class CompilationUnit:
-    """Functions from TorchScript's text. Raises NotImplementedError."""
-
-    def __init__(self, lang: str | None = None, _frames_up: int = 0):
-        raise NotImplementedError("torch.jit.CompilationUnit: there is no TorchScript here; write Python functions")
 
 
 # ---------------------------------------------------------------------------------------------- trace
@@ -294,23 +276,6 @@ def _check_traceable(result: Any, strict: bool) -> None:
 # ---------------------------------------------------------------------------------------------- programs as things
 
 
-def _no_files(name: str) -> NoReturn:
-    raise NotImplementedError(
-        f"torch.jit.{name}: TorchScript files are not supported. Keep the Python code, and save the weights: "
-        "torch.save(model.state_dict(), path), model.load_state_dict(torch.load(path))."
-    )
-
-
-def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
-    """Write a program to a file. Raises NotImplementedError."""
-    _no_files("save")
-
-
-def load(f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False) -> NoReturn:
-    """Read a program from a file. Raises NotImplementedError."""
-    _no_files("load")
-
-
 def freeze(mod: Module, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Module:
     """The module itself, which has to be in evaluation mode, as in torch."""
     if mod.training:
@@ -324,11 +289,6 @@ def freeze(mod: Module, preserved_attrs: list[str] | None = None, optimize_numer
 def optimize_for_inference(mod: Module, other_methods: list[str] | None = None) -> Module:
     """The module itself, in evaluation mode."""
     return mod.eval() if mod.training else mod
-
-
-def export_opnames(m: Any) -> NoReturn:
-    """The operators of a program. Raises NotImplementedError."""
-    raise NotImplementedError("torch.jit.export_opnames: a module runs as Python, it has no list of operators")
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
@@ -385,3 +345,6 @@ def wait(future: Future) -> Any:
 
 
 _wait = wait
+
+
+__getattr__, __dir__ = lookup(__name__)

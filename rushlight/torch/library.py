@@ -22,28 +22,23 @@ from ..autograd.function import Function
 from ..core.dispatch.mode import is_grad_enabled, no_grad
 from ..core.tensor.tensor import Tensor
 from ._schema import Schema, infer_schema, parse_schema
+from ._stand_ins import lookup, stand_in
+from .unavailable import exported
 
 __all__ = [
     "CustomOpDef",
     "Library",
     "custom_op",
     "define",
-    "fallthrough_kernel",
-    "get_ctx",
-    "get_kernel",
     "impl",
     "impl_abstract",
     "infer_schema",
-    "opcheck",
-    "register_autocast",
     "register_autograd",
     "register_fake",
     "register_kernel",
-    "register_torch_dispatch",
     "register_vmap",
-    "triton_op",
-    "wrap_triton",
 ]
+__all__ += exported("library")
 
 _operators: dict[str, Operator] = {}
 _COMPOSITE = "CompositeImplicitAutograd"
@@ -246,13 +241,8 @@ class CustomOpDef:
         """The rule for batches; without one `vmap` calls the operator for each example."""
         return register_vmap(self, func)
 
-    def register_torch_dispatch(self, torch_dispatch_class: type, fn: Callable | None = None, /) -> Callable:
-        """Not implemented."""
-        return register_torch_dispatch(self, torch_dispatch_class, fn)
-
-    def register_autocast(self, device_type: str, cast_inputs: Any) -> Callable:
-        """Not implemented."""
-        return register_autocast(self, device_type, cast_inputs)
+    register_torch_dispatch = stand_in("library.CustomOpDef.register_torch_dispatch")
+    register_autocast = stand_in("library.CustomOpDef.register_autocast")
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
@@ -376,18 +366,6 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) 
     return register if func is None else register(func)
 
 
-def register_torch_dispatch(
-    op: Any, torch_dispatch_class: type, func: Callable | None = None, /, *, lib: Any = None
-) -> Callable:
-    """Not implemented: there is no `__torch_dispatch__` here."""
-    raise NotImplementedError("torch.library.register_torch_dispatch: Rushlight has no __torch_dispatch__")
-
-
-def register_autocast(op: Any, device_type: str, cast_inputs: Any, /, *, lib: Any = None) -> Callable:
-    """Not implemented."""
-    raise NotImplementedError("torch.library.register_autocast: operators of programs take no part in autocast")
-
-
 # ------------------------------------------------------------------------------------------ in two steps
 
 
@@ -434,9 +412,7 @@ class Library:
         operator = _operator(f"{self.ns}::{name}")
         operator._kernels[_key(dispatch_key or self.dispatch_key)] = fn
 
-    def fallback(self, fn: Callable, dispatch_key: str = "", *, with_keyset: bool = False) -> None:
-        """Not implemented."""
-        raise NotImplementedError("torch.library.Library.fallback is not implemented")
+    fallback = stand_in("library.Library.fallback")
 
     def _destroy(self) -> None:
         """Take back what was defined here."""
@@ -471,21 +447,4 @@ def impl(qualname: Any, types: str | Sequence[str], func: Callable | None = None
     return register if func is None else register(func)
 
 
-# ------------------------------------------------------------------------------------------ what there is not
-
-
-def _absent(name: str, why: str) -> Any:
-    def absent(*args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(f"torch.library.{name}: {why}")
-
-    absent.__name__ = absent.__qualname__ = name
-    absent.__doc__ = f"Raises NotImplementedError: {why}."
-    return absent
-
-
-get_ctx = _absent("get_ctx", "there are no fake tensors here")
-get_kernel = _absent("get_kernel", "the kernels of torch's own operators have no dispatch keys here")
-opcheck = _absent("opcheck", "operators are not checked for torch's compilers here")
-triton_op = _absent("triton_op", "there is no Triton here")
-wrap_triton = _absent("wrap_triton", "there is no Triton here")
-fallthrough_kernel = _absent("fallthrough_kernel", "it marks a kernel and is never called")
+__getattr__, __dir__ = lookup(__name__)

@@ -13,12 +13,15 @@ from .. import ops
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import iinfo
 from ..core.tensor.tensor import Tensor
+from ._stand_ins import lookup, stand_in
+from .unavailable import exported
 
 __all__ = [
-    "MaskedTensor", "amax", "amin", "argmax", "argmin", "as_masked_tensor", "cumprod", "cumsum", "is_masked_tensor",
-    "log_softmax", "logaddexp", "logsumexp", "masked_tensor", "mean", "median", "norm", "normalize", "prod", "softmax",
+    "amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "is_masked_tensor",
+    "log_softmax", "logaddexp", "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax",
     "softmin", "std", "sum", "var",
 ]  # fmt: skip
+__all__ += exported("masked")
 
 _INF = float("inf")
 
@@ -257,25 +260,9 @@ def logaddexp(
 # ---------------------------------------------------------------------------------------------- the class
 
 
-class MaskedTensor:
-    """Not implemented: raises NotImplementedError."""
-
-    def __init__(self, data: Any, mask: Any, requires_grad: bool = False):
-        raise NotImplementedError(
-            "torch.masked.MaskedTensor is not implemented; the functions of torch.masked take a tensor and mask="
-        )
-
-
-def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> Any:
-    """Raises NotImplementedError."""
-    return MaskedTensor(data, mask, requires_grad)
-
-
-def as_masked_tensor(data: Any, mask: Any) -> Any:
-    """Raises NotImplementedError."""
-    return MaskedTensor(data, mask)
-
-
 def is_masked_tensor(obj: Any, /) -> bool:
     """Whether an object is a MaskedTensor."""
-    return isinstance(obj, MaskedTensor)
+    return isinstance(obj, stand_in("masked.MaskedTensor"))
+
+
+__getattr__, __dir__ = lookup(__name__)

@@ -1,8 +1,8 @@
-"""`torch.mtia` where there is no MTIA device: questions are answered, seeds accepted, the rest raises and says why."""
+"""`torch.mtia` where there is no MTIA device: questions are answered, seeds accepted, the rest (`unavailable.py`) raises and says why."""
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 from ._no_device import (  # noqa: F401  (public names)
     get_rng_state_all,
@@ -13,6 +13,7 @@ from ._no_device import (  # noqa: F401  (public names)
     set_rng_state,
     set_rng_state_all,
 )
+from ._stand_ins import lookup, stand_in
 
 
 def is_available() -> bool:
@@ -52,34 +53,7 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Reset the maxima; there are none."""
 
 
-def _needs_device(name: str, doc: str, error: type[Exception] = RuntimeError) -> Any:
-    def f(*arguments: Any, **keywords: Any) -> NoReturn:
-        words = "Torch not compiled with MTIA enabled" if error is AssertionError else "No MTIA backend"
-        raise error(f"{words}: torch.mtia.{name}() needs a device. Guard the call with torch.mtia.is_available().")
-
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"{doc} Raises {error.__name__}: there is no MTIA device."
-    return f
-
-
-init = _needs_device("init", "Start the device.", AssertionError)
-get_rng_state = _needs_device("get_rng_state", "The state of a device's generator.", AssertionError)
-initial_seed = _needs_device("initial_seed", "The seed of a device's generator.", AssertionError)
-synchronize = _needs_device("synchronize", "Wait for a device's kernels.")
-current_device = _needs_device("current_device", "The index of the selected device.")
-set_device = _needs_device("set_device", "Select a device.")
-current_stream = _needs_device("current_stream", "The selected stream.")
-default_stream = _needs_device("default_stream", "The stream selected at the start.")
-set_stream = _needs_device("set_stream", "Select a stream.")
-stream = _needs_device("stream", "Select a stream within a context.")
-get_device_capability = _needs_device("get_device_capability", "What a device can do.")
-get_device_properties = _needs_device("get_device_properties", "What a device can do.")
-empty_cache = _needs_device("empty_cache", "Give cached memory back.")
-snapshot = _needs_device("snapshot", "The allocator's segments.")
-record_memory_history = _needs_device("record_memory_history", "Record allocations.")
-attach_out_of_memory_observer = _needs_device("attach_out_of_memory_observer", "Be told when memory is full.")
-Stream = _needs_device("Stream", "A queue of kernels.")
-Event = _needs_device("Event", "A mark in a stream.")
+__getattr__, __dir__ = lookup(__name__)
 
 
 class DeferredMtiaCallError(Exception):
@@ -95,7 +69,7 @@ class device:
 
     def __enter__(self) -> None:
         if self.idx >= 0:
-            set_device(self.idx)
+            stand_in("mtia.set_device")(self.idx)
 
     def __exit__(self, *error: object) -> None:
         pass

@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from ._stand_ins import lookup
+from .unavailable import exported
 
-__all__ = ["OnnxExporterError", "dynamo_export", "export", "is_in_onnx_export", "is_onnxrt_backend_supported"]
+__all__ = ["OnnxExporterError", "is_in_onnx_export", "is_onnxrt_backend_supported"]
+__all__ += exported("onnx")
 
 
 class OnnxExporterError(RuntimeError):
     """An export failed."""
-
-
-def export(model: Any, args: Any = (), f: Any = None, **options: Any) -> NoReturn:
-    """Write a network in the ONNX format. Raises NotImplementedError."""
-    raise NotImplementedError(
-        "torch.onnx.export is not implemented: save the weights with torch.save(model.state_dict(), path) and export "
-        "them where torch is installed"
-    )
-
-
-def _export(model: Any, args: Any = (), f: Any = None, **options: Any) -> NoReturn:
-    """The old name of `export`. Raises NotImplementedError."""
-    export(model, args, f, **options)
-
-
-def dynamo_export(model: Any, *args: Any, **options: Any) -> NoReturn:
-    """Another way to export. Raises NotImplementedError."""
-    raise NotImplementedError("torch.onnx.dynamo_export is not implemented")
-
-
-def register_custom_op_symbolic(symbolic_name: str, symbolic_fn: Any, opset_version: int) -> NoReturn:
-    """Tell the exporter about an operator. Raises NotImplementedError."""
-    raise NotImplementedError("torch.onnx.register_custom_op_symbolic is not implemented: nothing can be exported")
 
 
 def is_in_onnx_export() -> bool:
@@ -42,3 +21,6 @@ def is_in_onnx_export() -> bool:
 def is_onnxrt_backend_supported() -> bool:
     """Whether torch.compile can use ONNX Runtime: False."""
     return False
+
+
+__getattr__, __dir__ = lookup(__name__)

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..autograd import profiler as _clock
 from ..autograd.profiler import EventList, record_function
+from ._stand_ins import stand_in
 
 __all__ = [
     "ProfilerAction",
@@ -224,14 +225,6 @@ class profile:
             target.write(data)
         os.remove(plain)
 
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write call stacks. Raises NotImplementedError."""
-        raise NotImplementedError("torch.profiler.profile.export_stacks: stacks are not recorded")
-
-    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Write the use of memory. Raises NotImplementedError."""
-        raise NotImplementedError("torch.profiler.profile.export_memory_timeline: memory is not recorded")
-
-    def add_metadata(self, key: str, value: str) -> None:
-        """Write a note into the trace. Raises NotImplementedError."""
-        raise NotImplementedError("torch.profiler.profile.add_metadata is not implemented")
+    export_stacks = stand_in("profiler.profile.export_stacks")
+    export_memory_timeline = stand_in("profiler.profile.export_memory_timeline")
+    add_metadata = stand_in("profiler.profile.add_metadata")

@@ -1,9 +1,9 @@
-"""`torch.xpu` where there is no Intel GPU: questions are answered, seeds accepted, the rest raises and says why."""
+"""`torch.xpu` where there is no Intel GPU: questions are answered, seeds accepted, the rest (`unavailable.py`) raises and says why."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any, NoReturn
+from typing import Any
 
 from ._no_device import (  # noqa: F401  (public names)
     get_rng_state_all,
@@ -14,6 +14,7 @@ from ._no_device import (  # noqa: F401  (public names)
     set_rng_state,
     set_rng_state_all,
 )
+from ._stand_ins import lookup, stand_in
 
 
 def is_available() -> bool:
@@ -73,52 +74,7 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     return {}
 
 
-def _needs_device(name: str, doc: str) -> Any:
-    def f(*arguments: Any, **keywords: Any) -> NoReturn:
-        raise AssertionError(
-            f"Torch not compiled with XPU enabled: there is no Intel GPU here, and torch.xpu.{name}() needs one. Guard "
-            "the call with torch.xpu.is_available()."
-        )
-
-    f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"{doc} Raises AssertionError: there is no Intel GPU."
-    return f
-
-
-init = _needs_device("init", "Start the device.")
-current_device = _needs_device("current_device", "The index of the selected device.")
-set_device = _needs_device("set_device", "Select a device.")
-get_device_name = _needs_device("get_device_name", "The name of a device.")
-get_device_properties = _needs_device("get_device_properties", "What a device can do.")
-get_device_capability = _needs_device("get_device_capability", "What a device can do.")
-synchronize = _needs_device("synchronize", "Wait for a device's kernels.")
-current_stream = _needs_device("current_stream", "The selected stream.")
-set_stream = _needs_device("set_stream", "Select a stream.")
-get_stream_from_external = _needs_device("get_stream_from_external", "A stream made elsewhere.")
-get_rng_state = _needs_device("get_rng_state", "The state of a device's generator.")
-initial_seed = _needs_device("initial_seed", "The seed of a device's generator.")
-mem_get_info = _needs_device("mem_get_info", "Free and total bytes of a device.")
-reset_peak_memory_stats = _needs_device("reset_peak_memory_stats", "Reset the maxima.")
-reset_accumulated_memory_stats = _needs_device("reset_accumulated_memory_stats", "Reset the sums.")
-set_per_process_memory_fraction = _needs_device("set_per_process_memory_fraction", "Limit this process's memory.")
-get_per_process_memory_fraction = _needs_device("get_per_process_memory_fraction", "This process's limit.")
-can_device_access_peer = _needs_device("can_device_access_peer", "Whether one device reads another's memory.")
-
-
-class _NeedsDevice:
-    def __init__(self, *arguments: Any, **keywords: Any):
-        raise RuntimeError(
-            f"Tried to instantiate dummy base class {type(self).__name__}: torch.xpu.{type(self).__name__} needs an "
-            "Intel GPU, and there is none."
-        )
-
-
-class Stream(_NeedsDevice):
-    """A queue of kernels. Raises RuntimeError: there is no Intel GPU."""
-
-
-class Event(_NeedsDevice):
-    """A mark in a stream. Raises RuntimeError: there is no Intel GPU."""
+__getattr__, __dir__ = lookup(__name__)
 
 
 class device:
@@ -130,7 +86,7 @@ class device:
 
     def __enter__(self) -> None:
         if self.idx >= 0:
-            set_device(self.idx)
+            stand_in("xpu.set_device")(self.idx)
 
     def __exit__(self, *error: object) -> None:
         pass
@@ -141,7 +97,7 @@ class stream:
 
     def __init__(self, stream: None):
         if stream is not None:
-            set_stream(stream)
+            stand_in("xpu.set_stream")(stream)
 
     def __enter__(self) -> None:
         pass

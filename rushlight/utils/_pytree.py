@@ -517,13 +517,3 @@ def treespec_pprint(treespec: TreeSpec) -> str:
             return "*"
 
     return repr(treespec.unflatten([Star()] * treespec.num_leaves))
-
-
-def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """The nesting as JSON. Raises NotImplementedError."""
-    raise NotImplementedError("torch.utils._pytree.treespec_dumps is not implemented; pickle the tree instead")
-
-
-def treespec_loads(serialized: str) -> TreeSpec:
-    """The nesting from JSON. Raises NotImplementedError."""
-    raise NotImplementedError("torch.utils._pytree.treespec_loads is not implemented; pickle the tree instead")

@@ -11,7 +11,7 @@ from ..autograd.engine import running
 from ..core.dispatch.mode import thread
 from .module_tracker import ModuleTracker
 
-__all__ = ["FlopCounterMode", "register_flop_formula"]
+__all__ = ["FlopCounterMode"]
 
 _SUFFIXES = ["", "K", "M", "B", "T"]
 
@@ -80,11 +80,6 @@ _FORMULAS: dict[str, Callable[..., tuple[str, int]]] = {
     "convolution.weight": _of_weight,
     "convolution.weight_and_bias": _of_weight,
 }
-
-
-def register_flop_formula(targets: Any, get_raw: bool = False) -> Any:
-    """Raises NotImplementedError: counted is what is known here."""
-    raise NotImplementedError("torch.utils.flop_counter.register_flop_formula is not implemented")
 
 
 # ------------------------------------------------------------------------------------------------------- the counter

@@ -2559,38 +2559,6 @@ class Tensor:
         """Of a sparse row compressed tensor only; any other raises RuntimeError."""
         ...
 
-    def ccol_indices(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def row_indices(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def to_sparse_bsc(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
-        ...
-
-    def sparse_resize_(self, *args: Any, **kwargs: Any) -> Self:
-        """Raises NotImplementedError: sparse tensors keep their size."""
-        ...
-
-    def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Self:
-        """Raises NotImplementedError: sparse tensors keep their size."""
-        ...
-
-    def resize_as_sparse_(self, *args: Any, **kwargs: Any) -> Self:
-        """Raises NotImplementedError: sparse tensors keep their size."""
-        ...
-
     def _as_sparse_rows(self, rows: Any, n: _int) -> Tensor:
         """The sparse tensor (n, *) with this tensor (nnz, *) at `rows` (nnz,)."""
         ...
@@ -2663,7 +2631,7 @@ class Tensor:
         """Raises RuntimeError: `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which has reversed arguments and does not return the QR decomposition in the returned tuple: X = torch.linalg.lstsq(B, A).solution."""
         ...
 
-    def reinforce(self, reward: Any) -> Tensor:
+    def reinforce(self, *args: Any, **kwargs: Any) -> Tensor:
         """Raises RuntimeError: `torch.distributions` draws actions, and its `log_prob` gives the loss."""
         ...
 
@@ -2673,6 +2641,38 @@ class Tensor:
 
     def symeig(self, *args: Any, **kwargs: Any) -> Tensor:
         """Raises RuntimeError: The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower triangular portion: L, V = torch.linalg.eigh(A, UPLO='U'), or torch.linalg.eigvalsh without eigenvectors."""
+        ...
+
+    def ccol_indices(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        ...
+
+    def row_indices(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        ...
+
+    def to_sparse_csc(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        ...
+
+    def to_sparse_bsr(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        ...
+
+    def to_sparse_bsc(self, *args: Any, **kwargs: Any) -> Tensor:
+        """Raises NotImplementedError: there are the sparse layouts COO and CSR."""
+        ...
+
+    def sparse_resize_(self, *args: Any, **kwargs: Any) -> Self:
+        """Raises NotImplementedError: sparse tensors keep their size."""
+        ...
+
+    def sparse_resize_and_clear_(self, *args: Any, **kwargs: Any) -> Self:
+        """Raises NotImplementedError: sparse tensors keep their size."""
+        ...
+
+    def resize_as_sparse_(self, *args: Any, **kwargs: Any) -> Self:
+        """Raises NotImplementedError: sparse tensors keep their size."""
         ...
 
     def share_memory_(self) -> Self:

@@ -1,5 +1,7 @@
 """`torch.backends.mps`: Apple's GPUs, which are not supported."""
 
+from .._stand_ins import lookup, stand_in
+
 
 def is_available() -> bool:
     """Whether an Apple GPU can be used: False."""
@@ -11,21 +13,9 @@ def is_built() -> bool:
     return False
 
 
-def is_macos_or_newer(major: int, minor: int) -> bool:
-    """Whether this is that macOS or a later one. Raises RuntimeError: there is no Apple GPU."""
-    raise RuntimeError("Cannot execute isOnMacOSorNewer() without MPS backend.")
-
-
 def is_macos13_or_newer(minor: int = 0) -> bool:
     """`is_macos_or_newer(13, minor)`."""
-    return is_macos_or_newer(13, minor)
+    return stand_in("backends.mps.is_macos_or_newer")(13, minor)
 
 
-def get_name() -> str:
-    """The GPU's name. Raises RuntimeError: there is no Apple GPU."""
-    raise RuntimeError("torch.backends.mps.get_name() needs an Apple GPU: there is no MPS backend.")
-
-
-def get_core_count() -> int:
-    """The number of the GPU's cores. Raises RuntimeError: there is no Apple GPU."""
-    raise RuntimeError("torch.backends.mps.get_core_count() needs an Apple GPU: there is no MPS backend.")
+__getattr__, __dir__ = lookup(__name__)

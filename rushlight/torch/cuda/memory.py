@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any
 
-from .absent import needs_device
+from .._stand_ins import lookup
 
 
 def empty_cache() -> None:
@@ -48,10 +48,21 @@ def memory_stats(device: Any = None) -> OrderedDict[str, int]:
     return OrderedDict()
 
 
-mem_get_info = needs_device("mem_get_info", "Free and total bytes of a device.")
-memory_summary = needs_device("memory_summary", "The allocator's counters as a table.")
-memory_snapshot = needs_device("memory_snapshot", "The allocator's segments.")
-reset_peak_memory_stats = needs_device("reset_peak_memory_stats", "Reset the maxima.")
-reset_max_memory_allocated = needs_device("reset_max_memory_allocated", "Reset the maxima.")
-reset_max_memory_cached = needs_device("reset_max_memory_cached", "Reset the maxima.")
-set_per_process_memory_fraction = needs_device("set_per_process_memory_fraction", "Limit this process's memory.")
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The allocator's counters: none."""
+    return {}
+
+
+host_memory_stats_as_nested_dict = memory_stats_as_nested_dict
+
+
+def host_memory_stats() -> dict[str, Any]:
+    """The counters of pinned memory: none."""
+    return {}
+
+
+def caching_allocator_enable(value: bool = True) -> None:
+    """Let the allocator keep freed memory; there is no device memory."""
+
+
+__getattr__, __dir__ = lookup(__name__)

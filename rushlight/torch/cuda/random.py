@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .absent import needs_device
+from .._stand_ins import lookup, stand_in
 
 
 def manual_seed(seed: int) -> None:
@@ -38,8 +38,7 @@ def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
     """Restore the generators of all devices; raises AssertionError where a state names a device that is absent."""
     if list(new_states):
-        get_rng_state()
+        stand_in("cuda.random.get_rng_state")()
 
 
-get_rng_state = needs_device("get_rng_state", "The state of a device's generator.")
-initial_seed = needs_device("initial_seed", "The seed of the selected device's generator.")
+__getattr__, __dir__ = lookup(__name__)
