@@ -17,7 +17,7 @@ import time
 
 def run_job(job):
     if job["backend"] == "rushlight":
-        from rushlight.compat import install
+        from rushlight.alias import install
 
         install()
     import torch

@@ -30,7 +30,7 @@ def main(pattern: str = "") -> None:
 
 
 def _names() -> list[str]:
-    from rushlight.compat import install
+    from rushlight.alias import install
 
     install()
     import torch

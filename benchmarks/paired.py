@@ -92,7 +92,7 @@ def _limit(library: str, threads: int) -> None:
 
 def _load(library: str):
     if library == "rushlight":
-        from rushlight.compat import install
+        from rushlight.alias import install
 
         install()
         return importlib.import_module("torch")

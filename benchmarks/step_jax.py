@@ -11,7 +11,7 @@ def build(jax, name: str, make: Callable[..., Case]) -> Case:
     """A case whose step is one jitted function of (parameters and optimizer state, x, y); NotImplementedError if none."""
     if name not in _NETWORKS:
         raise NotImplementedError(f"{name} is not written for JAX")
-    from rushlight.compat import install
+    from rushlight.alias import install
 
     install()
     import torch

@@ -49,9 +49,10 @@ float, int, bool = _dtypes.float32, _dtypes.int32, _dtypes.bool_
 newaxis = None
 _LAZY_PACKAGES = {
     *_torch.NAMES,
+    "alias",
     "amp",
     "backend",
-    "compat",
+    "compat",  # the name that `alias` had
     "compile",
     "distributions",
     "distributed",

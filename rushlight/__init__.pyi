@@ -747,10 +747,11 @@ from .torch import _inductor as _inductor
 from .torch import _tensor as _tensor
 from .torch import _utils as _utils
 from .torch import accelerator as accelerator
+from . import alias as alias
 from . import amp as amp
 from . import backend as backend
 from .torch import backends as backends
-from . import compat as compat
+from . import alias as compat
 from .compile.api import compile as compile
 from .torch import compiler as compiler
 from .torch import cpu as cpu

@@ -43,7 +43,7 @@ def test_imports_point_downward(file):
         for line, target in imported(ast.parse((ROOT / file).read_text()), parts[:-1])
         if mine < ABOVE_ALL
         and layer_of(target) > mine
-        and not (target == () and (file in NAMES_THE_PACKAGE or LAYERS[mine] in ("torch", "compat", "cli")))
+        and not (target == () and (file in NAMES_THE_PACKAGE or LAYERS[mine] in ("torch", "alias", "cli")))
         and (file, target[:1] and target[0]) not in LOOKS_IF_LOADED
     ]
     assert not wrong, f"{file} (layer {_name(mine)}): " + "; ".join(wrong)
@@ -69,7 +69,7 @@ def test_every_folder_is_alayer_of():
 
 VISION = ROOT.parent / "rushlight_vision"
 # torch's own modules below the package itself, and Clamped, which both packages read archives through
-INSIDE = {"core", "ops", "backend", "compat", "cli"}
+INSIDE = {"core", "ops", "backend", "alias", "cli"}
 PUBLIC = {"_C", "autograd", "distributions", "nn", "nn.functional", "utils._pytree", "utils.archives", "utils.checkpoint", "utils.data"}  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def _upward() -> int:
     for file, tree in _trees().items():
         parts = tuple(file.removesuffix(".py").split("/"))
         mine = layer_of(parts)
-        if mine < ABOVE_ALL and LAYERS[mine] not in ("torch", "compat", "cli"):
+        if mine < ABOVE_ALL and LAYERS[mine] not in ("torch", "alias", "cli"):
             found += sum(layer_of(target) > mine for _, target in imported(tree, parts[:-1]))
     return found
 

@@ -24,6 +24,7 @@ from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.ops import OPS
 from rushlight.torch import NAMES, _lazy
+from rushlight.torch._moved import MOVED
 from rushlight.torch.unavailable import REMOVED, ROWS
 
 ROOT = Path(rushlight.__file__).parent
@@ -429,6 +430,8 @@ def _package() -> str:
             lines += ["import rushlight_vision", "vision = rushlight_vision"]
         elif name == "compile":
             lines.append("from .compile.api import compile as compile")  # a module that is called
+        elif name in MOVED:
+            lines.append(f"from . import {MOVED[name]} as {name}")
         elif name not in given:
             lines.append(f"from .{'torch' if name in NAMES else ''} import {name} as {name}")
     for name, home in sorted(rushlight._LAZY_NAMES.items()):

@@ -7,7 +7,7 @@ __all__ = ["absent_names", "check_programs"]
 
 def check_programs(paths, as_json=False):
     """Print the absent names that the programs at `paths` use; 1 if there are any, 0 if not, 2 for an unreadable path."""
-    from rushlight.compat.program_names import names_in, python_files
+    from rushlight.alias.program_names import names_in, python_files
 
     try:
         uses, errors = names_in([file for path in paths for file in python_files(path)])
@@ -26,8 +26,8 @@ def check_programs(paths, as_json=False):
 
 def absent_names(uses):
     """[{"name", "known": whether torch has it, "nearest", "where": ["file:line", ...]}] of the uses that lead nowhere."""
-    from rushlight.compat import install
-    from rushlight.compat.suggestions import nearest
+    from rushlight.alias import install
+    from rushlight.alias.suggestions import nearest
 
     install(children=False)
     is_absent_method = _method_test(uses)
@@ -46,8 +46,8 @@ def absent_names(uses):
 
 
 def _state(name):
-    from rushlight.compat.finder import ABSENT_PACKAGES
-    from rushlight.compat.lookup import status
+    from rushlight.alias.finder import ABSENT_PACKAGES
+    from rushlight.alias.lookup import status
 
     return "absent" if name.split(".")[0] in ABSENT_PACKAGES else status(name)
 
@@ -59,7 +59,7 @@ def _is_inside_another(name, found):
 
 def _method_test(uses):
     """A function that tells a name that only torch's tensors have as a method, and that Rushlight's have not."""
-    from rushlight.compat import lookup, torch_names
+    from rushlight.alias import lookup, torch_names
 
     theirs = torch_names.of_class("torch.Tensor")
     missing = {n for n, kind in theirs.items() if lookup.is_absent_method(n) or not hasattr(lookup.tensor_class(), n)}

@@ -17,7 +17,7 @@ def run_program(program, arguments, as_module=False, missing=None):
     a path for the record of missing names. Returns the exit status; SystemExit passes through, and so does
     KeyboardInterrupt once its traceback is printed, so that the process ends by the signal as Python's does.
     """
-    from rushlight.compat import install, missing_report
+    from rushlight.alias import install, missing_report
 
     is_container = not as_module and _has_main(program)
     if not as_module and not is_container and program != "-" and not os.path.isfile(program):
@@ -104,7 +104,7 @@ def _run_script(program):
 
 def _report(error):
     """Print the traceback that `python` would print, without Rushlight's first frames, with advice; the exit status."""
-    from rushlight.compat.error_hints import advise, without_finder
+    from rushlight.alias.error_hints import advise, without_finder
 
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):

@@ -62,6 +62,6 @@ from torch.backends import mps
 cudnn.benchmark = True
 print(torch.backends.cudnn is cudnn, torch.backends.cudnn.benchmark, torch.cuda.is_available(), mps.is_available())
 """
-    code = f"from rushlight.compat import install\ninstall(){text}"
+    code = f"from rushlight.alias import install\ninstall(){text}"
     done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.stdout == "True True False False\n", done.stderr

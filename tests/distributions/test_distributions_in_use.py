@@ -35,7 +35,7 @@ def test_loads_when_first_named():
 
 def test_every_way_to_import_it():
     program = """
-import rushlight.compat; rushlight.compat.install(children=False)
+import rushlight.alias; rushlight.alias.install(children=False)
 import torch
 print(torch.distributions.Normal(0.0, 1.0))
 import torch.distributions as dist, torch.distributions.transforms as transforms

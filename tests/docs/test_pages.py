@@ -88,7 +88,7 @@ def _section(title):
 
 FIND = """
 import sys, torch, torchvision
-from rushlight.compat.lookup import status
+from rushlight.alias.lookup import status
 for name in sys.argv[1:]:
     try:
         if status(name) != "here":
@@ -106,7 +106,7 @@ def test_what_does_not_work_yet():
     """README's list of what is missing stays true: a name that leads somewhere by now must leave it."""
     names = re.findall(r"`((?:torch|torchvision)\.[\w.]+)`", _section("What does not work yet"))
     assert names
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "rushlight/compat/path"), str(ROOT)])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "rushlight/alias/path"), str(ROOT)])}
     done = subprocess.run([sys.executable, "-c", FIND, *names], env=environment, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("", "")
 

@@ -88,7 +88,7 @@ def main():
     args = parser.parse_args()
     sys.path[0] = os.path.dirname(os.path.abspath(args.program))
     if args.rushlight:
-        from rushlight.compat import install
+        from rushlight.alias import install
 
         install()
     import torch

@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 HEAD = "import rushlight as torch\nimport rushlight.fx as fx\nfrom rushlight import nn\nfrom rushlight.nn import functional as F\n"
 ALIAS = """
-from rushlight import compat
-compat.install()
+from rushlight import alias
+alias.install()
 import torch, torchvision
 from torch import fx, nn
 """

@@ -1,4 +1,4 @@
-"""Record what the programs of tests/compat/library_programs compute under torch, as libraries.json.
+"""Record what the programs of tests/alias/library_programs compute under torch, as libraries.json.
 
 Run with torch and the libraries installed: python tests/golden/make_libraries.py [program ...]
 """
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PROGRAMS = HERE.parent / "compat" / "library_programs"
+PROGRAMS = HERE.parent / "alias" / "library_programs"
 GOLDEN = HERE / "libraries.json"
 LIBRARIES = (
     "accelerate", "einops", "lightning", "peft", "pytorch-lightning", "pytorch_optimizer", "safetensors", "timm", "torch",

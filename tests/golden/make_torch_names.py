@@ -1,7 +1,7 @@
-"""Writes rushlight/compat/torch_names.bin: the names of torch 2.13 and torchvision 0.28, what each is and where it is defined.
+"""Writes rushlight/alias/torch_names.bin: the names of torch 2.13 and torchvision 0.28, what each is and where it is defined.
 
 Run with an interpreter that has both: `python tests/golden/make_torch_names.py`. Only names and kinds are taken. The file
-is read by rushlight/compat/torch_names.py, whose docstring describes it.
+is read by rushlight/alias/torch_names.py, whose docstring describes it.
 """
 
 import ast
@@ -24,7 +24,7 @@ for _name in ("nms", "qnms"):  # torchvision can be imported without its compile
 
 import torchvision  # noqa: E402
 
-OUT = Path(__file__).parents[2] / "rushlight" / "compat" / "torch_names.bin"
+OUT = Path(__file__).parents[2] / "rushlight" / "alias" / "torch_names.bin"
 ROOTS = ("torch", "torchvision")
 OWN_BLOCKS = (
     "torch",
@@ -212,7 +212,7 @@ def section(module, found, public):
 
 
 def describe(module, name, value, public):
-    """Kind and details of a name, in the letters of rushlight/compat/torch_names.py."""
+    """Kind and details of a name, in the letters of rushlight/alias/torch_names.py."""
     path = f"{module}.{name}"
     if isinstance(value, types.ModuleType):
         known = value.__name__ if isinstance(value.__name__, str) else path

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from rushlight.compat import lookup
+from rushlight.alias import lookup
 from rushlight.torch.version import TorchVersion
 
 
@@ -64,9 +64,9 @@ print(importlib.util.find_spec("torch") is not None, importlib.util.find_spec("t
 def test_install_from_code(program):
     script = program.write(
         "a.py",
-        "import rushlight.compat\nrushlight.compat.install(); rushlight.compat.install()\nimport sys, torch\n"
+        "import rushlight.alias\nrushlight.alias.install(); rushlight.alias.install()\nimport sys, torch\n"
         "print(torch.__version__, sum(type(f).__name__ == 'AliasFinder' for f in sys.meta_path))\n"
-        "print(rushlight.compat.installed())",
+        "print(rushlight.alias.installed())",
     )
     done = program.python(script)
     assert (done.stdout, done.stderr) == ("2.13.0+rushlight 1\nTrue\n", "")
@@ -75,7 +75,7 @@ def test_install_from_code(program):
 def test_install_after_the_real_torch(program):
     real = program.folder.parent / "real" / "torch" / "__init__.py"
     real.write_text("")
-    done = program.python("-c", "import torch, rushlight.compat\nrushlight.compat.install()")
+    done = program.python("-c", "import torch, rushlight.alias\nrushlight.alias.install()")
     assert f"RuntimeError: torch is imported already, from {real}" in done.stderr
 
 

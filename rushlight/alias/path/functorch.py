@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 try:
-    from rushlight.compat import install
+    from rushlight.alias import install
 except ModuleNotFoundError:  # a child of a process that ran from a source folder
     sys.path.append(str(Path(__file__).parents[3]))
-    from rushlight.compat import install
+    from rushlight.alias import install
 
 del sys.modules["functorch"]
 install()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from rushlight import cli
-from rushlight.compat.program_names import names_in, python_files
+from rushlight.alias.program_names import names_in, python_files
 
 TOUCHING = """
 import subprocess, sys

@@ -19,11 +19,11 @@ _OUR_MODULES = (*own_code.MODULES, "rushlight_vision")
 _SOURCES = {
     "torch": "rushlight",
     "torch.torch_version": "rushlight.torch.version",
-    "torch._C._nn": "rushlight.compat.c_nn",
-    "torch.nn.modules.utils": "rushlight.compat.ntuple",
+    "torch._C._nn": "rushlight.alias.c_nn",
+    "torch.nn.modules.utils": "rushlight.alias.ntuple",
     "torch.ops": None,  # namespaces of operators, see `_operator`; rushlight.ops is something else
     "torchvision": "rushlight_vision",
-    "functorch": "rushlight.compat.functorch",
+    "functorch": "rushlight.alias.functorch",
     "torchvision.version": "rushlight_vision.version",
     "torchvision.transforms.transforms": "rushlight_vision.transforms",
 }

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from rushlight.compat import absent, lookup, torch_names
-from rushlight.compat.suggestions import hint, nearest
+from rushlight.alias import absent, lookup, torch_names
+from rushlight.alias.suggestions import hint, nearest
 
 
 def test_names_and_kinds():
@@ -36,7 +36,7 @@ def test_nearest():
 CLASSES = """
 import importlib, json, pickle
 import torch, torchvision
-from rushlight.compat import lookup, torch_names
+from rushlight.alias import lookup, torch_names
 PACKAGES = ("torch", "torch.nn", "torch.nn.utils.rnn", "torch.optim", "torch.optim.lr_scheduler", "torch.utils.data",
     "torch.autograd", "torchvision.datasets", "torchvision.transforms")
 wrong, count = [], 0

@@ -36,7 +36,7 @@ def install(children=True):
         if module is not None and not _is_ours(module):
             raise RuntimeError(
                 f"{name} is imported already, from {getattr(module, '__file__', 'an unknown place')}; call "
-                "rushlight.compat.install() before anything that imports it"
+                "rushlight.alias.install() before anything that imports it"
             )
     if not installed():
         sys.meta_path.insert(0, AliasFinder())
