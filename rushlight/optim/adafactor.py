@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ml_dtypes import finfo
@@ -9,7 +10,7 @@ from ml_dtypes import finfo
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, check_lr, number, scalar, to_scalar
+from .algorithm import Algorithm, check_lr, number, options_of, scalar
 from .optimizer import ParamsT
 
 __all__ = ["Adafactor"]
@@ -32,6 +33,8 @@ class Adafactor(Algorithm):
 
     Source: Shazeer and Stern, Adafactor: Adaptive Learning Rates with Sublinear Memory Cost, 2018.
     """
+
+    _optional = ("row_var", "col_var", "variance")  # a matrix has the first two, a vector the last
 
     def __init__(
         self,
@@ -56,16 +59,7 @@ class Adafactor(Algorithm):
             raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
         if not weight_decay >= 0.0:
             raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
-        defaults = {
-            "lr": lr,
-            "beta2_decay": beta2_decay,
-            "eps": eps,
-            "d": d,
-            "weight_decay": weight_decay,
-            "foreach": foreach,
-            "maximize": maximize,
-        }
-        super().__init__(params, defaults)
+        super().__init__(params, options_of(locals(), "lr beta2_decay eps d weight_decay foreach maximize"))
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         state = {"step": scalar(0.0, group)}
@@ -77,62 +71,35 @@ class Adafactor(Algorithm):
             state["variance"] = ops.zeros_like(p.grad)
         return state
 
-    def _update(self, group: dict[str, Any]) -> None:
+    def _gather(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
         if any(p.grad is not None and p.is_complex() for p in group["params"]):
             raise RuntimeError("Adafactor does not support complex parameters")
         if getattr(self, "grad_scale", None) is not None or getattr(self, "found_inf", None) is not None:
             raise AssertionError("Grad scaling should occur outside of optimizer.step()")
-        params, grads, states = self._gather(group)
-        eps1, eps2 = group["eps"]
-        _single(
-            params,
-            grads,
-            [state.get("row_var") for state in states],
-            [state.get("col_var") for state in states],
-            [state.get("variance") for state in states],
-            [state["step"] for state in states],
-            lr=to_scalar(group["lr"]),
-            beta2_decay=group["beta2_decay"],
-            eps1=eps1,
-            eps2=eps2,
-            d=group["d"],
-            weight_decay=group["weight_decay"],
-            maximize=group["maximize"],
-        )
+        return super()._gather(group)
 
+    def _perform(self, update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
+        params, (eps1, eps2) = lists[0], options["eps"]
+        if eps1 is None and params:  # the first parameter's, as in torch
+            eps1 = float(finfo(params[0].dtype.numpy).eps)
+        super()._perform(update, lists, options | {"eps": (eps1, eps2)})
 
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    row_vars: list[Any],
-    col_vars: list[Any],
-    variances: list[Tensor | None],
-    steps: list[Tensor],
-    *,
-    lr: Any,
-    beta2_decay: float,
-    eps1: float | None,
-    eps2: float,
-    d: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
-    """Update ``params`` and state in place; a matrix has ``row_vars`` and ``col_vars``, a vector ``variances``."""
-    for i, param in enumerate(params):
-        grad = -grads[i] if maximize else grads[i]
-        if eps1 is None:
-            eps1 = float(finfo(param.dtype.numpy).eps)
-        step = steps[i]
+    @staticmethod
+    def _rule(
+        param, grad, row_var, col_var, variance, step, *, lr, beta2_decay, eps, d, weight_decay, maximize
+    ):  # fmt: skip
+        eps1, eps2 = eps
+        grad = -grad if maximize else grad
         step += 1
         t = step.item()
         weight = t**beta2_decay
         alpha = max(eps2, param.norm(2).item() / (param.numel() ** 0.5)) * min(lr, 1 / (t**0.5))
         if weight_decay != 0:
             param.mul_(1 - lr * weight_decay)
-        if variances[i] is None:
-            estimate = _factored(grad, row_vars[i], col_vars[i], weight, eps1)
+        if variance is None:
+            estimate = _factored(grad, row_var, col_var, weight, eps1)
         else:
-            estimate = variances[i].lerp_(grad * grad, weight).clone()
+            estimate = variance.lerp_(grad * grad, weight).clone()
         update = estimate.clamp_(min=eps1 * eps1).rsqrt_()
         update.mul_(grad)
         denom = max(1.0, update.norm(2).item() / ((update.numel() ** 0.5) * d))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_fused, check_lr, check_nonnegative, number, scalar, to_scalar
+from .algorithm import Algorithm, as_real, check_fused, check_lr, check_nonnegative, number, options_of, scalar
 from .dense import run
 from .optimizer import ParamsT
 
@@ -51,18 +51,13 @@ class Adagrad(Algorithm):
             initial_accumulator_value=initial_accumulator_value,
             epsilon=eps,
         )
-        defaults = {
-            "lr": lr,
-            "lr_decay": lr_decay,
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value,
-            "foreach": foreach,
-            "maximize": maximize,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params,
+            options_of(
+                locals(),
+                "lr lr_decay eps weight_decay initial_accumulator_value foreach maximize differentiable fused",
+            ),
+        )
         self._check_fused_options(fused, foreach, differentiable)
         for group in self.param_groups:
             for p in group["params"]:
@@ -81,63 +76,38 @@ class Adagrad(Algorithm):
             "sum": ops.full_like(p, complex(start, start) if p.is_complex() else start),
         }
 
-    def _update(self, group: dict[str, Any]) -> None:
-        sparse = any(p.grad is not None and p.grad.is_sparse for p in group["params"])
-        params, grads, states = self._gather(group)
+    def _check_flags(self, group: dict[str, Any], params: list[Tensor]) -> None:
+        super()._check_flags(group, params)
         if group["fused"]:
             for p in params:
                 check_fused(p)
-        if not self._unscale(group, grads):
-            return
-        perform = _some_sparse if sparse else partial(run, _single)
-        perform(
-            params,
-            grads,
-            [state["sum"] for state in states],
-            [state["step"] for state in states],
-            lr=to_scalar(group["lr"]),
-            lr_decay=group["lr_decay"],
-            weight_decay=group["weight_decay"],
-            eps=group["eps"],
-            maximize=group["maximize"],
-            differentiable=group["differentiable"],
-        )
 
+    def _perform(self, update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
+        if any(grad.is_sparse for grad in lists[1]):
+            _some_sparse(update, *lists, **options)
+        else:
+            run(update, *lists, **options)
 
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    sums: list[Tensor],
-    steps: list[Tensor],
-    *,
-    lr: float | Tensor,
-    lr_decay: float,
-    weight_decay: float,
-    eps: float,
-    maximize: bool,
-    differentiable: bool,
-) -> None:
-    """Update ``params``, ``sums`` and the 0-d ``steps`` in place."""
-    for i, param in enumerate(params):
-        step = steps[i]
+    @staticmethod
+    def _rule(param, grad, sum, step, *, lr, lr_decay, weight_decay, eps, maximize, differentiable):
         step += 1
-        grad = -grads[i] if maximize else grads[i]
+        grad = -grad if maximize else grad
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
         clr = number(lr / (1 + (step.item() - 1) * lr_decay))
-        param, grad, total = as_real(param, grad, sums[i])
-        total.addcmul_(grad, grad, value=1)
-        std = total.sqrt() + eps if differentiable else total.sqrt().add_(eps)
+        param, grad, sum = as_real(param, grad, sum)
+        sum.addcmul_(grad, grad, value=1)
+        std = sum.sqrt() + eps if differentiable else sum.sqrt().add_(eps)
         param.addcdiv_(grad, std, value=-clr)
 
 
 def _some_sparse(
-    params: list[Tensor], grads: list[Any], sums: list[Tensor], steps: list[Tensor], **options: Any
+    update: Callable, params: list[Tensor], grads: list[Any], sums: list[Tensor], steps: list[Tensor], **options: Any
 ) -> None:
     """The update where gradients are sparse: of those only the entries that they name."""
     for param, grad, total, step in zip(params, grads, sums, steps, strict=True):
         if not grad.is_sparse:
-            _single([param], [grad], [total], [step], **options)
+            update([param], [grad], [total], [step], **options)
             continue
         if options["weight_decay"] != 0:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")

@@ -7,8 +7,18 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, as_real, check_betas, check_lr, number, scalar, to_scalar
-from .dense import run
+from .algorithm import (
+    Algorithm,
+    as_real,
+    check_betas,
+    check_lr,
+    check_nonnegative,
+    is_recorded,
+    number,
+    options_of,
+    scalar,
+    to_scalar,
+)
 from .optimizer import ParamsT
 
 __all__ = ["Adam"]
@@ -62,26 +72,18 @@ class Adam(Algorithm):
         if isinstance(lr, Tensor):
             _refuse_tensor_with_foreach("lr", foreach, capturable)
         check_lr(lr)
-        if not eps >= 0.0:
-            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_nonnegative(epsilon=eps)
         check_betas(betas)
-        if not weight_decay >= 0.0:
-            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        check_nonnegative(weight_decay=weight_decay)
         _check_tensor_betas(betas, foreach, capturable)
-        defaults = {
-            "lr": lr,
-            "betas": tuple(map(to_scalar, betas)),
-            "eps": eps,
-            "weight_decay": weight_decay,
-            "amsgrad": amsgrad,
-            "maximize": maximize,
-            "foreach": foreach,
-            "capturable": capturable,
-            "differentiable": differentiable,
-            "fused": fused,
-            "decoupled_weight_decay": decoupled_weight_decay,
-        }
-        super().__init__(params, defaults)
+        betas = (to_scalar(betas[0]), to_scalar(betas[1]))
+        super().__init__(
+            params,
+            options_of(
+                locals(),
+                "lr betas eps weight_decay amsgrad maximize foreach capturable differentiable fused decoupled_weight_decay",
+            ),
+        )
         self._check_fused_options(fused, foreach, differentiable)
 
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
@@ -94,32 +96,41 @@ class Adam(Algorithm):
         if isinstance(group["lr"], Tensor):
             _refuse_tensor_with_foreach("lr", group["foreach"], group["capturable"], RuntimeError)
         super()._check_flags(group, params)
-
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads, states = self._gather(group)
-        if not params or not self._unscale(group, grads):
-            return
-        beta1, beta2 = group["betas"]
-        amsgrad, differentiable = group["amsgrad"], group["differentiable"]
-        if differentiable and any(state["step"].requires_grad for state in states):
+        if group["differentiable"] and any(self.state[p]["step"].requires_grad for p in params):
             raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
-        run(
-            _single,
-            params,
-            grads,
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [state["max_exp_avg_sq"] for state in states] if amsgrad else None,
-            [state["step"] for state in states],
-            lr=to_scalar(group["lr"]),
-            beta1=to_scalar(beta1),
-            beta2=to_scalar(beta2),
-            eps=group["eps"],
-            weight_decay=group["weight_decay"],
-            decoupled_weight_decay=group["decoupled_weight_decay"],
-            maximize=group["maximize"],
-            differentiable=differentiable,
-        )
+
+    def _unused(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return () if group["amsgrad"] else ("max_exp_avg_sq",)
+
+    @staticmethod
+    def _rule(
+        param, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, step, *,
+        lr, beta1, beta2, eps, weight_decay, decoupled_weight_decay, maximize, differentiable,
+    ):  # fmt: skip
+        grad = -grad if maximize else grad
+        step += 1
+        if weight_decay != 0:
+            if decoupled_weight_decay:
+                param.mul_(1 - lr * weight_decay)
+            else:
+                grad = _decayed(grad, param, weight_decay, differentiable)
+        param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avg, exp_avg_sq)
+        largest = None if max_exp_avg_sq is None else as_real(max_exp_avg_sq)[0]
+        exp_avg.lerp_(grad, 1 - _of_type(beta1, param))
+        if differentiable and is_recorded(beta2):
+            _average_recorded(exp_avg_sq, grad, beta2)
+        else:
+            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=number(1 - beta2))
+        if differentiable:
+            _move_recorded(param, exp_avg, exp_avg_sq, largest, step, lr=lr, beta1=beta1, beta2=beta2, eps=eps)
+            return
+        t = step.item()
+        step_size = lr / (1 - beta1**t)
+        bias_correction2_sqrt = (1 - beta2**t) ** 0.5
+        if largest is not None:
+            exp_avg_sq = largest.copy_(largest.maximum(exp_avg_sq))
+        denom = exp_avg_sq.sqrt().div_(bias_correction2_sqrt).add_(eps)
+        param.addcdiv_(exp_avg, denom, value=-number(step_size))
 
 
 def _refuse_tensor_with_foreach(name: str, foreach: bool | None, capturable: bool, error: type = ValueError) -> None:
@@ -138,54 +149,16 @@ def _check_tensor_betas(betas: tuple, foreach: bool | None, capturable: bool) ->
                 raise ValueError(f"Tensor betas[{i}] must be 1-element")
 
 
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    exp_avgs: list[Tensor],
-    exp_avg_sqs: list[Tensor],
-    max_exp_avg_sqs: list[Tensor] | None,
-    steps: list[Tensor],
-    *,
-    lr: float | Tensor,
-    beta1: float | Tensor,
-    beta2: float | Tensor,
-    eps: float,
-    weight_decay: float,
-    decoupled_weight_decay: bool,
-    maximize: bool,
-    differentiable: bool,
-) -> None:
-    """Update ``params``, the moments and the 0-d step counters in place; ``max_exp_avg_sqs`` is only for AMSGrad."""
-    for i, param in enumerate(params):
-        grad = -grads[i] if maximize else grads[i]
-        step = steps[i]
-        step += 1
-        if weight_decay != 0:
-            if decoupled_weight_decay:
-                param.mul_(1 - lr * weight_decay)
-            else:
-                grad = _decayed(grad, param, weight_decay, differentiable)
-        param, grad, exp_avg, exp_avg_sq = as_real(param, grad, exp_avgs[i], exp_avg_sqs[i])
-        largest = None if max_exp_avg_sqs is None else as_real(max_exp_avg_sqs[i])[0]
-        exp_avg.lerp_(grad, 1 - (beta1.to(param.dtype) if isinstance(beta1, Tensor) else beta1))
-        if differentiable and isinstance(beta2, Tensor) and beta2.requires_grad:
-            exp_avg_sq.lerp_(ops.square(grad), 1 - beta2)  # addcmul's value cannot be a tensor
-        else:
-            exp_avg_sq.mul_(beta2).addcmul_(grad, grad, value=number(1 - beta2))
-        if differentiable:
-            _move_recorded(param, exp_avg, exp_avg_sq, largest, step, lr=lr, beta1=beta1, beta2=beta2, eps=eps)
-            continue
-        t = step.item()
-        step_size = lr / (1 - beta1**t)
-        bias_correction2_sqrt = (1 - beta2**t) ** 0.5
-        if largest is not None:
-            exp_avg_sq = largest.copy_(largest.maximum(exp_avg_sq))
-        denom = exp_avg_sq.sqrt().div_(bias_correction2_sqrt).add_(eps)
-        param.addcdiv_(exp_avg, denom, value=-number(step_size))
+def _average_recorded(exp_avg_sq: Tensor, grad: Tensor, beta2: Tensor) -> None:
+    exp_avg_sq.lerp_(ops.square(grad), 1 - beta2)  # addcmul's value cannot be a tensor
+
+
+def _of_type(beta: float | Tensor, param: Any) -> Any:
+    return beta.to(param.dtype) if isinstance(beta, Tensor) else beta
 
 
 def _decayed(grad: Tensor, param: Tensor, weight_decay: float | Tensor, differentiable: bool) -> Tensor:
-    if differentiable and isinstance(weight_decay, Tensor) and weight_decay.requires_grad:
+    if differentiable and is_recorded(weight_decay):
         return grad.addcmul_(param.clone(), weight_decay)
     return grad.add(param, alpha=number(weight_decay))
 

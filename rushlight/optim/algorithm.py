@@ -5,7 +5,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Callable
 from inspect import Parameter, signature
-from operator import itemgetter
+from itertools import repeat
 from typing import Any
 
 from rushlight import ops
@@ -42,15 +42,18 @@ class Algorithm(Optimizer):
     that updates one parameter and its state in place. As with gradient rules the names of its parameters say what it
     gets: first the parameter and its gradient, then entries of the state, and after ``*`` options of the group
     (``beta1`` and ``beta2`` are those of ``betas``; ``lr`` annotated as a float is one even where the user gave a tensor).
-    What does not fit into that is an ``_update(group)`` of its own.
+    What does not fit into that is a ``_perform`` of its own (sparse gradients), or an ``_update(group)``.
 
     ``foreach`` and ``fused`` choose between implementations in torch; here one loop serves all of them.
     """
 
     _rule: Any = None
+    _over_lists: Any = None  # the rule over lists
 
     _counters: tuple[str, ...] = ("step",)  # state that checkpoints of older versions hold as numbers
     _refuses_sparse: str | None = "{} does not support sparse gradients"  # None: it takes them
+    _optional: tuple[str, ...] = ()  # state that a parameter may lack, for which the rule gets None
+    _started: str | None = None  # state that the rule makes: the last of its entries, which it returns the first time
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -85,12 +88,35 @@ class Algorithm(Optimizer):
         """Entries of the state that the rule gets as None, since the group's options want none."""
         return ()
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if cls._rule is not None:
+            cls._over_lists = over_lists(cls._rule)
+
     def _update(self, group: dict[str, Any]) -> None:
-        update = over_lists(type(self)._rule)
+        update, optional, unused = self._over_lists, self._optional, self._unused(group)
         params, grads, states = self._gather(group)
-        unused = self._unused(group)
-        lists = [None if name in unused else [state[name] for state in states] for name in update.state]
-        run(update, params, grads, *lists, **{name: get(group) for name, get in update.options})
+        if "fused" in group and not self._unscale(group, grads):
+            return
+        lists: list[list | None] = [params, grads]
+        for name in update.state:
+            if name in unused:
+                lists.append(None)
+            elif name in optional:
+                lists.append([state.get(name) for state in states])
+            else:
+                lists.append([state[name] for state in states])
+        started = self._started
+        if started is not None and not any(entry is None for entry in lists[-1] or ()):
+            started = None
+        self._perform(update, lists, update.options(group))
+        if started is not None:
+            for state, entry in zip(states, lists[-1] or (), strict=True):
+                state[started] = entry
+
+    def _perform(self, update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
+        """Call ``update``, the rule over lists: of parameters, of their gradients, and of each entry of the state."""
+        run(update, *lists, **options)
 
     def _gather(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
         """The group's parameters that have a gradient, with their gradients and states."""
@@ -157,7 +183,11 @@ class over_lists:
             parameters = [*signature(rule).parameters.values()]
             made.rule = rule
             made.state = [p.name for p in parameters[2:] if p.kind is p.POSITIONAL_OR_KEYWORD]
-            made.options = [(p.name, _option(p)) for p in parameters if p.kind is p.KEYWORD_ONLY]
+            made.names, made.converted = [], []
+            for p in parameters:
+                if p.kind is p.KEYWORD_ONLY:
+                    convert = _conversion(p)
+                    made.names.append(p.name) if convert is None else made.converted.append((p.name, convert))
             # what Dense cannot do (it has what the rules here need) is done on tensors
             made.on_tensors = any(hasattr(Tensor, n) and not hasattr(Dense, n) for n in _attributes(rule))
             cls._known[rule] = made
@@ -166,12 +196,23 @@ class over_lists:
     rule: Callable
     on_tensors: bool
     state: list[str]
-    options: list[tuple[str, Callable[[dict[str, Any]], Any]]]
+    names: list[str]  # of the options that are the group's as they are
+    converted: list[tuple[str, Callable[[dict[str, Any]], Any]]]
+
+    def options(self, group: dict[str, Any]) -> dict[str, Any]:
+        """What the rule gets of a group."""
+        found = {name: group[name] for name in self.names}
+        for name, get in self.converted:
+            found[name] = get(group)
+        return found
 
     def __call__(self, params: list[Tensor], grads: list[Tensor], *state: list | None, **options: Any) -> None:
         rule = self.rule
-        for i, param in enumerate(params):
-            rule(param, grads[i], *[None if entries is None else entries[i] for entries in state], **options)
+        entries = [repeat(None) if entries is None else entries for entries in state]
+        for i, row in enumerate(zip(params, grads, *entries)):  # what has no state at all goes on for ever
+            started = rule(*row, **options)
+            if started is not None:
+                state[-1][i] = started  # pyright: ignore[reportOptionalSubscript]
 
 
 def _attributes(rule: Callable) -> set[str]:
@@ -179,19 +220,27 @@ def _attributes(rule: Callable) -> set[str]:
     return {i.argval for i in dis.get_instructions(rule) if i.opname in ("LOAD_ATTR", "LOAD_METHOD")}
 
 
-def _option(parameter: Parameter) -> Callable[[dict[str, Any]], Any]:
-    """What takes a rule's option from a group."""
-    name = parameter.name
-    if name == "lr":
-        return (
-            (lambda group: number(group["lr"]))
-            if parameter.annotation == "float"
-            else lambda group: to_scalar(group["lr"])
-        )
-    if name in ("beta1", "beta2"):
-        i = int(name[-1]) - 1
-        return lambda group: group["betas"][i]
-    return itemgetter(name)
+def _conversion(parameter: Parameter) -> Callable[[dict[str, Any]], Any] | None:
+    """What takes a rule's option from a group; None for an option that is there as it is."""
+    if parameter.name == "lr":
+        return _number_of_lr if parameter.annotation == "float" else _scalar_of_lr
+    return {"beta1": _beta1, "beta2": _beta2}.get(parameter.name)
+
+
+def _number_of_lr(group: dict[str, Any]) -> Any:
+    return number(group["lr"])
+
+
+def _scalar_of_lr(group: dict[str, Any]) -> Any:
+    return to_scalar(group["lr"])
+
+
+def _beta1(group: dict[str, Any]) -> Any:
+    return to_scalar(group["betas"][0])
+
+
+def _beta2(group: dict[str, Any]) -> Any:
+    return to_scalar(group["betas"][1])
 
 
 def options_of(arguments: dict[str, Any], names: str) -> dict[str, Any]:
@@ -247,6 +296,11 @@ def scalar(value: float, group: dict[str, Any]) -> Tensor:
 def to_scalar(x: Any) -> Any:
     """A tensor of one element as a 0-d tensor; anything else as it is."""
     return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
+
+
+def is_recorded(x: Any) -> bool:
+    """Whether gradients flow to an option."""
+    return isinstance(x, Tensor) and x.requires_grad
 
 
 def number(x: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, check_lr, number, to_scalar
+from .algorithm import Algorithm, check_lr, number, options_of
 from .optimizer import ParamsT
 
 __all__ = ["Muon"]
@@ -52,17 +52,10 @@ class Muon(Algorithm):
             raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
-        defaults = {
-            "lr": lr,
-            "weight_decay": weight_decay,
-            "momentum": momentum,
-            "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients,
-            "eps": eps,
-            "ns_steps": ns_steps,
-            "adjust_lr_fn": adjust_lr_fn,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params,
+            options_of(locals(), "lr weight_decay momentum nesterov ns_coefficients eps ns_steps adjust_lr_fn"),
+        )
         for group in self.param_groups:
             for p in group["params"]:
                 if p.ndim != 2:
@@ -73,45 +66,20 @@ class Muon(Algorithm):
     def _new_state(self, p: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         return {"momentum_buffer": ops.zeros_like(p.grad)}
 
-    def _update(self, group: dict[str, Any]) -> None:
+    def _gather(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
         if any(p.grad is not None and p.is_complex() for p in group["params"]):
             raise RuntimeError("Muon does not support complex parameters")
-        params, grads, states = self._gather(group)
-        _single(
-            params,
-            grads,
-            [state["momentum_buffer"] for state in states],
-            lr=to_scalar(group["lr"]),
-            weight_decay=group["weight_decay"],
-            momentum=group["momentum"],
-            nesterov=group["nesterov"],
-            ns_coefficients=group["ns_coefficients"],
-            ns_steps=group["ns_steps"],
-            eps=group["eps"],
-            adjust_lr_fn=group["adjust_lr_fn"],
-        )
+        return super()._gather(group)
 
-
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    buffers: list[Tensor],
-    *,
-    lr: float | Tensor,
-    weight_decay: float,
-    momentum: float,
-    nesterov: bool,
-    ns_coefficients: tuple[float, float, float],
-    ns_steps: int,
-    eps: float,
-    adjust_lr_fn: str | None,
-) -> None:
-    """Update ``params`` and ``buffers`` in place."""
-    for param, grad, buffer in zip(params, grads, buffers, strict=True):
+    @staticmethod
+    def _rule(
+        param, grad, momentum_buffer, *,
+        lr, weight_decay, momentum, nesterov, ns_coefficients, ns_steps, eps, adjust_lr_fn,
+    ):  # fmt: skip
         if grad.ndim != 2:
             raise ValueError("Param gradient must be a 2D matrix")
-        buffer.lerp_(grad, 1 - momentum)
-        update = grad.lerp(buffer, momentum) if nesterov else buffer
+        momentum_buffer.lerp_(grad, 1 - momentum)
+        update = grad.lerp(momentum_buffer, momentum) if nesterov else momentum_buffer
         update = _orthogonalise(update, ns_coefficients, ns_steps, eps)
         rows, columns = param.shape
         ratio = 0.2 * math.sqrt(max(rows, columns)) if adjust_lr_fn == "match_rms_adamw" else _original(rows, columns)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
 from rushlight.core.tensor.tensor import Tensor
 
-from .algorithm import Algorithm, check_fused, check_lr, number, to_scalar
+from .algorithm import Algorithm, check_fused, check_lr, is_recorded, number, options_of
 from .dense import run
 from .optimizer import ParamsT
 
@@ -39,6 +39,8 @@ class SGD(Algorithm):
     """
 
     _counters = ()
+    _optional = ("momentum_buffer",)
+    _started = "momentum_buffer"
 
     def __init__(
         self,
@@ -61,83 +63,54 @@ class SGD(Algorithm):
             raise ValueError(f"Invalid weight_decay value: {weight_decay}")
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
-        defaults = {
-            "lr": lr,
-            "momentum": momentum,
-            "dampening": dampening,
-            "weight_decay": weight_decay,
-            "nesterov": nesterov,
-            "maximize": maximize,
-            "foreach": foreach,
-            "differentiable": differentiable,
-            "fused": fused,
-        }
-        super().__init__(params, defaults)
+        super().__init__(
+            params,
+            options_of(locals(), "lr momentum dampening weight_decay nesterov maximize foreach differentiable fused"),
+        )
         self._check_fused_options(fused, foreach, differentiable)
 
-    def _update(self, group: dict[str, Any]) -> None:
-        params, grads = self._gather_stateless(group)
-        momentum = group["momentum"]
-        states = [self.state[p] for p in params] if momentum != 0 else []
-        buffers = [state.get("momentum_buffer") for state in states]
-        if not self._unscale(group, grads):
-            return
-        first = any(buffer is None for buffer in buffers)
-        perform = _single if any(grad.is_sparse for grad in grads) else partial(run, _single)
-        perform(
-            params,
-            grads,
-            buffers if momentum != 0 else None,
-            lr=to_scalar(group["lr"]),
-            momentum=momentum,
-            dampening=group["dampening"],
-            weight_decay=group["weight_decay"],
-            nesterov=group["nesterov"],
-            maximize=group["maximize"],
-        )
-        if first:
-            for state, buffer in zip(states, buffers, strict=True):
-                state["momentum_buffer"] = buffer
-
-    def _gather_stateless(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor]]:
-        """As ``_gather``, without making state (plain descent leaves ``state`` empty); sparse gradients may be there."""
+    def _gather(self, group: dict[str, Any]) -> tuple[list[Tensor], list[Tensor], list[dict[str, Any]]]:
+        """Makes no state: the rule does, where there is momentum. Gradients may be sparse."""
         pairs = [(p, grad) for p in group["params"] if (grad := p.grad) is not None]
         params, grads = [p for p, _ in pairs], [grad for _, grad in pairs]
         if group["fused"]:
             for p in params:
                 check_fused(p)
-        return params, grads
+        return params, grads, [self.state[p] for p in params] if group["momentum"] != 0 else []
 
+    def _unused(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group["momentum"] == 0 else ()
 
-def _single(
-    params: list[Tensor],
-    grads: list[Tensor],
-    buffers: Any,
-    *,
-    lr: float | Tensor,
-    momentum: float,
-    dampening: float,
-    weight_decay: float | Tensor,
-    nesterov: bool,
-    maximize: bool,
-) -> None:
-    """Update ``params`` in place; ``buffers`` (None without momentum) gets a tensor where it holds None."""
-    for i, param in enumerate(params):
-        grad = -grads[i] if maximize else grads[i]
+    def _perform(self, update: Callable, lists: list[Any], options: dict[str, Any]) -> None:
+        if any(grad.is_sparse for grad in lists[1]):
+            update(*lists, **options)
+        else:
+            run(update, *lists, **options)
+
+    @staticmethod
+    def _rule(param, grad, momentum_buffer, *, lr, momentum, dampening, weight_decay, nesterov, maximize):
+        grad = -grad if maximize else grad
         if weight_decay != 0:
-            if isinstance(weight_decay, Tensor) and weight_decay.requires_grad:
-                # param itself is written below, so backward keeps a copy
-                grad = grad.addcmul_(param.clone(), weight_decay)
-            else:
-                grad = grad.add(param, alpha=number(weight_decay))
+            grad = _decayed(grad, param, weight_decay)
+        started = None
         if momentum != 0:
-            buffer = buffers[i]
-            if buffer is None:
-                buffers[i] = buffer = grad.detach().clone()
+            if momentum_buffer is None:
+                momentum_buffer = started = _first_buffer(grad)
             else:
-                buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
-            grad = grad.add(buffer, alpha=momentum) if nesterov else buffer
-        if isinstance(lr, Tensor) and lr.requires_grad:
+                momentum_buffer.mul_(momentum).add_(grad, alpha=1 - dampening)
+            grad = grad.add(momentum_buffer, alpha=momentum) if nesterov else momentum_buffer
+        if is_recorded(lr):
             param.addcmul_(grad, lr, value=-1)
         else:
             param.add_(grad, alpha=-number(lr))
+        return started
+
+
+def _decayed(grad: Tensor, param: Tensor, weight_decay: float | Tensor) -> Tensor:
+    if is_recorded(weight_decay):
+        return grad.addcmul_(param.clone(), weight_decay)  # the rule writes param, so backward keeps a copy
+    return grad.add(param, alpha=number(weight_decay))
+
+
+def _first_buffer(grad: Tensor) -> Tensor:
+    return grad.detach().clone()

@@ -578,7 +578,7 @@ ADAM |= {"maximize": False, "differentiable": False}
 
 
 def test_a_trace_names_what_it_depends_on():
-    update = trace(adam._single, [ARRAY] * 4 + [None, COUNTER], ADAM)
+    update = trace(over_lists(adam.Adam._rule), [ARRAY] * 4 + [None, COUNTER], ADAM)
     assert [role.counter for role in update.roles] == [False] * 4 + [True]
     assert list(update.options) == ["lr", "beta1", "beta2", "eps", "weight_decay"]
     assert update.written() == (0, 2, 3, 4)
@@ -590,7 +590,7 @@ def test_a_trace_names_what_it_depends_on():
 
 
 def test_a_branch_on_the_step_number_has_two_leaves():
-    assert len(trace(adam._single, [ARRAY] * 4 + [None, COUNTER], ADAM).leaves()) == 1
+    assert len(trace(over_lists(adam.Adam._rule), [ARRAY] * 4 + [None, COUNTER], ADAM).leaves()) == 1
     assert len(trace(over_lists(radam.RAdam._rule), [ARRAY] * 4 + [COUNTER], ADAM).leaves()) == 2
 
 
@@ -622,13 +622,13 @@ def test_native_update_for_compiled_steps():
     rs = np.random.RandomState(0)
     arrays = [[np.asarray(rs.standard_normal(n), "float32") for n in (5, 40)] for _ in range(3)]
     options = {"lr": 0.1, "momentum": 0.9, "dampening": 0, "weight_decay": 0.0, "nesterov": False, "maximize": False}
-    native = native_update.native_update(sgd._single, arrays, options)
+    native = native_update.native_update(over_lists(sgd.SGD._rule), arrays, options)
     expected = [[a.copy() for a in row] for row in arrays]
     for lr, _ in itertools.product((0.1, 0.2), range(2)):
         options["lr"] = lr
         assert native.accepts(options) and native.set_options(options)
         assert native.kernel.call(native.block.ctypes.data) == 0
-        dense._apply(sgd._single, expected, options)
+        dense._apply(over_lists(sgd.SGD._rule), expected, options)
     assert_same([*itertools.chain(*arrays)], [*itertools.chain(*expected)])
     assert not native.accepts(options | {"weight_decay": 0.5})
     assert native.set_options(options | {"weight_decay": 0.5})
