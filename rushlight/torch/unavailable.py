@@ -190,7 +190,7 @@ _DEVICE = {
     "set_per_process_memory_fraction": "Limit this process's memory.", "get_per_process_memory_fraction": "This process's limit.",
     "empty_cache": "Give cached memory back.", "empty_host_cache": "Give cached pinned memory back.",
     "snapshot": "The allocator's segments.", "record_memory_history": "Record allocations.",
-    "attach_out_of_memory_observer": "Be told when memory is full.", "Stream": "A queue of kernels.", "Event": "A mark in a stream.",
+    "attach_out_of_memory_observer": "Be notified when memory is full.", "Stream": "A queue of kernels.", "Event": "A mark in a stream.",
     "memory_stats": "The allocator's counters.", "memory_allocated": "Bytes of a device's memory in tensors.",
     "max_memory_allocated": "The maximum of `memory_allocated`.", "memory_reserved": "Bytes held by the allocator.",
     "max_memory_reserved": "The maximum of `memory_reserved`.", "current_device_index": "The index of the selected device.",
