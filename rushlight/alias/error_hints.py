@@ -85,6 +85,6 @@ def _failed_code(traceback):
 def _no_gradient(grad):
     tensor = grad.removesuffix(".grad")
     return (
-        f"{grad} is None: no backward() has reached {tensor} since it was made, or since zero_grad() set its gradient to "
-        f"None. Call backward() first, or ask: if {grad} is not None: {grad}.zero_()"
+        f"{grad} is None: no backward() has reached {tensor} since it was created, or since zero_grad() set its gradient "
+        f"to None. Call backward() first, or check: if {grad} is not None: {grad}.zero_()"
     )

@@ -38,14 +38,12 @@ def _parser():
         help="run a program with `torch` and `torchvision` served by Rushlight",
         usage="rushlight run [-h] [--missing report.json] (script.py | folder | - | -m module) [arguments ...]",
     )
-    run.add_argument(
-        "--missing", metavar="report.json", help="write the missing names that the program touches to a file"
-    )
+    run.add_argument("--missing", metavar="report.json", help="record in a file which missing names the program uses")
     run.add_argument("-m", dest="as_module", action="store_true", help="the program is a module's name")
     run.add_argument(
         "program", help="a script, a folder or zip file with a __main__.py, - for stdin, or a module's name"
     )
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program finds in sys.argv")
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
     check = commands.add_parser("check", help="read programs without running them, and list the names that are absent")
     check.add_argument("paths", nargs="+", metavar="path", help="a script, or a folder with all of its Python files")
     check.add_argument("--json", action="store_true", help="print the list as JSON")

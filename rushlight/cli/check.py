@@ -86,7 +86,7 @@ def _method_state(name, is_absent_method):
 
 def _print(found, errors):
     for item in found:
-        note = "" if item["known"] or "._" in item["name"] else " (nor has torch 2.13)"
+        note = "" if item["known"] or "._" in item["name"] else " (not in torch 2.13 either)"
         near = f"; nearest: {', '.join(item['nearest'])}" if item["nearest"] else ""
         print(f"{item['where'][0]}: {item['name']} is absent{note}{near}")
         for place in item["where"][1:]:
@@ -94,4 +94,4 @@ def _print(found, errors):
     for error in errors:
         print(f"not read: {error}")
     if not found and not errors:
-        print("every name of torch and torchvision that was found is there")
+        print("all names of torch and torchvision that the programs use are here")

@@ -151,7 +151,7 @@ NOT_DISTRIBUTED = Reason(
     "torch's {name}. Raises NotImplementedError when it is called.",
 )
 NOT_IN_DISTRIBUTED = Reason(
-    NotImplementedError, "torch.distributed.{name}: {says} are not implemented", "Raises NotImplementedError."
+    NotImplementedError, "torch.distributed.{name} is not implemented{says}", "Raises NotImplementedError."
 )
 MODULE = Reason(NotImplementedError, "torch.{path} is not implemented", "`torch.{path}`: {says}")
 
@@ -374,10 +374,10 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("utils.cpp_extension.BuildExtension", "method", NO_EXTENSIONS._replace(
         message=NO_EXTENSIONS.message.replace("{name}", "BuildExtension")), {"with_options": "The command with options."}),
     ("distributed", "function", NOT_IN_DISTRIBUTED, {
-        "init_device_mesh": "device meshes",
-        "split_group": "splitting a group (use new_group)",
-        "supports_complex": "questions about reductions",
-        "breakpoint": "the debugger of one rank",
+        "init_device_mesh": ": there are no device meshes",
+        "split_group": "; use new_group",
+        "supports_complex": "",
+        "breakpoint": "",
     }),
     ("distributed", "module", MODULE, {
         "checkpoint": "checkpoints that several processes write. " + _OWN_NAMES,

@@ -14,7 +14,7 @@ import rushlight
 from rushlight.torch import _lazy
 from rushlight.torch.unavailable import ROWS, exported, names_of
 
-# of commit b52be04, where 13 factories made them: {name: [kind, error, message]}
+# {name: [kind, error, message]} of commit b52be04, where 13 factories made them; four messages are reworded since
 RECORDED = json.loads((Path(__file__).parent.parent / "golden" / "unavailable.json").read_text())
 NOT_RECORDED = {path for path, row in ROWS.items() if row.kind in ("module", "namespace")}
 

@@ -90,7 +90,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._warned = True
             warnings.warn(
                 f"DataLoader {self._culprit(task)} has not answered for {_STUCK_S:g} seconds. If that is too long, "
-                "DataLoader(timeout=seconds) makes an error of it.",
+                "DataLoader(timeout=seconds) raises an error instead.",
                 stacklevel=4,
             )
 
@@ -107,7 +107,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         """
         if not self._pool.is_usable:
             if self._worker_of:
-                raise RuntimeError("DataLoader iterator has no workers any more: they were shut down, or died")
+                raise RuntimeError("DataLoader iterator has no workers left: they were shut down or have died")
             return
         received = self._pool.receive(timeout_s)
         if timeout_s and not received and is_limit:

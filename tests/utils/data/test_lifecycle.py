@@ -279,7 +279,7 @@ def test_a_killed_worker_is_reported(persistent, in_order):
         facts,
     )
     assert not any(worker.is_alive() for worker in iterator._workers)
-    with pytest.raises(RuntimeError, match="no workers any more"):
+    with pytest.raises(RuntimeError, match="no workers left"):
         next(iterator)
     assert len(list(loader)) == 12  # the loader itself can go on with new workers
 

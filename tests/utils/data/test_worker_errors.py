@@ -145,7 +145,7 @@ def test_batches_that_cannot_be_read():
     iterator = iter(DataLoader(range(4), num_workers=1, collate_fn=lambda samples: Spoiled()))
     with pytest.raises(ValueError, match="not a number"):
         next(iterator)
-    with pytest.raises(RuntimeError, match="no workers any more"):
+    with pytest.raises(RuntimeError, match="no workers left"):
         next(iterator)
 
 
