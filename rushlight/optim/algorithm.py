@@ -6,7 +6,7 @@ import dis
 from collections.abc import Callable
 from inspect import Parameter, signature
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeGuard
 
 from rushlight import ops
 from rushlight.core.dispatch.mode import emit_event, enable_grad, thread
@@ -298,7 +298,7 @@ def to_scalar(x: Any) -> Any:
     return x.squeeze() if isinstance(x, Tensor) and x.dim() != 0 else x
 
 
-def is_recorded(x: Any) -> bool:
+def is_recorded(x: Any) -> TypeGuard[Tensor]:
     """Whether gradients flow to an option."""
     return isinstance(x, Tensor) and x.requires_grad
 
