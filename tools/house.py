@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from .docstrings import classes, functions, has_errors, has_example, has_shapes, share
 from .layers import ABOVE_ALL, LAYERS, ROOT, files, imported, layer_of
 
 ENGINE = ("core", "ops", "backend", "autograd", "compile")
@@ -53,9 +54,12 @@ def figures() -> list[Figure]:
         Figure("pyright rules switched off", _rules_off(), 3, 0),
         Figure("lines that pyright does not check, %", _unchecked(), 27.9, 5),
         Figure("uses of the private dialect's words", _dialect(), 4, 50),
-        Figure("public docstrings of tensor functions with shapes, %", _documented(_SHAPES), 32, 90, True),
-        Figure("... with errors, %", _documented(_ERRORS), 2, 60, True),
-        Figure("... with an executed example, %", _documented(_EXAMPLE), 9, 50, True),
+        Figure("functions of tensors whose docstring has shapes, %", share(functions(), has_shapes), 37, 90, True),
+        Figure("... errors, with a call that raises each, %", share(functions(), has_errors), 22, 60, True),
+        Figure("... an executed example, %", share(functions(), has_example), 30, 50, True),
+        Figure("layers, optimizers, distributions: with shapes, %", share(classes(), has_shapes), 21, 90, True),
+        Figure("... errors, with a call that raises each, %", share(classes(), has_errors), 0, 60, True),
+        Figure("... an executed example, %", share(classes(), has_example), 5, 50, True),
     ]
 
 
@@ -139,33 +143,6 @@ def _prose(path: Path) -> Iterator[str]:
 
 def _dialect() -> int:
     return sum(len(DIALECT.findall(text)) for f in files() for text in _prose(ROOT / f))
-
-
-_SHAPES = re.compile(r"\bshapes?\b|\([A-Z*][\w*, .]*\)|\bscalar\b", re.IGNORECASE)
-_ERRORS = re.compile(r"\braises?\b|Error\b", re.IGNORECASE)
-_EXAMPLE = re.compile(r">>> ")
-
-
-def _documented(what: re.Pattern) -> float:
-    """The share of public operators and functions of `nn.functional` whose docstring says it, in percent."""
-    texts = list(_public_docstrings())
-    return round(100 * sum(1 for text in texts if what.search(text)) / len(texts), 1)
-
-
-@cache
-def _public_docstrings() -> tuple[str, ...]:
-    import rushlight
-    from rushlight.nn import functional
-    from rushlight.ops import OPS
-
-    named = {n: f for n, f in OPS.items() if not n.startswith("_") and "._" not in n}
-    named |= {f"F.{n}": getattr(functional, n) for n in dir(functional) if not n.startswith("_")}
-    named |= {
-        n: getattr(rushlight, n) for n in rushlight.ops.__all__ if not n.startswith("_") and hasattr(rushlight, n)
-    }
-    return tuple(
-        f.__doc__ or "" for f in {id(f): f for f in named.values() if callable(f) and not isinstance(f, type)}.values()
-    )
 
 
 def main() -> int:

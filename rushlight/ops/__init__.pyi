@@ -23,59 +23,59 @@ _Device: TypeAlias = _device | _str | _int | None
 OPS: dict[_str, Callable[..., Any]]
 
 def eq(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input == other, for each element."""
+    """Whether input == other, for each pair of elements."""
     ...
 
 def ne(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input != other, for each element."""
+    """Whether input != other, for each pair of elements."""
     ...
 
 def not_equal(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input != other, for each element."""
+    """Whether input != other, for each pair of elements."""
     ...
 
 def lt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input < other, for each element."""
+    """Whether input < other, for each pair of elements."""
     ...
 
 def less(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input < other, for each element."""
+    """Whether input < other, for each pair of elements."""
     ...
 
 def le(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input <= other, for each element."""
+    """Whether input <= other, for each pair of elements."""
     ...
 
 def less_equal(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input <= other, for each element."""
+    """Whether input <= other, for each pair of elements."""
     ...
 
 def gt(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input > other, for each element."""
+    """Whether input > other, for each pair of elements."""
     ...
 
 def greater(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input > other, for each element."""
+    """Whether input > other, for each pair of elements."""
     ...
 
 def ge(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input >= other, for each element."""
+    """Whether input >= other, for each pair of elements."""
     ...
 
 def greater_equal(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether input >= other, for each element."""
+    """Whether input >= other, for each pair of elements."""
     ...
 
 def isclose(input: Tensor, other: Tensor | _Number, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
-    """Whether |input - other| <= atol + rtol |other|, for each element; equal infinities are close."""
+    """Whether |input - other| <= atol + rtol * |other|, for each pair of elements; equal infinities are close."""
     ...
 
 def allclose(input: Tensor, other: Tensor | _Number, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
-    """Whether all elements of two tensors are close to each other: a bool."""
+    """Whether all elements of two tensors are close: `isclose` of each pair of elements."""
     ...
 
 def equal(input: Tensor, other: Tensor | _Number) -> _bool:
-    """Whether two tensors have the same shape and elements: a bool."""
+    """Whether two tensors have the same shape and the same elements. A nan equals nothing."""
     ...
 
 def isnan(input: Tensor) -> Tensor:
@@ -83,7 +83,7 @@ def isnan(input: Tensor) -> Tensor:
     ...
 
 def isinf(input: Tensor) -> Tensor:
-    """Whether each element is an infinity."""
+    """Whether each element is an infinity of either sign."""
     ...
 
 def isfinite(input: Tensor) -> Tensor:
@@ -99,7 +99,7 @@ def isneginf(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def isreal(input: Tensor) -> Tensor:
-    """Whether each element is real."""
+    """Whether each element is real: complex ones whose imaginary part is 0, and all others."""
     ...
 
 def logical_not(input: Tensor, *, out: Any = None) -> Tensor:
@@ -115,27 +115,27 @@ def logical_and(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> T
     ...
 
 def logical_or(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether one of the elements is nonzero."""
+    """Whether at least one of two elements is nonzero."""
     ...
 
 def logical_xor(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Whether exactly one element is nonzero."""
+    """Whether exactly one of two elements is nonzero."""
     ...
 
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]:
-    """`input` where `condition` is true, `other` elsewhere. With a condition alone: the indices where it is true."""
+    """`input` where `condition` is true, `other` elsewhere; with a condition alone the indices of its nonzero elements."""
     ...
 @overload
 def where(condition: Tensor, input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor | None=None) -> Tensor:
     ...
 
 def maximum(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The larger of two elements; nan where one is nan."""
+    """The larger of two elements; nan where one is nan. Equal ones share the gradient."""
     ...
 
 def minimum(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The smaller of two elements; nan where one is nan."""
+    """The smaller of two elements; nan where one is nan. Equal ones share the gradient."""
     ...
 
 def fmax(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -148,26 +148,26 @@ def fmin(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
 
 @overload
 def clamp(input: Tensor, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
-    """Each element, moved to the nearer limit where it is outside of [min, max]."""
+    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
     ...
 @overload
 def clamp(input: Tensor, *, max: _Number | Tensor, out: Tensor | None=None) -> Tensor:
     ...
 
 def clip(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out: Any = None) -> Tensor:
-    """Each element, moved to the nearer limit where it is outside of [min, max]."""
+    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
     ...
 
 def clamp_min(input: Tensor, min: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Each element, but at least `min`."""
+    """Each element, but at least `min`; nan stays."""
     ...
 
 def clamp_max(input: Tensor, max: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Each element, but at most `max`."""
+    """Each element, but at most `max`; nan stays."""
     ...
 
 def nan_to_num(input: Tensor, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None, *, out: Any = None) -> Tensor:
-    """nan, +inf and -inf replaced by numbers: 0 and the largest and smallest of the type unless given."""
+    """Each element, with nan and the infinities replaced by numbers."""
     ...
 
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
@@ -175,7 +175,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def sign(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1 for each element; 0 for nan."""
+    """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
     ...
 
 def sign_(self: Tensor) -> Tensor:
@@ -183,7 +183,7 @@ def sign_(self: Tensor) -> Tensor:
     ...
 
 def sgn(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element divided by its size; 0 for 0."""
+    """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
     ...
 
 def sgn_(self: Tensor) -> Tensor:
@@ -191,11 +191,11 @@ def sgn_(self: Tensor) -> Tensor:
     ...
 
 def abs(input: Tensor, *, out: Any = None) -> Tensor:
-    """The size of each element."""
+    """The absolute value of each element; the gradient at 0 is 0."""
     ...
 
 def absolute(input: Tensor, *, out: Any = None) -> Tensor:
-    """The size of each element."""
+    """The absolute value of each element; the gradient at 0 is 0."""
     ...
 
 def abs_(self: Tensor) -> Tensor:
@@ -207,7 +207,7 @@ def absolute_(self: Tensor) -> Tensor:
     ...
 
 def signbit(input: Tensor, *, out: Any = None) -> Tensor:
-    """Whether the sign bit of each element is set."""
+    """Whether the sign bit of each element is set: true of -0.0 and of negative numbers."""
     ...
 
 def square(input: Tensor, *, out: Any = None) -> Tensor:
@@ -219,7 +219,7 @@ def square_(self: Tensor) -> Tensor:
     ...
 
 def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
-    """The square root of each element."""
+    """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
     ...
 
 def sqrt_(self: Tensor) -> Tensor:
@@ -227,7 +227,7 @@ def sqrt_(self: Tensor) -> Tensor:
     ...
 
 def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
-    """One divided by the square root of each element."""
+    """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
     ...
 
 def rsqrt_(self: Tensor) -> Tensor:
@@ -251,7 +251,7 @@ def exp2_(self: Tensor) -> Tensor:
     ...
 
 def expm1(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(input) - 1, exact near 0."""
+    """exp(input) - 1 of each element, exact near 0."""
     ...
 
 def expm1_(self: Tensor) -> Tensor:
@@ -259,7 +259,7 @@ def expm1_(self: Tensor) -> Tensor:
     ...
 
 def log(input: Tensor, *, out: Any = None) -> Tensor:
-    """The natural logarithm of each element."""
+    """The natural logarithm of each element; -inf at 0, nan below."""
     ...
 
 def log_(self: Tensor) -> Tensor:
@@ -267,7 +267,7 @@ def log_(self: Tensor) -> Tensor:
     ...
 
 def log2(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm to base 2 of each element."""
+    """The logarithm to base 2 of each element; -inf at 0, nan below."""
     ...
 
 def log2_(self: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ def log2_(self: Tensor) -> Tensor:
     ...
 
 def log10(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm to base 10 of each element."""
+    """The logarithm to base 10 of each element; -inf at 0, nan below."""
     ...
 
 def log10_(self: Tensor) -> Tensor:
@@ -283,7 +283,7 @@ def log10_(self: Tensor) -> Tensor:
     ...
 
 def log1p(input: Tensor, *, out: Any = None) -> Tensor:
-    """log(1 + input), exact near 0."""
+    """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
     ...
 
 def log1p_(self: Tensor) -> Tensor:
@@ -291,15 +291,15 @@ def log1p_(self: Tensor) -> Tensor:
     ...
 
 def logaddexp(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """log(exp(input) + exp(other))."""
+    """log(exp(input) + exp(other)) of each pair of elements, without overflow."""
     ...
 
 def logaddexp2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """log2(2**input + 2**other)."""
+    """log2(2^input + 2^other) of each pair of elements, without overflow."""
     ...
 
 def sin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The sine of each element."""
+    """The sine of each element, which is in radians."""
     ...
 
 def sin_(self: Tensor) -> Tensor:
@@ -307,7 +307,7 @@ def sin_(self: Tensor) -> Tensor:
     ...
 
 def cos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The cosine of each element."""
+    """The cosine of each element, which is in radians."""
     ...
 
 def cos_(self: Tensor) -> Tensor:
@@ -315,7 +315,7 @@ def cos_(self: Tensor) -> Tensor:
     ...
 
 def tan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The tangent of each element."""
+    """The tangent of each element, which is in radians."""
     ...
 
 def tan_(self: Tensor) -> Tensor:
@@ -323,11 +323,11 @@ def tan_(self: Tensor) -> Tensor:
     ...
 
 def asin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse sine."""
+    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
     ...
 
 def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse sine."""
+    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
     ...
 
 def asin_(self: Tensor) -> Tensor:
@@ -339,11 +339,11 @@ def arcsin_(self: Tensor) -> Tensor:
     ...
 
 def acos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse cosine."""
+    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
     ...
 
 def arccos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse cosine."""
+    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
     ...
 
 def acos_(self: Tensor) -> Tensor:
@@ -355,11 +355,11 @@ def arccos_(self: Tensor) -> Tensor:
     ...
 
 def atan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse tangent."""
+    """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
     ...
 
 def arctan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse tangent."""
+    """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
     ...
 
 def atan_(self: Tensor) -> Tensor:
@@ -371,7 +371,7 @@ def arctan_(self: Tensor) -> Tensor:
     ...
 
 def sinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic sine."""
+    """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
     ...
 
 def sinh_(self: Tensor) -> Tensor:
@@ -379,7 +379,7 @@ def sinh_(self: Tensor) -> Tensor:
     ...
 
 def cosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic cosine."""
+    """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
     ...
 
 def cosh_(self: Tensor) -> Tensor:
@@ -387,7 +387,7 @@ def cosh_(self: Tensor) -> Tensor:
     ...
 
 def tanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
     ...
 
 def tanh_(self: Tensor) -> Tensor:
@@ -395,11 +395,11 @@ def tanh_(self: Tensor) -> Tensor:
     ...
 
 def asinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine of each element."""
     ...
 
 def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic sine."""
+    """The inverse hyperbolic sine of each element."""
     ...
 
 def asinh_(self: Tensor) -> Tensor:
@@ -411,11 +411,11 @@ def arcsinh_(self: Tensor) -> Tensor:
     ...
 
 def acosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine of each element; nan below 1."""
     ...
 
 def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic cosine."""
+    """The inverse hyperbolic cosine of each element; nan below 1."""
     ...
 
 def acosh_(self: Tensor) -> Tensor:
@@ -427,11 +427,11 @@ def arccosh_(self: Tensor) -> Tensor:
     ...
 
 def atanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
     ...
 
 def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic tangent."""
+    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
     ...
 
 def atanh_(self: Tensor) -> Tensor:
@@ -443,19 +443,19 @@ def arctanh_(self: Tensor) -> Tensor:
     ...
 
 def atan2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The angle of the point (other, input), from -pi to pi."""
+    """The angle of the point (other, input), in radians from -pi to pi."""
     ...
 
 def arctan2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The angle of the point (other, input), from -pi to pi."""
+    """The angle of the point (other, input), in radians from -pi to pi."""
     ...
 
 def hypot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """sqrt(input**2 + other**2)."""
+    """sqrt(input^2 + other^2) of each pair of elements, without overflow between."""
     ...
 
 def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
-    """Degrees as radians."""
+    """Degrees as radians: input * pi / 180."""
     ...
 
 def deg2rad_(self: Tensor) -> Tensor:
@@ -463,7 +463,7 @@ def deg2rad_(self: Tensor) -> Tensor:
     ...
 
 def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Radians as degrees."""
+    """Radians as degrees: input * 180 / pi."""
     ...
 
 def rad2deg_(self: Tensor) -> Tensor:
@@ -471,7 +471,7 @@ def rad2deg_(self: Tensor) -> Tensor:
     ...
 
 def floor(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded down. Integers stay as they are."""
+    """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
 def floor_(self: Tensor) -> Tensor:
@@ -479,7 +479,7 @@ def floor_(self: Tensor) -> Tensor:
     ...
 
 def ceil(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded up. Integers stay as they are."""
+    """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
 def ceil_(self: Tensor) -> Tensor:
@@ -487,11 +487,11 @@ def ceil_(self: Tensor) -> Tensor:
     ...
 
 def trunc(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded to zero. Integers stay as they are."""
+    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
 def fix(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded to zero. Integers stay as they are."""
+    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
     ...
 
 def trunc_(self: Tensor) -> Tensor:
@@ -503,7 +503,7 @@ def fix_(self: Tensor) -> Tensor:
     ...
 
 def frac(input: Tensor, *, out: Any = None) -> Tensor:
-    """What truncation takes away."""
+    """input - trunc(input): what follows the point, with the sign of the element."""
     ...
 
 def frac_(self: Tensor) -> Tensor:
@@ -511,11 +511,11 @@ def frac_(self: Tensor) -> Tensor:
     ...
 
 def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
-    """Each element rounded to `decimals` places, halves to even."""
+    """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere."""
     ...
 
 def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 / (1 + exp(-input))."""
+    """The logistic function 1 / (1 + exp(-input)) of each element."""
     ...
 
 def sigmoid_(self: Tensor) -> Tensor:
@@ -527,7 +527,7 @@ def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tenso
     ...
 
 def erf(input: Tensor, *, out: Any = None) -> Tensor:
-    """2/sqrt(pi) times the integral of exp(-t**2) from 0 to input."""
+    """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
     ...
 
 def erf_(self: Tensor) -> Tensor:
@@ -535,7 +535,7 @@ def erf_(self: Tensor) -> Tensor:
     ...
 
 def erfc(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 - erf(input)."""
+    """1 - erf(input) of each element, exact where that is near 0."""
     ...
 
 def erfc_(self: Tensor) -> Tensor:
@@ -543,7 +543,7 @@ def erfc_(self: Tensor) -> Tensor:
     ...
 
 def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of erf."""
+    """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
     ...
 
 def erfinv_(self: Tensor) -> Tensor:
@@ -551,23 +551,23 @@ def erfinv_(self: Tensor) -> Tensor:
     ...
 
 def special_erfcx(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(input**2) * erfc(input)."""
+    """exp(input^2) * erfc(input) of each element, without overflow."""
     ...
 
 def special_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The normal distribution function."""
+    """The standard normal distribution function of each element: the probability of a smaller value."""
     ...
 
 def special_log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm of the normal distribution function."""
+    """The logarithm of `ndtr`, exact in the lower tail."""
     ...
 
 def special_ndtri(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of the normal distribution function."""
+    """The inverse of `ndtr`: the quantile of the standard normal distribution; infinite at 0 and 1, nan beyond."""
     ...
 
 def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm of the size of the gamma function."""
+    """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
     ...
 
 def lgamma_(self: Tensor) -> Tensor:
@@ -575,7 +575,7 @@ def lgamma_(self: Tensor) -> Tensor:
     ...
 
 def digamma(input: Tensor, *, out: Any = None) -> Tensor:
-    """The derivative of log gamma."""
+    """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
     ...
 
 def digamma_(self: Tensor) -> Tensor:
@@ -591,11 +591,11 @@ def mvlgamma(input: Tensor, p: _float, *, out: Any = None) -> Tensor:
     ...
 
 def special_zeta(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Hurwitz' zeta function."""
+    """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1."""
     ...
 
 def i0(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of order 0."""
+    """The modified Bessel function of the first kind of order 0 of each element."""
     ...
 
 def i0_(self: Tensor) -> Tensor:
@@ -603,31 +603,31 @@ def i0_(self: Tensor) -> Tensor:
     ...
 
 def special_i0e(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(-|input|) * i0(input)."""
+    """`i0` of each element times exp(-|input|)."""
     ...
 
 def special_i1(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of order 1."""
+    """The modified Bessel function of the first kind of order 1 of each element."""
     ...
 
 def special_i1e(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(-|input|) * i1(input)."""
+    """`i1` of each element times exp(-|input|)."""
     ...
 
 def xlogy(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * log(other), and 0 where input is 0."""
+    """input * log(other), and 0 where the input is 0 and the other no nan."""
     ...
 
 def special_xlog1py(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * log1p(other), and 0 where input is 0."""
+    """input * log(1 + other), and 0 where the input is 0 and the other no nan."""
     ...
 
 def special_entr(input: Tensor, *, out: Any = None) -> Tensor:
-    """-input * log(input), and 0 at 0."""
+    """The entropy term -input * log(input) of each element; 0 at 0, -inf below."""
     ...
 
 def sinc(input: Tensor, *, out: Any = None) -> Tensor:
-    """sin(pi * input) / (pi * input), and 1 at 0."""
+    """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
     ...
 
 def sinc_(self: Tensor) -> Tensor:
@@ -811,7 +811,7 @@ def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None
     ...
 
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
-    """A complex tensor of two real ones."""
+    """The complex numbers real + i imag."""
     ...
 
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
@@ -1257,39 +1257,39 @@ def broadcast_shapes(*shapes: Any) -> Size:
     ...
 
 def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
-    """`alias` as a copy."""
+    """`alias` as a copy: no later write to the input shows."""
     ...
 
 def view_copy(input: Tensor, *shape: _int | Sequence[_int], out: Any = None) -> Tensor:
-    """`view` as a copy."""
+    """`view` as a copy: no later write to the input shows."""
     ...
 
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Any = None) -> Tensor:
-    """`transpose` as a copy."""
+    """`transpose` as a copy: no later write to the input shows."""
     ...
 
 def t_copy(input: Tensor, *, out: Any = None) -> Tensor:
-    """`t` as a copy."""
+    """`t` as a copy: no later write to the input shows."""
     ...
 
 def permute_copy(input: Tensor, dims: _int | Sequence[_int], *, out: Any = None) -> Tensor:
-    """`permute` as a copy."""
+    """`permute` as a copy: no later write to the input shows."""
     ...
 
 def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """`squeeze` as a copy."""
+    """`squeeze` as a copy: no later write to the input shows."""
     ...
 
 def unsqueeze_copy(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """`unsqueeze` as a copy."""
+    """`unsqueeze` as a copy: no later write to the input shows."""
     ...
 
 def expand_copy(input: Tensor, size: _int | Sequence[_int], implicit: _bool = False, *, out: Any = None) -> Tensor:
-    """`expand` as a copy."""
+    """`expand` as a copy: no later write to the input shows."""
     ...
 
 def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
-    """`detach` as a copy."""
+    """`detach` as a copy: no later write to the input shows."""
     ...
 
 def select(input: Tensor, dim: _int | Sequence[_int], index: _int) -> Tensor:
@@ -1347,35 +1347,35 @@ def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[T
 def as_strided_(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor: ...
 
 def as_strided_copy(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None, *, out: Any = None) -> Tensor:
-    """`as_strided` as a copy."""
+    """`as_strided` as a copy: no later write to the input shows."""
     ...
 
 def diagonal_copy(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Any = None) -> Tensor:
-    """`diagonal` as a copy."""
+    """`diagonal` as a copy: no later write to the input shows."""
     ...
 
 def select_copy(input: Tensor, dim: _int | Sequence[_int], index: _int, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """`select` as a copy."""
+    """`select` as a copy: no later write to the input shows."""
     ...
 
 def unbind_copy(input: Tensor, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> tuple[Tensor, ...]:
-    """`unbind` as a copy."""
+    """`unbind` as a copy: no later write to the input shows."""
     ...
 
 def split_copy(tensor: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> tuple[Tensor, ...]:
-    """`split` as a copy."""
+    """`split` as a copy: no later write to the input shows."""
     ...
 
 def split_with_sizes_copy(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> tuple[Tensor, ...]:
-    """`split_with_sizes` as a copy."""
+    """`split_with_sizes` as a copy: no later write to the input shows."""
     ...
 
 def unfold_copy(input: Tensor, dimension: _int, size: _int | Sequence[_int], step: Any, *, out: Any = None) -> Tensor:
-    """`unfold` as a copy."""
+    """`unfold` as a copy: no later write to the input shows."""
     ...
 
 def slice_copy(input: Tensor, dim: _int = 0, start: Tensor | _Number | None = None, end: Tensor | _Number | None = None, step: _Number = 1, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """`slice` as a copy."""
+    """`slice` as a copy: no later write to the input shows."""
     ...
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
@@ -1739,35 +1739,35 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_
     ...
 
 def special_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
-    """The Bessel function of the first kind of order 0."""
+    """The Bessel function of the first kind of order 0 of each element."""
     ...
 
 def special_bessel_j1(input: Tensor, *, out: Any = None) -> Tensor:
-    """The Bessel function of the first kind of order 1."""
+    """The Bessel function of the first kind of order 1 of each element."""
     ...
 
 def special_bessel_y0(input: Tensor, *, out: Any = None) -> Tensor:
-    """The Bessel function of the second kind of order 0."""
+    """The Bessel function of the second kind of order 0 of each element; -inf at 0, nan below."""
     ...
 
 def special_bessel_y1(input: Tensor, *, out: Any = None) -> Tensor:
-    """The Bessel function of the second kind of order 1."""
+    """The Bessel function of the second kind of order 1 of each element; -inf at 0, nan below."""
     ...
 
 def special_modified_bessel_i0(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0 of each element."""
     ...
 
 def special_modified_bessel_i1(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1 of each element."""
     ...
 
 def special_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of the second kind of order 0."""
+    """The modified Bessel function of the second kind of order 0 of each element; inf at 0, nan below."""
     ...
 
 def special_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of the second kind of order 1."""
+    """The modified Bessel function of the second kind of order 1 of each element; inf at 0, nan below."""
     ...
 
 def special_scaled_modified_bessel_k0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1779,119 +1779,119 @@ def special_scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tens
     ...
 
 def special_spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
-    """sin(input) / input, and 1 at 0."""
+    """sin(input) / input of each element, and 1 at 0."""
     ...
 
 def special_chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_t of degree `other`."""
+    """The polynomial chebyshev_polynomial_t of degree n = `other` at x = `input`."""
     ...
 
 def special_chebyshev_polynomial_u(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_u of degree `other`."""
+    """The polynomial chebyshev_polynomial_u of degree n = `other` at x = `input`."""
     ...
 
 def special_chebyshev_polynomial_v(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_v of degree `other`."""
+    """The polynomial chebyshev_polynomial_v of degree n = `other` at x = `input`."""
     ...
 
 def special_chebyshev_polynomial_w(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial chebyshev_polynomial_w of degree `other`."""
+    """The polynomial chebyshev_polynomial_w of degree n = `other` at x = `input`."""
     ...
 
 def special_shifted_chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_t of degree `other`."""
+    """The polynomial shifted_chebyshev_polynomial_t of degree n = `other` at x = `input`."""
     ...
 
 def special_shifted_chebyshev_polynomial_u(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_u of degree `other`."""
+    """The polynomial shifted_chebyshev_polynomial_u of degree n = `other` at x = `input`."""
     ...
 
 def special_shifted_chebyshev_polynomial_v(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_v of degree `other`."""
+    """The polynomial shifted_chebyshev_polynomial_v of degree n = `other` at x = `input`."""
     ...
 
 def special_shifted_chebyshev_polynomial_w(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial shifted_chebyshev_polynomial_w of degree `other`."""
+    """The polynomial shifted_chebyshev_polynomial_w of degree n = `other` at x = `input`."""
     ...
 
 def special_hermite_polynomial_h(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial hermite_polynomial_h of degree `other`."""
+    """The polynomial hermite_polynomial_h of degree n = `other` at x = `input`."""
     ...
 
 def special_hermite_polynomial_he(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial hermite_polynomial_he of degree `other`."""
+    """The polynomial hermite_polynomial_he of degree n = `other` at x = `input`."""
     ...
 
 def special_laguerre_polynomial_l(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial laguerre_polynomial_l of degree `other`."""
+    """The polynomial laguerre_polynomial_l of degree n = `other` at x = `input`."""
     ...
 
 def special_legendre_polynomial_p(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The polynomial legendre_polynomial_p of degree `other`."""
+    """The polynomial legendre_polynomial_p of degree n = `other` at x = `input`."""
     ...
 
 def igamma(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The regularised lower incomplete gamma function of a = input at other."""
+    """The regularised lower incomplete gamma function P(a, x) of a = input at x = other; it grows from 0 to 1 with x."""
     ...
 
 def igammac(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The regularised upper incomplete gamma function of a = input at other."""
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x) of a = input at x = other."""
     ...
 
 def add(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """input + alpha * other."""
+    """input + alpha * other of each pair of elements."""
     ...
 
 def sub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """input - alpha * other."""
+    """input - alpha * other of each pair of elements."""
     ...
 
 def subtract(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """input - alpha * other."""
+    """input - alpha * other of each pair of elements."""
     ...
 
 def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-    """other - alpha * input."""
+    """other - alpha * input of each pair of elements."""
     ...
 
 def mul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The product of two tensors."""
+    """The product of each pair of elements."""
     ...
 
 def multiply(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The product of two tensors."""
+    """The product of each pair of elements."""
     ...
 
 def floor_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The quotient rounded down."""
+    """The quotient of each pair of elements, rounded down."""
     ...
 
 def div(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Any = None) -> Tensor:
-    """input / other; integers give floating-point numbers unless `rounding_mode` is 'floor' or 'trunc'."""
+    """input / other of each pair of elements."""
     ...
 
 def divide(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Any = None) -> Tensor:
-    """input / other; integers give floating-point numbers unless `rounding_mode` is 'floor' or 'trunc'."""
+    """input / other of each pair of elements."""
     ...
 
 def true_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input / other; integers give floating-point numbers."""
+    """input / other of each pair of elements, as `div` without a rounding mode."""
     ...
 
 def remainder(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """What division rounded down leaves over: it has the sign of `other`."""
+    """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
     ...
 
 def fmod(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """What division rounded to zero leaves over: it has the sign of `input`."""
+    """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
     ...
 
 def neg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Minus the input."""
+    """Minus each element."""
     ...
 
 def negative(input: Tensor, *, out: Any = None) -> Tensor:
-    """Minus the input."""
+    """Minus each element."""
     ...
 
 def neg_(self: Tensor) -> Tensor:
@@ -1903,11 +1903,11 @@ def negative_(self: Tensor) -> Tensor:
     ...
 
 def positive(input: Tensor) -> Tensor:
-    """The input itself. Raises RuntimeError for bools."""
+    """The input itself."""
     ...
 
 def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
-    """One divided by each element."""
+    """1 / input of each element; infinite at 0."""
     ...
 
 def reciprocal_(self: Tensor) -> Tensor:
@@ -1915,19 +1915,19 @@ def reciprocal_(self: Tensor) -> Tensor:
     ...
 
 def bitwise_and(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The bits that both elements have."""
+    """The bits that both integers have; for bools, whether both are true."""
     ...
 
 def bitwise_or(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The bits that one of the elements has."""
+    """The bits that at least one of two integers has; for bools, whether one is true."""
     ...
 
 def bitwise_xor(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The bits in which the elements differ."""
+    """The bits in which two integers differ; for bools, whether they differ."""
     ...
 
 def bitwise_not(input: Tensor, *, out: Any = None) -> Tensor:
-    """The other bits; for bools the opposite."""
+    """Each element with all its bits turned over: -1 - input for signed integers, the opposite for bools."""
     ...
 
 def bitwise_not_(self: Tensor) -> Tensor:
@@ -1935,35 +1935,35 @@ def bitwise_not_(self: Tensor) -> Tensor:
     ...
 
 def bitwise_left_shift(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The bits moved up by `other` places."""
+    """Each integer moved up by `other` bits: input * 2^other."""
     ...
 
 def bitwise_right_shift(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The bits moved down by `other` places."""
+    """Each integer moved down by `other` bits: input / 2^other, rounded down."""
     ...
 
 def gcd(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The greatest common divisor."""
+    """The greatest common divisor of each pair of integers; 0 of two zeros."""
     ...
 
 def lcm(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The least common multiple."""
+    """The least common multiple of each pair of integers."""
     ...
 
 def copysign(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The size of the input with the sign of `other`."""
+    """The absolute value of each element of the input with the sign of `other`, also of -0.0."""
     ...
 
 def nextafter(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The next floating-point number after the input towards `other`."""
+    """The next floating-point number after each element of the input in the direction of `other`."""
     ...
 
 def ldexp(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * 2**other."""
+    """input * 2^other of each pair of elements."""
     ...
 
 def frexp(input: Tensor, *, out: Any = None) -> _return_types.frexp:
-    """The mantissa in [0.5, 1) and the exponent with input = mantissa * 2**exponent."""
+    """(mantissa, exponent) of each element, with |mantissa| in [0.5, 1) and input = mantissa * 2^exponent."""
     ...
 
 def real(input: Tensor) -> Tensor:
@@ -1971,19 +1971,19 @@ def real(input: Tensor) -> Tensor:
     ...
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view. Raises RuntimeError for a tensor that is not complex."""
+    """The imaginary part of a complex tensor, a view."""
     ...
 
 def view_as_real(input: Tensor) -> Tensor:
-    """The real and imaginary parts as a last dimension of size 2: a view of a complex tensor."""
+    """The real and imaginary parts of a complex tensor as a last dimension: a view."""
     ...
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Pairs in the last dimension, of size 2, as complex numbers: a view."""
+    """Pairs in the last dimension as complex numbers: a view."""
     ...
 
 def conj(input: Tensor) -> Tensor:
-    """The conjugate of a complex tensor; the tensor itself otherwise."""
+    """The conjugate of a complex tensor; any other tensor itself."""
     ...
 
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1991,7 +1991,7 @@ def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def angle(input: Tensor, *, out: Any = None) -> Tensor:
-    """The angle of each element in the complex plane: 0 or pi for real numbers."""
+    """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
     ...
 
 def pow(input: Tensor | _Number, exponent: Tensor | _Number, *, out: Tensor | None=None) -> Tensor:
@@ -1999,15 +1999,15 @@ def pow(input: Tensor | _Number, exponent: Tensor | _Number, *, out: Tensor | No
     ...
 
 def float_power(input: Tensor, exponent: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input ** exponent, computed in double precision."""
+    """input ** exponent, computed in double precision (complex128 where one is complex)."""
     ...
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1, out: Any = None) -> Tensor:
-    """input + value * tensor1 * tensor2."""
+    """input + value * tensor1 * tensor2; all three are broadcast against each other."""
     ...
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1, out: Any = None) -> Tensor:
-    """input + value * tensor1 / tensor2. Raises RuntimeError for integers."""
+    """input + value * tensor1 / tensor2; all three are broadcast against each other."""
     ...
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -2087,7 +2087,7 @@ def renorm(input: Tensor, p: _float, dim: _int | Sequence[_int], maxnorm: _float
     ...
 
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Tensor:
-    """The complex numbers of absolute value `abs` and angle `angle`."""
+    """The complex numbers abs * (cos(angle) + i sin(angle))."""
     ...
 
 def cumsum(input: Tensor, dim: _int | Sequence[_int] = ..., *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -2579,59 +2579,55 @@ def result_type(tensor1: Tensor | _Number, tensor2: Tensor | _Number) -> _dtype:
     ...
 
 def addmv_(self: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-    """`Tensor.addmv_`."""
+    """In-place form of `addmv`: the result is written into the tensor, which is returned."""
     ...
 
 def clamp_(self: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Tensor:
-    """`Tensor.clamp_`."""
+    """Move each element to the nearer limit, in place."""
     ...
 
 def clamp_max_(self: Tensor, max: Tensor | _Number) -> Tensor:
-    """`Tensor.clamp_max_`."""
+    """Lower each element to at most `max`, in place."""
     ...
 
 def clamp_min_(self: Tensor, min: Tensor | _Number) -> Tensor:
-    """`Tensor.clamp_min_`."""
+    """Raise each element to at least `min`, in place."""
     ...
 
 def clip_(self: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Tensor:
-    """`Tensor.clip_`."""
+    """Move each element to the nearer limit, in place."""
     ...
 
-def conj_physical_(self: Tensor) -> Tensor:
-    """`Tensor.conj_physical_`."""
-    ...
+def conj_physical_(self: Tensor) -> Tensor: ...
 
 def detach_(self: Tensor) -> Tensor:
-    """`Tensor.detach_`."""
+    """Cut the tensor from its history in place."""
     ...
 
 def gcd_(self: Tensor, other: Tensor | _Number) -> Tensor:
-    """`Tensor.gcd_`."""
+    """In-place form of `gcd`: the result is written into the tensor, which is returned."""
     ...
 
 def lcm_(self: Tensor, other: Tensor | _Number) -> Tensor:
-    """`Tensor.lcm_`."""
+    """In-place form of `lcm`: the result is written into the tensor, which is returned."""
     ...
 
-def ldexp_(self: Tensor, other: Tensor | _Number) -> Tensor:
-    """`Tensor.ldexp_`."""
-    ...
+def ldexp_(self: Tensor, other: Tensor | _Number) -> Tensor: ...
 
 def logit_(self: Tensor, eps: _float | None = None) -> Tensor:
-    """`Tensor.logit_`."""
+    """In-place form of `logit`: the result is written into the tensor, which is returned."""
     ...
 
 def nan_to_num_(self: Tensor, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Tensor:
-    """`Tensor.nan_to_num_`."""
+    """In-place form of `nan_to_num`: the result is written into the tensor, which is returned."""
     ...
 
 def round_(self: Tensor, *, decimals: _int = 0) -> Tensor:
-    """`Tensor.round_`."""
+    """Round in place to `decimals` places."""
     ...
 
 def xlogy_(self: Tensor, other: Tensor | _Number) -> Tensor:
-    """`Tensor.xlogy_`."""
+    """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
     ...
 
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:

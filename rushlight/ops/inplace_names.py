@@ -14,7 +14,7 @@ def _of_method(name: str) -> Any:
         return getattr(input, name)(*args, **kwargs)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"`Tensor.{name}`."
+    f.__doc__ = getattr(Tensor, name).__doc__
     f.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # inspect.signature looks there
     return f
 

@@ -21,6 +21,7 @@ from ..tensor.node import Leaf, Node, Output
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.tensor import Tensor, alias, type_word, wrap
+from .docs import of_inplace
 from .mode import State, emit_event, thread
 from .overlap import check_apart, is_read_again, write_in_order
 from .scalars import number_as
@@ -36,7 +37,7 @@ def make_inplace(record: Any) -> Any:
     make = {"unary": _unary_method, "binary": _binary_method}.get(record.kind, _general_method)
     method = make(record)
     method.__name__ = record.name + "_"
-    method.__doc__ = f"In-place form of `{record.name}`: the result is written into the tensor, which is returned."
+    method.__doc__ = of_inplace(record.name, record.kind, record.promote, record.differentiable, record.doc or "")
     method.record = record  # type: ignore[attr-defined]
     return method
 

@@ -26,7 +26,7 @@ from typing import Any
 from ..tensor.channels_last import follow_channels
 from ..tensor.node import Node
 from ..tensor.tensor import Tensor
-from . import entry, signatures
+from . import docs, entry, signatures
 from .autocast import followed
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
@@ -84,6 +84,8 @@ class Record:
         self.reference = kernel
         self.kind = kind
         self.doc = doc or kernel.__doc__
+        if doc and promote:
+            self.doc = docs.of_row(name, kind, promote, out, doc)
         self.promote = promote
         self.view = view
         self.rest = rest

@@ -293,7 +293,7 @@ class Tensor:
         ...
 
     def eq(self, other: Tensor | _Number) -> Tensor:
-        """Whether input == other, for each element."""
+        """Whether input == other, for each pair of elements."""
         ...
 
     def eq_(self, other: Tensor | _Number) -> Self:
@@ -301,15 +301,15 @@ class Tensor:
         ...
 
     def __eq__(self, other: object) -> Tensor:
-        """Whether input == other, for each element."""
+        """Whether input == other, for each pair of elements."""
         ...
 
     def ne(self, other: Tensor | _Number) -> Tensor:
-        """Whether input != other, for each element."""
+        """Whether input != other, for each pair of elements."""
         ...
 
     def not_equal(self, other: Tensor | _Number) -> Tensor:
-        """Whether input != other, for each element."""
+        """Whether input != other, for each pair of elements."""
         ...
 
     def ne_(self, other: Tensor | _Number) -> Self:
@@ -321,15 +321,15 @@ class Tensor:
         ...
 
     def __ne__(self, other: object) -> Tensor:
-        """Whether input != other, for each element."""
+        """Whether input != other, for each pair of elements."""
         ...
 
     def lt(self, other: Tensor | _Number) -> Tensor:
-        """Whether input < other, for each element."""
+        """Whether input < other, for each pair of elements."""
         ...
 
     def less(self, other: Tensor | _Number) -> Tensor:
-        """Whether input < other, for each element."""
+        """Whether input < other, for each pair of elements."""
         ...
 
     def lt_(self, other: Tensor | _Number) -> Self:
@@ -341,15 +341,15 @@ class Tensor:
         ...
 
     def __lt__(self, other: Tensor | _Number) -> Tensor:
-        """Whether input < other, for each element."""
+        """Whether input < other, for each pair of elements."""
         ...
 
     def le(self, other: Tensor | _Number) -> Tensor:
-        """Whether input <= other, for each element."""
+        """Whether input <= other, for each pair of elements."""
         ...
 
     def less_equal(self, other: Tensor | _Number) -> Tensor:
-        """Whether input <= other, for each element."""
+        """Whether input <= other, for each pair of elements."""
         ...
 
     def le_(self, other: Tensor | _Number) -> Self:
@@ -361,15 +361,15 @@ class Tensor:
         ...
 
     def __le__(self, other: Tensor | _Number) -> Tensor:
-        """Whether input <= other, for each element."""
+        """Whether input <= other, for each pair of elements."""
         ...
 
     def gt(self, other: Tensor | _Number) -> Tensor:
-        """Whether input > other, for each element."""
+        """Whether input > other, for each pair of elements."""
         ...
 
     def greater(self, other: Tensor | _Number) -> Tensor:
-        """Whether input > other, for each element."""
+        """Whether input > other, for each pair of elements."""
         ...
 
     def gt_(self, other: Tensor | _Number) -> Self:
@@ -381,15 +381,15 @@ class Tensor:
         ...
 
     def __gt__(self, other: Tensor | _Number) -> Tensor:
-        """Whether input > other, for each element."""
+        """Whether input > other, for each pair of elements."""
         ...
 
     def ge(self, other: Tensor | _Number) -> Tensor:
-        """Whether input >= other, for each element."""
+        """Whether input >= other, for each pair of elements."""
         ...
 
     def greater_equal(self, other: Tensor | _Number) -> Tensor:
-        """Whether input >= other, for each element."""
+        """Whether input >= other, for each pair of elements."""
         ...
 
     def ge_(self, other: Tensor | _Number) -> Self:
@@ -401,19 +401,19 @@ class Tensor:
         ...
 
     def __ge__(self, other: Tensor | _Number) -> Tensor:
-        """Whether input >= other, for each element."""
+        """Whether input >= other, for each pair of elements."""
         ...
 
     def isclose(self, other: Tensor | _Number, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
-        """Whether |input - other| <= atol + rtol |other|, for each element; equal infinities are close."""
+        """Whether |input - other| <= atol + rtol * |other|, for each pair of elements; equal infinities are close."""
         ...
 
     def allclose(self, other: Tensor | _Number, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
-        """Whether all elements of two tensors are close to each other: a bool."""
+        """Whether all elements of two tensors are close: `isclose` of each pair of elements."""
         ...
 
     def equal(self, other: Tensor | _Number) -> _bool:
-        """Whether two tensors have the same shape and elements: a bool."""
+        """Whether two tensors have the same shape and the same elements. A nan equals nothing."""
         ...
 
     def isnan(self) -> Tensor:
@@ -421,7 +421,7 @@ class Tensor:
         ...
 
     def isinf(self) -> Tensor:
-        """Whether each element is an infinity."""
+        """Whether each element is an infinity of either sign."""
         ...
 
     def isfinite(self) -> Tensor:
@@ -437,7 +437,7 @@ class Tensor:
         ...
 
     def isreal(self) -> Tensor:
-        """Whether each element is real."""
+        """Whether each element is real: complex ones whose imaginary part is 0, and all others."""
         ...
 
     def logical_not(self) -> Tensor:
@@ -457,7 +457,7 @@ class Tensor:
         ...
 
     def logical_or(self, other: Tensor | _Number) -> Tensor:
-        """Whether one of the elements is nonzero."""
+        """Whether at least one of two elements is nonzero."""
         ...
 
     def logical_or_(self, other: Tensor | _Number) -> Self:
@@ -465,7 +465,7 @@ class Tensor:
         ...
 
     def logical_xor(self, other: Tensor | _Number) -> Tensor:
-        """Whether exactly one element is nonzero."""
+        """Whether exactly one of two elements is nonzero."""
         ...
 
     def logical_xor_(self, other: Tensor | _Number) -> Self:
@@ -476,11 +476,11 @@ class Tensor:
         ...
 
     def maximum(self, other: Tensor | _Number) -> Tensor:
-        """The larger of two elements; nan where one is nan."""
+        """The larger of two elements; nan where one is nan. Equal ones share the gradient."""
         ...
 
     def minimum(self, other: Tensor | _Number) -> Tensor:
-        """The smaller of two elements; nan where one is nan."""
+        """The smaller of two elements; nan where one is nan. Equal ones share the gradient."""
         ...
 
     def fmax(self, other: Tensor | _Number) -> Tensor:
@@ -493,22 +493,22 @@ class Tensor:
 
     @overload
     def clamp(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Tensor:
-        """Each element, moved to the nearer limit where it is outside of [min, max]."""
+        """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
         ...
     @overload
     def clamp(self, *, max: _Number | Tensor) -> Tensor:
         ...
 
     def clip(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Tensor:
-        """Each element, moved to the nearer limit where it is outside of [min, max]."""
+        """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
         ...
 
     def clamp_min(self, min: Tensor | _Number) -> Tensor:
-        """Each element, but at least `min`."""
+        """Each element, but at least `min`; nan stays."""
         ...
 
     def clamp_max(self, max: Tensor | _Number) -> Tensor:
-        """Each element, but at most `max`."""
+        """Each element, but at most `max`; nan stays."""
         ...
 
     def clamp_(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Self:
@@ -528,7 +528,7 @@ class Tensor:
         ...
 
     def nan_to_num(self, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Tensor:
-        """nan, +inf and -inf replaced by numbers: 0 and the largest and smallest of the type unless given."""
+        """Each element, with nan and the infinities replaced by numbers."""
         ...
 
     def nan_to_num_(self, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Self:
@@ -544,7 +544,7 @@ class Tensor:
         ...
 
     def sign(self) -> Tensor:
-        """-1, 0 or 1 for each element; 0 for nan."""
+        """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
         ...
 
     def sign_(self) -> Self:
@@ -552,7 +552,7 @@ class Tensor:
         ...
 
     def sgn(self) -> Tensor:
-        """Each element divided by its size; 0 for 0."""
+        """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
         ...
 
     def sgn_(self) -> Self:
@@ -560,11 +560,11 @@ class Tensor:
         ...
 
     def abs(self) -> Tensor:
-        """The size of each element."""
+        """The absolute value of each element; the gradient at 0 is 0."""
         ...
 
     def absolute(self) -> Tensor:
-        """The size of each element."""
+        """The absolute value of each element; the gradient at 0 is 0."""
         ...
 
     def abs_(self) -> Self:
@@ -576,11 +576,11 @@ class Tensor:
         ...
 
     def __abs__(self) -> Tensor:
-        """The size of each element."""
+        """The absolute value of each element; the gradient at 0 is 0."""
         ...
 
     def signbit(self) -> Tensor:
-        """Whether the sign bit of each element is set."""
+        """Whether the sign bit of each element is set: true of -0.0 and of negative numbers."""
         ...
 
     def square(self) -> Tensor:
@@ -592,7 +592,7 @@ class Tensor:
         ...
 
     def sqrt(self) -> Tensor:
-        """The square root of each element."""
+        """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
         ...
 
     def sqrt_(self) -> Self:
@@ -600,7 +600,7 @@ class Tensor:
         ...
 
     def rsqrt(self) -> Tensor:
-        """One divided by the square root of each element."""
+        """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
         ...
 
     def rsqrt_(self) -> Self:
@@ -624,7 +624,7 @@ class Tensor:
         ...
 
     def expm1(self) -> Tensor:
-        """exp(input) - 1, exact near 0."""
+        """exp(input) - 1 of each element, exact near 0."""
         ...
 
     def expm1_(self) -> Self:
@@ -632,7 +632,7 @@ class Tensor:
         ...
 
     def log(self) -> Tensor:
-        """The natural logarithm of each element."""
+        """The natural logarithm of each element; -inf at 0, nan below."""
         ...
 
     def log_(self) -> Self:
@@ -640,7 +640,7 @@ class Tensor:
         ...
 
     def log2(self) -> Tensor:
-        """The logarithm to base 2 of each element."""
+        """The logarithm to base 2 of each element; -inf at 0, nan below."""
         ...
 
     def log2_(self) -> Self:
@@ -648,7 +648,7 @@ class Tensor:
         ...
 
     def log10(self) -> Tensor:
-        """The logarithm to base 10 of each element."""
+        """The logarithm to base 10 of each element; -inf at 0, nan below."""
         ...
 
     def log10_(self) -> Self:
@@ -656,7 +656,7 @@ class Tensor:
         ...
 
     def log1p(self) -> Tensor:
-        """log(1 + input), exact near 0."""
+        """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
         ...
 
     def log1p_(self) -> Self:
@@ -664,15 +664,15 @@ class Tensor:
         ...
 
     def logaddexp(self, other: Tensor | _Number) -> Tensor:
-        """log(exp(input) + exp(other))."""
+        """log(exp(input) + exp(other)) of each pair of elements, without overflow."""
         ...
 
     def logaddexp2(self, other: Tensor | _Number) -> Tensor:
-        """log2(2**input + 2**other)."""
+        """log2(2^input + 2^other) of each pair of elements, without overflow."""
         ...
 
     def sin(self) -> Tensor:
-        """The sine of each element."""
+        """The sine of each element, which is in radians."""
         ...
 
     def sin_(self) -> Self:
@@ -680,7 +680,7 @@ class Tensor:
         ...
 
     def cos(self) -> Tensor:
-        """The cosine of each element."""
+        """The cosine of each element, which is in radians."""
         ...
 
     def cos_(self) -> Self:
@@ -688,7 +688,7 @@ class Tensor:
         ...
 
     def tan(self) -> Tensor:
-        """The tangent of each element."""
+        """The tangent of each element, which is in radians."""
         ...
 
     def tan_(self) -> Self:
@@ -696,11 +696,11 @@ class Tensor:
         ...
 
     def asin(self) -> Tensor:
-        """The inverse sine."""
+        """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
         ...
 
     def arcsin(self) -> Tensor:
-        """The inverse sine."""
+        """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
         ...
 
     def asin_(self) -> Self:
@@ -712,11 +712,11 @@ class Tensor:
         ...
 
     def acos(self) -> Tensor:
-        """The inverse cosine."""
+        """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
         ...
 
     def arccos(self) -> Tensor:
-        """The inverse cosine."""
+        """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
         ...
 
     def acos_(self) -> Self:
@@ -728,11 +728,11 @@ class Tensor:
         ...
 
     def atan(self) -> Tensor:
-        """The inverse tangent."""
+        """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
         ...
 
     def arctan(self) -> Tensor:
-        """The inverse tangent."""
+        """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
         ...
 
     def atan_(self) -> Self:
@@ -744,7 +744,7 @@ class Tensor:
         ...
 
     def sinh(self) -> Tensor:
-        """The hyperbolic sine."""
+        """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
         ...
 
     def sinh_(self) -> Self:
@@ -752,7 +752,7 @@ class Tensor:
         ...
 
     def cosh(self) -> Tensor:
-        """The hyperbolic cosine."""
+        """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
         ...
 
     def cosh_(self) -> Self:
@@ -760,7 +760,7 @@ class Tensor:
         ...
 
     def tanh(self) -> Tensor:
-        """The hyperbolic tangent."""
+        """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
         ...
 
     def tanh_(self) -> Self:
@@ -768,11 +768,11 @@ class Tensor:
         ...
 
     def asinh(self) -> Tensor:
-        """The inverse hyperbolic sine."""
+        """The inverse hyperbolic sine of each element."""
         ...
 
     def arcsinh(self) -> Tensor:
-        """The inverse hyperbolic sine."""
+        """The inverse hyperbolic sine of each element."""
         ...
 
     def asinh_(self) -> Self:
@@ -784,11 +784,11 @@ class Tensor:
         ...
 
     def acosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """The inverse hyperbolic cosine of each element; nan below 1."""
         ...
 
     def arccosh(self) -> Tensor:
-        """The inverse hyperbolic cosine."""
+        """The inverse hyperbolic cosine of each element; nan below 1."""
         ...
 
     def acosh_(self) -> Self:
@@ -800,11 +800,11 @@ class Tensor:
         ...
 
     def atanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
         ...
 
     def arctanh(self) -> Tensor:
-        """The inverse hyperbolic tangent."""
+        """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
         ...
 
     def atanh_(self) -> Self:
@@ -816,11 +816,11 @@ class Tensor:
         ...
 
     def atan2(self, other: Tensor | _Number) -> Tensor:
-        """The angle of the point (other, input), from -pi to pi."""
+        """The angle of the point (other, input), in radians from -pi to pi."""
         ...
 
     def arctan2(self, other: Tensor | _Number) -> Tensor:
-        """The angle of the point (other, input), from -pi to pi."""
+        """The angle of the point (other, input), in radians from -pi to pi."""
         ...
 
     def atan2_(self, other: Tensor | _Number) -> Self:
@@ -832,7 +832,7 @@ class Tensor:
         ...
 
     def hypot(self, other: Tensor | _Number) -> Tensor:
-        """sqrt(input**2 + other**2)."""
+        """sqrt(input^2 + other^2) of each pair of elements, without overflow between."""
         ...
 
     def hypot_(self, other: Tensor | _Number) -> Self:
@@ -840,7 +840,7 @@ class Tensor:
         ...
 
     def deg2rad(self) -> Tensor:
-        """Degrees as radians."""
+        """Degrees as radians: input * pi / 180."""
         ...
 
     def deg2rad_(self) -> Self:
@@ -848,7 +848,7 @@ class Tensor:
         ...
 
     def rad2deg(self) -> Tensor:
-        """Radians as degrees."""
+        """Radians as degrees: input * 180 / pi."""
         ...
 
     def rad2deg_(self) -> Self:
@@ -856,7 +856,7 @@ class Tensor:
         ...
 
     def floor(self) -> Tensor:
-        """Each element rounded down. Integers stay as they are."""
+        """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
     def floor_(self) -> Self:
@@ -864,7 +864,7 @@ class Tensor:
         ...
 
     def ceil(self) -> Tensor:
-        """Each element rounded up. Integers stay as they are."""
+        """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
     def ceil_(self) -> Self:
@@ -872,11 +872,11 @@ class Tensor:
         ...
 
     def trunc(self) -> Tensor:
-        """Each element rounded to zero. Integers stay as they are."""
+        """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
     def fix(self) -> Tensor:
-        """Each element rounded to zero. Integers stay as they are."""
+        """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
         ...
 
     def trunc_(self) -> Self:
@@ -888,7 +888,7 @@ class Tensor:
         ...
 
     def frac(self) -> Tensor:
-        """What truncation takes away."""
+        """input - trunc(input): what follows the point, with the sign of the element."""
         ...
 
     def frac_(self) -> Self:
@@ -900,11 +900,11 @@ class Tensor:
         ...
 
     def round(self, *, decimals: _int = 0) -> Tensor:
-        """Each element rounded to `decimals` places, halves to even."""
+        """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere."""
         ...
 
     def sigmoid(self) -> Tensor:
-        """1 / (1 + exp(-input))."""
+        """The logistic function 1 / (1 + exp(-input)) of each element."""
         ...
 
     def sigmoid_(self) -> Self:
@@ -920,7 +920,7 @@ class Tensor:
         ...
 
     def erf(self) -> Tensor:
-        """2/sqrt(pi) times the integral of exp(-t**2) from 0 to input."""
+        """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
         ...
 
     def erf_(self) -> Self:
@@ -928,7 +928,7 @@ class Tensor:
         ...
 
     def erfc(self) -> Tensor:
-        """1 - erf(input)."""
+        """1 - erf(input) of each element, exact where that is near 0."""
         ...
 
     def erfc_(self) -> Self:
@@ -936,7 +936,7 @@ class Tensor:
         ...
 
     def erfinv(self) -> Tensor:
-        """The inverse of erf."""
+        """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
         ...
 
     def erfinv_(self) -> Self:
@@ -944,7 +944,7 @@ class Tensor:
         ...
 
     def lgamma(self) -> Tensor:
-        """The logarithm of the size of the gamma function."""
+        """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
         ...
 
     def lgamma_(self) -> Self:
@@ -952,7 +952,7 @@ class Tensor:
         ...
 
     def digamma(self) -> Tensor:
-        """The derivative of log gamma."""
+        """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
         ...
 
     def digamma_(self) -> Self:
@@ -972,7 +972,7 @@ class Tensor:
     def mvlgamma_(self, p: _float) -> Self: ...
 
     def i0(self) -> Tensor:
-        """The modified Bessel function of order 0."""
+        """The modified Bessel function of the first kind of order 0 of each element."""
         ...
 
     def i0_(self) -> Self:
@@ -980,7 +980,7 @@ class Tensor:
         ...
 
     def xlogy(self, other: Tensor | _Number) -> Tensor:
-        """input * log(other), and 0 where input is 0."""
+        """input * log(other), and 0 where the input is 0 and the other no nan."""
         ...
 
     def xlogy_(self, other: Tensor | _Number) -> Self:
@@ -988,7 +988,7 @@ class Tensor:
         ...
 
     def sinc(self) -> Tensor:
-        """sin(pi * input) / (pi * input), and 1 at 0."""
+        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
         ...
 
     def sinc_(self) -> Self:
@@ -1646,7 +1646,7 @@ class Tensor:
         ...
 
     def igamma(self, other: Tensor | _Number) -> Tensor:
-        """The regularised lower incomplete gamma function of a = input at other."""
+        """The regularised lower incomplete gamma function P(a, x) of a = input at x = other; it grows from 0 to 1 with x."""
         ...
 
     def igamma_(self, other: Tensor | _Number) -> Self:
@@ -1654,7 +1654,7 @@ class Tensor:
         ...
 
     def igammac(self, other: Tensor | _Number) -> Tensor:
-        """The regularised upper incomplete gamma function of a = input at other."""
+        """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x) of a = input at x = other."""
         ...
 
     def igammac_(self, other: Tensor | _Number) -> Self:
@@ -1690,19 +1690,19 @@ class Tensor:
     def __isub__(self, other: Tensor | _Number) -> Self: ...
 
     def add(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """input + alpha * other."""
+        """input + alpha * other of each pair of elements."""
         ...
 
     def sub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """input - alpha * other."""
+        """input - alpha * other of each pair of elements."""
         ...
 
     def subtract(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """input - alpha * other."""
+        """input - alpha * other of each pair of elements."""
         ...
 
     def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """other - alpha * input."""
+        """other - alpha * input of each pair of elements."""
         ...
 
     def subtract_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
@@ -1710,11 +1710,11 @@ class Tensor:
         ...
 
     def mul(self, other: Tensor | _Number) -> Tensor:
-        """The product of two tensors."""
+        """The product of each pair of elements."""
         ...
 
     def multiply(self, other: Tensor | _Number) -> Tensor:
-        """The product of two tensors."""
+        """The product of each pair of elements."""
         ...
 
     def mul_(self, other: Tensor | _Number) -> Self:
@@ -1726,11 +1726,11 @@ class Tensor:
         ...
 
     def __mul__(self, other: Tensor | _Number) -> Tensor:
-        """The product of two tensors."""
+        """The product of each pair of elements."""
         ...
 
     def __rmul__(self, other: Tensor | _Number) -> Tensor:
-        """The product of two tensors."""
+        """The product of each pair of elements."""
         ...
 
     def __imul__(self, other: Tensor | _Number) -> Self: ...
@@ -1750,7 +1750,7 @@ class Tensor:
     def __itruediv__(self, other: Tensor | _Number) -> Self: ...
 
     def floor_divide(self, other: Tensor | _Number) -> Tensor:
-        """The quotient rounded down."""
+        """The quotient of each pair of elements, rounded down."""
         ...
 
     def floor_divide_(self, other: Tensor | _Number) -> Self:
@@ -1758,25 +1758,25 @@ class Tensor:
         ...
 
     def __floordiv__(self, other: Tensor | _Number) -> Tensor:
-        """The quotient rounded down."""
+        """The quotient of each pair of elements, rounded down."""
         ...
 
     def __rfloordiv__(self, other: Tensor | _Number) -> Tensor:
-        """The quotient rounded down."""
+        """The quotient of each pair of elements, rounded down."""
         ...
 
     def __ifloordiv__(self, other: Tensor | _Number) -> Self: ...
 
     def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """input / other; integers give floating-point numbers unless `rounding_mode` is 'floor' or 'trunc'."""
+        """input / other of each pair of elements."""
         ...
 
     def divide(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """input / other; integers give floating-point numbers unless `rounding_mode` is 'floor' or 'trunc'."""
+        """input / other of each pair of elements."""
         ...
 
     def true_divide(self, other: Tensor | _Number) -> Tensor:
-        """input / other; integers give floating-point numbers."""
+        """input / other of each pair of elements, as `div` without a rounding mode."""
         ...
 
     def divide_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Self:
@@ -1796,7 +1796,7 @@ class Tensor:
         ...
 
     def remainder(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded down leaves over: it has the sign of `other`."""
+        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
         ...
 
     def remainder_(self, other: Tensor | _Number) -> Self:
@@ -1804,17 +1804,17 @@ class Tensor:
         ...
 
     def __mod__(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded down leaves over: it has the sign of `other`."""
+        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
         ...
 
     def __rmod__(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded down leaves over: it has the sign of `other`."""
+        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
         ...
 
     def __imod__(self, other: Tensor | _Number) -> Self: ...
 
     def fmod(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded to zero leaves over: it has the sign of `input`."""
+        """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
         ...
 
     def fmod_(self, other: Tensor | _Number) -> Self:
@@ -1822,11 +1822,11 @@ class Tensor:
         ...
 
     def neg(self) -> Tensor:
-        """Minus the input."""
+        """Minus each element."""
         ...
 
     def negative(self) -> Tensor:
-        """Minus the input."""
+        """Minus each element."""
         ...
 
     def neg_(self) -> Self:
@@ -1838,19 +1838,19 @@ class Tensor:
         ...
 
     def __neg__(self) -> Tensor:
-        """Minus the input."""
+        """Minus each element."""
         ...
 
     def positive(self) -> Tensor:
-        """The input itself. Raises RuntimeError for bools."""
+        """The input itself."""
         ...
 
     def __pos__(self) -> Tensor:
-        """The input itself. Raises RuntimeError for bools."""
+        """The input itself."""
         ...
 
     def reciprocal(self) -> Tensor:
-        """One divided by each element."""
+        """1 / input of each element; infinite at 0."""
         ...
 
     def reciprocal_(self) -> Self:
@@ -1858,7 +1858,7 @@ class Tensor:
         ...
 
     def bitwise_and(self, other: Tensor | _Number) -> Tensor:
-        """The bits that both elements have."""
+        """The bits that both integers have; for bools, whether both are true."""
         ...
 
     def bitwise_and_(self, other: Tensor | _Number) -> Self:
@@ -1866,17 +1866,17 @@ class Tensor:
         ...
 
     def __and__(self, other: Tensor | _Number) -> Tensor:
-        """The bits that both elements have."""
+        """The bits that both integers have; for bools, whether both are true."""
         ...
 
     def __rand__(self, other: Tensor | _Number) -> Tensor:
-        """The bits that both elements have."""
+        """The bits that both integers have; for bools, whether both are true."""
         ...
 
     def __iand__(self, other: Tensor | _Number) -> Self: ...
 
     def bitwise_or(self, other: Tensor | _Number) -> Tensor:
-        """The bits that one of the elements has."""
+        """The bits that at least one of two integers has; for bools, whether one is true."""
         ...
 
     def bitwise_or_(self, other: Tensor | _Number) -> Self:
@@ -1884,17 +1884,17 @@ class Tensor:
         ...
 
     def __or__(self, other: Tensor | _Number) -> Tensor:
-        """The bits that one of the elements has."""
+        """The bits that at least one of two integers has; for bools, whether one is true."""
         ...
 
     def __ror__(self, other: Tensor | _Number) -> Tensor:
-        """The bits that one of the elements has."""
+        """The bits that at least one of two integers has; for bools, whether one is true."""
         ...
 
     def __ior__(self, other: Tensor | _Number) -> Self: ...
 
     def bitwise_xor(self, other: Tensor | _Number) -> Tensor:
-        """The bits in which the elements differ."""
+        """The bits in which two integers differ; for bools, whether they differ."""
         ...
 
     def bitwise_xor_(self, other: Tensor | _Number) -> Self:
@@ -1902,17 +1902,17 @@ class Tensor:
         ...
 
     def __xor__(self, other: Tensor | _Number) -> Tensor:
-        """The bits in which the elements differ."""
+        """The bits in which two integers differ; for bools, whether they differ."""
         ...
 
     def __rxor__(self, other: Tensor | _Number) -> Tensor:
-        """The bits in which the elements differ."""
+        """The bits in which two integers differ; for bools, whether they differ."""
         ...
 
     def __ixor__(self, other: Tensor | _Number) -> Self: ...
 
     def bitwise_not(self) -> Tensor:
-        """The other bits; for bools the opposite."""
+        """Each element with all its bits turned over: -1 - input for signed integers, the opposite for bools."""
         ...
 
     def bitwise_not_(self) -> Self:
@@ -1923,7 +1923,7 @@ class Tensor:
         ...
 
     def bitwise_left_shift(self, other: Tensor | _Number) -> Tensor:
-        """The bits moved up by `other` places."""
+        """Each integer moved up by `other` bits: input * 2^other."""
         ...
 
     def bitwise_left_shift_(self, other: Tensor | _Number) -> Self:
@@ -1931,7 +1931,7 @@ class Tensor:
         ...
 
     def bitwise_right_shift(self, other: Tensor | _Number) -> Tensor:
-        """The bits moved down by `other` places."""
+        """Each integer moved down by `other` bits: input / 2^other, rounded down."""
         ...
 
     def bitwise_right_shift_(self, other: Tensor | _Number) -> Self:
@@ -1955,7 +1955,7 @@ class Tensor:
         ...
 
     def gcd(self, other: Tensor | _Number) -> Tensor:
-        """The greatest common divisor."""
+        """The greatest common divisor of each pair of integers; 0 of two zeros."""
         ...
 
     def gcd_(self, other: Tensor | _Number) -> Self:
@@ -1963,7 +1963,7 @@ class Tensor:
         ...
 
     def lcm(self, other: Tensor | _Number) -> Tensor:
-        """The least common multiple."""
+        """The least common multiple of each pair of integers."""
         ...
 
     def lcm_(self, other: Tensor | _Number) -> Self:
@@ -1971,7 +1971,7 @@ class Tensor:
         ...
 
     def copysign(self, other: Tensor | _Number) -> Tensor:
-        """The size of the input with the sign of `other`."""
+        """The absolute value of each element of the input with the sign of `other`, also of -0.0."""
         ...
 
     def copysign_(self, other: Tensor | _Number) -> Self:
@@ -1979,7 +1979,7 @@ class Tensor:
         ...
 
     def nextafter(self, other: Tensor | _Number) -> Tensor:
-        """The next floating-point number after the input towards `other`."""
+        """The next floating-point number after each element of the input in the direction of `other`."""
         ...
 
     def nextafter_(self, other: Tensor | _Number) -> Self:
@@ -1987,13 +1987,13 @@ class Tensor:
         ...
 
     def ldexp(self, other: Tensor | _Number) -> Tensor:
-        """input * 2**other."""
+        """input * 2^other of each pair of elements."""
         ...
 
     def ldexp_(self, other: Tensor | _Number) -> Self: ...
 
     def frexp(self) -> _return_types.frexp:
-        """The mantissa in [0.5, 1) and the exponent with input = mantissa * 2**exponent."""
+        """(mantissa, exponent) of each element, with |mantissa| in [0.5, 1) and input = mantissa * 2^exponent."""
         ...
 
     @property
@@ -2002,10 +2002,10 @@ class Tensor:
         ...
     @property
     def imag(self) -> Tensor:
-        """The imaginary part, a view. Raises RuntimeError for a tensor that is not complex."""
+        """The imaginary part of a complex tensor, a view."""
         ...
     def conj(self) -> Tensor:
-        """The conjugate of a complex tensor; the tensor itself otherwise."""
+        """The conjugate of a complex tensor; any other tensor itself."""
         ...
 
     def conj_physical(self) -> Tensor:
@@ -2015,7 +2015,7 @@ class Tensor:
     def conj_physical_(self) -> Self: ...
 
     def angle(self) -> Tensor:
-        """The angle of each element in the complex plane: 0 or pi for real numbers."""
+        """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
         ...
 
     def pow(self, exponent: Tensor | _Number) -> Tensor:
@@ -2023,7 +2023,7 @@ class Tensor:
         ...
 
     def float_power(self, exponent: Tensor | _Number) -> Tensor:
-        """input ** exponent, computed in double precision."""
+        """input ** exponent, computed in double precision (complex128 where one is complex)."""
         ...
 
     def __pow__(self, other: Tensor | _Number) -> Tensor:
@@ -2042,11 +2042,11 @@ class Tensor:
         ...
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1) -> Tensor:
-        """input + value * tensor1 * tensor2."""
+        """input + value * tensor1 * tensor2; all three are broadcast against each other."""
         ...
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1) -> Tensor:
-        """input + value * tensor1 / tensor2. Raises RuntimeError for integers."""
+        """input + value * tensor1 / tensor2; all three are broadcast against each other."""
         ...
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1) -> Self:

@@ -119,6 +119,12 @@ _relu = unary(
 def relu(input, inplace=False):
     """max(input, 0) of each element.
 
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `input` is of bools, as in `relu(tensor([True]))`.
+
     >>> relu(tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """

@@ -110,7 +110,17 @@ def _is_fused(input, other, alpha) -> bool:
 
 
 def add(input, other, *, alpha=1, out=None):
-    """input + alpha * other.
+    """input + alpha * other of each pair of elements.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor or a number. The result has the common type.
+        alpha: a number; a whole one for integers.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `add(ones(2), ones(3))`.
+        RuntimeError: `alpha` is a fraction for integers, as in `add(tensor([1]), tensor([1]), alpha=0.5)`.
 
     >>> add(tensor([1.0, 2.0]), tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
@@ -135,7 +145,21 @@ def _(g, alpha, needs):
 
 
 def sub(input, other, *, alpha=1, out=None):
-    """input - alpha * other."""
+    """input - alpha * other of each pair of elements.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor or a number. The result has the common type.
+        alpha: a number; a whole one for integers.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `sub(ones(2), ones(3))`.
+        RuntimeError: the elements are bools, as in `sub(tensor([True]), tensor([True]))`.
+
+    >>> sub(tensor([1.0, 2.0]), 0.5)
+    tensor([0.5000, 1.5000])
+    """
     if alpha != 1:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
         if _is_fused(input, other, alpha):
@@ -146,7 +170,19 @@ def sub(input, other, *, alpha=1, out=None):
 
 
 def rsub(input, other, *, alpha=1):
-    """other - alpha * input."""
+    """other - alpha * input of each pair of elements.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor or a number. The result has the common type.
+        alpha: a number; a whole one for integers.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `rsub(ones(2), ones(3))`.
+
+    >>> rsub(tensor([1.0, 2.0]), 10)
+    tensor([9., 8.])
+    """
     return _rsub(input, other) if alpha == 1 else sub(other, input, alpha=alpha)
 
 
@@ -203,7 +239,12 @@ for _name, _f in (
 
 
 mul = binary(
-    "mul", np.multiply, lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x), "The product of two tensors.",
+    "mul", np.multiply, lambda g, y: g * conjugate(y), lambda g, x: g * conjugate(x), """The product of each pair of elements.
+
+    >>> mul(tensor([1.0, 2.0]), tensor([[3.0], [4.0]]))
+    tensor([[3., 6.],
+            [4., 8.]])
+    """,
     operator="mul", aliases=("multiply",), unrounded="any",
 )  # fmt: skip
 _div = binary(
@@ -246,7 +287,11 @@ floor_divide = binary(
     _floor_quotient,
     None,
     None,
-    "The quotient rounded down.",
+    """The quotient of each pair of elements, rounded down.
+
+    >>> floor_divide(tensor([7, -7]), 2)
+    tensor([ 3, -4])
+    """,
     operator="floordiv",
     node="NotImplemented",
     unrounded="other",
@@ -273,13 +318,43 @@ def _rounded(rounding_mode):
 
 
 def div(input, other, *, rounding_mode=None, out=None):
-    """input / other; integers give floating-point numbers unless `rounding_mode` is 'floor' or 'trunc'."""
+    """input / other of each pair of elements.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor or a number. Without `rounding_mode` integers give the default float type.
+        rounding_mode: None, "trunc" (to zero) or "floor" (down); with it the result has the common type.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `div(ones(2), ones(3))`.
+        RuntimeError: `rounding_mode` is another text, as in `div(ones(2), 2, rounding_mode="up")`.
+        RuntimeError: integers are divided by 0 with a `rounding_mode`, as in
+            `div(tensor([1]), 0, rounding_mode="floor")`.
+
+    >>> div(tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> div(tensor([7, -7]), 2, rounding_mode="floor")
+    tensor([ 3, -4])
+    """
     f = _div if rounding_mode is None else _rounded(rounding_mode)
     return f(input, other) if out is None else f(input, other, out=out)
 
 
 def true_divide(input, other, *, out=None):
-    """input / other; integers give floating-point numbers."""
+    """input / other of each pair of elements, as `div` without a rounding mode.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor or a number. Integers give the default float type.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `true_divide(ones(2), ones(3))`.
+
+    >>> true_divide(tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    """
     return _div(input, other) if out is None else _div(input, other, out=out)
 
 
@@ -329,12 +404,20 @@ def _fmod(x, y):
 
 remainder = binary(
     "remainder", _remainder, lambda g: g, lambda g, x, y: -g * _div_floor(x, y),
-    "What division rounded down leaves over: it has the sign of `other`.", operator="mod", node="RemainderBackward1",
+    """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`.
+
+    >>> remainder(tensor([7, -7]), 3)
+    tensor([1, 2])
+    """, operator="mod", node="RemainderBackward1",
     jit_min_elements=MANY,
 )  # fmt: skip
 fmod = binary(
     "fmod", _fmod, lambda g: g, lambda g, x, y: -g * _div_trunc(x, y),
-    "What division rounded to zero leaves over: it has the sign of `input`.", node="FmodBackward1",
+    """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`.
+
+    >>> fmod(tensor([7, -7]), 3)
+    tensor([ 1, -1])
+    """, node="FmodBackward1",
 )  # fmt: skip
 
 
@@ -347,7 +430,14 @@ neg = unary(
     "neg",
     _negative,
     lambda g: -g,
-    "Minus the input.",
+    """Minus each element.
+
+    Raises:
+        RuntimeError: `input` is of bools, as in `neg(tensor([True]))`.
+
+    >>> neg(tensor([1.0, -2.0]))
+    tensor([-1.,  2.])
+    """,
     promote="same",
     aliases=("negative",),
 )
@@ -365,7 +455,17 @@ tensors_only(fmod, 0)
 
 @composite(method=True)
 def positive(input):
-    """The input itself. Raises RuntimeError for bools."""
+    """The input itself.
+
+    Args:
+        input: a tensor of numbers.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `input` is of bools, as in `positive(tensor([True]))`.
+
+    >>> positive(tensor([-1.0]))
+    tensor([-1.])
+    """
     if input._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
     return input
@@ -376,5 +476,9 @@ reciprocal = unary(
     "reciprocal",
     lambda x: np.true_divide(1, x),
     lambda g, out: -g * conjugate(out * out),
-    "One divided by each element.",
+    """1 / input of each element; infinite at 0.
+
+    >>> reciprocal(tensor([2.0, -4.0]))
+    tensor([ 0.5000, -0.2500])
+    """,
 )

@@ -38,11 +38,54 @@ def _bits(name, ufunc, doc, operator):
     )
 
 
-bitwise_and = _bits("bitwise_and", np.bitwise_and, "The bits that both elements have.", "and")
-bitwise_or = _bits("bitwise_or", np.bitwise_or, "The bits that one of the elements has.", "or")
-bitwise_xor = _bits("bitwise_xor", np.bitwise_xor, "The bits in which the elements differ.", "xor")
+bitwise_and = _bits(
+    "bitwise_and",
+    np.bitwise_and,
+    """The bits that both integers have; for bools, whether both are true.
+
+    Raises:
+        NotImplementedError: the elements are floating-point numbers, as in `bitwise_and(ones(2), ones(2))`.
+
+    >>> bitwise_and(tensor([12, 3]), 10)
+    tensor([8, 2])
+    """,
+    "and",
+)
+bitwise_or = _bits(
+    "bitwise_or",
+    np.bitwise_or,
+    """The bits that at least one of two integers has; for bools, whether one is true.
+
+    Raises:
+        NotImplementedError: the elements are floating-point numbers, as in `bitwise_or(ones(2), ones(2))`.
+
+    >>> bitwise_or(tensor([12, 3]), 10)
+    tensor([14, 11])
+    """,
+    "or",
+)
+bitwise_xor = _bits(
+    "bitwise_xor",
+    np.bitwise_xor,
+    """The bits in which two integers differ; for bools, whether they differ.
+
+    Raises:
+        NotImplementedError: the elements are floating-point numbers, as in `bitwise_xor(ones(2), ones(2))`.
+
+    >>> bitwise_xor(tensor([12, 3]), 10)
+    tensor([6, 9])
+    """,
+    "xor",
+)
 bitwise_not = unary(
-    "bitwise_not", _on_bits(np.invert, "bitwise_not"), None, "The other bits; for bools the opposite.", promote="same",
+    "bitwise_not", _on_bits(np.invert, "bitwise_not"), None, """Each element with all its bits turned over: -1 - input for signed integers, the opposite for bools.
+
+    Raises:
+        NotImplementedError: `input` is of floating-point numbers, as in `bitwise_not(ones(2))`.
+
+    >>> bitwise_not(tensor([0, 5]))
+    tensor([-1, -6])
+    """, promote="same",
     differentiable=False,
 )  # fmt: skip
 
@@ -71,12 +114,26 @@ def _shift(ufunc, fill):
 
 
 bitwise_left_shift = binary(
-    "bitwise_left_shift", _on_bits(_shift(np.left_shift, None), "lshift"), None, None, "The bits moved up by `other` places.",
+    "bitwise_left_shift", _on_bits(_shift(np.left_shift, None), "lshift"), None, None, """Each integer moved up by `other` bits: input * 2^other.
+
+    Raises:
+        NotImplementedError: the elements are floating-point numbers, as in `bitwise_left_shift(ones(2), ones(2))`.
+
+    >>> bitwise_left_shift(tensor([1, 3]), 2)
+    tensor([ 4, 12])
+    """,
     differentiable=False,
 )  # fmt: skip
 bitwise_right_shift = binary(
     "bitwise_right_shift", _on_bits(_shift(np.right_shift, 0), "rshift"), None, None,
-    "The bits moved down by `other` places.", differentiable=False,
+    """Each integer moved down by `other` bits: input / 2^other, rounded down.
+
+    Raises:
+        NotImplementedError: the elements are floating-point numbers, as in `bitwise_right_shift(ones(2), ones(2))`.
+
+    >>> bitwise_right_shift(tensor([8, -3]), 1)
+    tensor([ 4, -2])
+    """, differentiable=False,
 )  # fmt: skip
 
 
@@ -112,8 +169,32 @@ def _divisors(name, ufunc, doc):
     return binary(name, of_arrays(_on_bits(ufunc, name)), None, None, doc, differentiable=False)
 
 
-gcd = _divisors("gcd", np.gcd, "The greatest common divisor.")
-lcm = _divisors("lcm", np.lcm, "The least common multiple.")
+gcd = _divisors(
+    "gcd",
+    np.gcd,
+    """The greatest common divisor of each pair of integers; 0 of two zeros.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `gcd(tensor([1, 2]), tensor([1, 2, 3]))`.
+        NotImplementedError: the elements are floating-point numbers, as in `gcd(ones(2), ones(2))`.
+
+    >>> gcd(tensor([12, 7]), tensor([18, 0]))
+    tensor([6, 7])
+    """,
+)
+lcm = _divisors(
+    "lcm",
+    np.lcm,
+    """The least common multiple of each pair of integers.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `lcm(tensor([1, 2]), tensor([1, 2, 3]))`.
+        NotImplementedError: the elements are floating-point numbers, as in `lcm(ones(2), ones(2))`.
+
+    >>> lcm(tensor([4, 3]), tensor([6, 5]))
+    tensor([12, 15])
+    """,
+)
 
 tensors_only(gcd, 0, 1)
 tensors_only(lcm, 0, 1)
@@ -126,19 +207,39 @@ def _copysign_rule(g, x, out):
 
 
 copysign = binary(
-    "copysign", np.copysign, _copysign_rule, lambda g: zeros_of(g), "The size of the input with the sign of `other`.",
+    "copysign", np.copysign, _copysign_rule, lambda g: zeros_of(g), """The absolute value of each element of the input with the sign of `other`, also of -0.0.
+
+    >>> copysign(tensor([1.0, 2.0]), tensor([-1.0, 0.0]))
+    tensor([-1.,  2.])
+    """,
     promote="float",
 )  # fmt: skip
 nextafter = binary(
     "nextafter", of_arrays(for_types("fV", "nextafter_cpu", np.nextafter)), lambda g: g, lambda g: zeros_of(g),
-    "The next floating-point number after the input towards `other`.",
+    """The next floating-point number after each element of the input in the direction of `other`.
+
+    >>> nextafter(tensor([1.0]), tensor([2.0])) > 1
+    tensor([True])
+    """,
 )  # fmt: skip
 tensors_only(copysign, 0)
 tensors_only(nextafter, 0, 1)
 
 
 def ldexp(input, other, *, out=None):
-    """input * 2**other."""
+    """input * 2^other of each pair of elements.
+
+    Args:
+        input: a tensor; integers give the default float type.
+        other: a tensor of exponents, broadcast against `input`.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `ldexp(ones(2), ones(3))`.
+
+    >>> ldexp(tensor([1.0, 3.0]), tensor([4, -1]))
+    tensor([16.0000,  1.5000])
+    """
     if not isinstance(other, Tensor):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     result = input * OPS["pow"](2.0, other)
@@ -157,12 +258,19 @@ Tensor.ldexp_ = lambda self, other: self.mul_(OPS["pow"](2.0, other))  # type: i
     returns=named("frexp", "mantissa", "exponent"),
 )
 def frexp(input, /):
-    """The mantissa in [0.5, 1) and the exponent with input = mantissa * 2**exponent.
+    """(mantissa, exponent) of each element, with |mantissa| in [0.5, 1) and input = mantissa * 2^exponent.
 
-    >>> frexp(tensor([8.0]))
+    Args:
+        input: a tensor of floating-point numbers. The exponent is int32.
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*)
+    Raises:
+        RuntimeError: `input` is of integers, as in `frexp(tensor([1]))`.
+
+    >>> frexp(tensor([8.0, 0.75]))
     torch.return_types.frexp(
-    mantissa=tensor([0.5000]),
-    exponent=tensor([4], dtype=torch.int32))
+    mantissa=tensor([0.5000, 0.7500]),
+    exponent=tensor([4, 0], dtype=torch.int32))
     """
     if input.dtype.kind not in "fV":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")

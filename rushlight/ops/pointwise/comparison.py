@@ -31,12 +31,81 @@ def _compared(name, kernel, doc, *aliases):
     )
 
 
-eq = _compared("eq", np.equal, "Whether input == other, for each element.")
-ne = _compared("ne", np.not_equal, "Whether input != other, for each element.", "not_equal")
-lt = _compared("lt", np.less, "Whether input < other, for each element.", "less")
-le = _compared("le", np.less_equal, "Whether input <= other, for each element.", "less_equal")
-gt = _compared("gt", np.greater, "Whether input > other, for each element.", "greater")
-ge = _compared("ge", np.greater_equal, "Whether input >= other, for each element.", "greater_equal")
+eq = _compared(
+    "eq",
+    np.equal,
+    """Whether input == other, for each pair of elements.
+
+    >>> eq(tensor([1, 2]), tensor([1, 3]))
+    tensor([ True, False])
+    """,
+)
+ne = _compared(
+    "ne",
+    np.not_equal,
+    """Whether input != other, for each pair of elements.
+
+    >>> ne(tensor([1, 2]), 2)
+    tensor([ True, False])
+    """,
+    "not_equal",
+)
+lt = _compared(
+    "lt",
+    np.less,
+    """Whether input < other, for each pair of elements.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `lt(ones(2), ones(3))`.
+        NotImplementedError: one is complex, as in `lt(tensor([1.0j]), 1)`.
+
+    >>> lt(tensor([1, 2]), 2)
+    tensor([ True, False])
+    """,
+    "less",
+)
+le = _compared(
+    "le",
+    np.less_equal,
+    """Whether input <= other, for each pair of elements.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `le(ones(2), ones(3))`.
+        NotImplementedError: one is complex, as in `le(tensor([1.0j]), 1)`.
+
+    >>> le(tensor([1, 2, 3]), 2)
+    tensor([ True,  True, False])
+    """,
+    "less_equal",
+)
+gt = _compared(
+    "gt",
+    np.greater,
+    """Whether input > other, for each pair of elements.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `gt(ones(2), ones(3))`.
+        NotImplementedError: one is complex, as in `gt(tensor([1.0j]), 1)`.
+
+    >>> gt(tensor([1, 2, 3]), 2)
+    tensor([False, False,  True])
+    """,
+    "greater",
+)
+ge = _compared(
+    "ge",
+    np.greater_equal,
+    """Whether input >= other, for each pair of elements.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `ge(ones(2), ones(3))`.
+        NotImplementedError: one is complex, as in `ge(tensor([1.0j]), 1)`.
+
+    >>> ge(tensor([1, 2, 3]), tensor([3, 2, 1]))
+    tensor([False,  True,  True])
+    """,
+    "greater_equal",
+)
 
 
 def _order_is_real(op):
@@ -93,7 +162,20 @@ _equal_to_array(eq)
 
 @composite(method=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether |input - other| <= atol + rtol |other|, for each element; equal infinities are close."""
+    """Whether |input - other| <= atol + rtol * |other|, for each pair of elements; equal infinities are close.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor of the same type.
+        equal_nan: whether nan is close to nan.
+    Shape: (*), (*) -> (*), broadcast; bools
+    Raises:
+        RuntimeError: the types differ, as in `isclose(ones(2), tensor([1, 1]))`.
+        RuntimeError: `rtol` or `atol` is negative, as in `isclose(ones(2), ones(2), rtol=-1.0)`.
+
+    >>> isclose(tensor([1.0, 2.0]), tensor([1.000001, 2.1]))
+    tensor([ True, False])
+    """
     if not isinstance(other, Tensor):
         raise TypeError(f"isclose(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype is not other.dtype:
@@ -119,13 +201,35 @@ def _isclose(input, other, /, rtol, atol, equal_nan):
 
 @composite(method=True)
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
-    """Whether all elements of two tensors are close to each other: a bool."""
+    """Whether all elements of two tensors are close: `isclose` of each pair of elements.
+
+    Args:
+        input: a tensor, broadcast against `other`.
+        other: a tensor of the same type.
+        equal_nan: whether nan is close to nan.
+    Shape: (*), (*) -> bool
+    Raises:
+        RuntimeError: the types differ, as in `allclose(ones(2), tensor([1, 1]))`.
+
+    >>> allclose(tensor([1.0, 2.0]), tensor([1.000001, 2.0]))
+    True
+    """
     return bool(isclose(input, other, rtol, atol, equal_nan).all())  # not of the array: a recorder hears of it
 
 
 @composite(method=True)
 def equal(input, other):
-    """Whether two tensors have the same shape and elements: a bool."""
+    """Whether two tensors have the same shape and the same elements. A nan equals nothing.
+
+    Args:
+        other: a tensor of any shape.
+    Shape: (*), (*) -> bool
+    Raises:
+        TypeError: `other` is a number, as in `equal(ones(2), 1.0)`.
+
+    >>> equal(tensor([1, 2]), tensor([1, 2]))
+    True
+    """
     if not isinstance(other, Tensor):
         raise TypeError(f"equal(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input._array.shape != other._array.shape:
@@ -162,32 +266,112 @@ def _is(infinity, name):
     return test
 
 
-isnan = _test("isnan", _float_test(np.isnan, False), "Whether each element is nan.")
-isinf = _test("isinf", _float_test(np.isinf, False), "Whether each element is an infinity.")
+isnan = _test(
+    "isnan",
+    _float_test(np.isnan, False),
+    """Whether each element is nan.
+
+    Args:
+        input: a tensor. The result is of bools.
+
+    >>> isnan(tensor([1.0, float("nan")]))
+    tensor([False,  True])
+    """,
+)
+isinf = _test(
+    "isinf",
+    _float_test(np.isinf, False),
+    """Whether each element is an infinity of either sign.
+
+    Args:
+        input: a tensor. The result is of bools.
+
+    >>> isinf(tensor([1.0, -float("inf")]))
+    tensor([False,  True])
+    """,
+)
 isfinite = _test(
     "isfinite",
     _float_test(np.isfinite, True),
-    "Whether each element is neither nan nor infinite.",
+    """Whether each element is neither nan nor infinite.
+
+    Args:
+        input: a tensor. The result is of bools.
+
+    >>> isfinite(tensor([1.0, float("inf"), float("nan")]))
+    tensor([ True, False, False])
+    """,
 )
-isposinf = _test("isposinf", _float_test(_is(np.inf, "isposinf"), False), "Whether each element is +inf.", out=True)
-isneginf = _test("isneginf", _float_test(_is(-np.inf, "isneginf"), False), "Whether each element is -inf.", out=True)
+isposinf = _test(
+    "isposinf",
+    _float_test(_is(np.inf, "isposinf"), False),
+    """Whether each element is +inf.
+
+    Args:
+        input: a tensor. The result is of bools.
+        out: the tensor to write the result to.
+    Raises:
+        RuntimeError: `input` is complex, as in `isposinf(tensor([1.0j]))`.
+
+    >>> isposinf(tensor([float("inf"), -float("inf")]))
+    tensor([ True, False])
+    """,
+    out=True,
+)
+isneginf = _test(
+    "isneginf",
+    _float_test(_is(-np.inf, "isneginf"), False),
+    """Whether each element is -inf.
+
+    Args:
+        input: a tensor. The result is of bools.
+        out: the tensor to write the result to.
+    Raises:
+        RuntimeError: `input` is complex, as in `isneginf(tensor([1.0j]))`.
+
+    >>> isneginf(tensor([float("inf"), -float("inf")]))
+    tensor([False,  True])
+    """,
+    out=True,
+)
 isreal = _test(
     "isreal",
     lambda x: x.imag == 0 if x.dtype.kind == "c" else np.ones(x.shape, bool),
-    "Whether each element is real.",
+    """Whether each element is real: complex ones whose imaginary part is 0, and all others.
+
+    Args:
+        input: a tensor. The result is of bools.
+
+    >>> isreal(tensor([1.0 + 0.0j, 1.0j]))
+    tensor([ True, False])
+    """,
 )
 
 
 # ---------------------------------------------------------------------------------------------- logic
 
 _LOGIC = {"promote": "bool", "differentiable": False}
-logical_not = unary("logical_not", np.logical_not, None, "Whether each element is zero.", **_LOGIC)
+logical_not = unary(
+    "logical_not",
+    np.logical_not,
+    None,
+    """Whether each element is zero.
+
+    >>> logical_not(tensor([0.0, 2.0]))
+    tensor([ True, False])
+    """,
+    **_LOGIC,
+)
 logical_and = binary(
     "logical_and",
     of_arrays(np.logical_and),
     None,
     None,
-    "Whether both elements are nonzero.",
+    """Whether both elements are nonzero.
+
+    >>> logical_and(tensor([0, 1, 2]), tensor([1, 0, 3]))
+    tensor([False, False,  True])
+    """,
     **_LOGIC,
 )
 logical_or = binary(
@@ -195,7 +379,11 @@ logical_or = binary(
     of_arrays(np.logical_or),
     None,
     None,
-    "Whether one of the elements is nonzero.",
+    """Whether at least one of two elements is nonzero.
+
+    >>> logical_or(tensor([0, 1, 2]), tensor([0, 0, 3]))
+    tensor([False,  True,  True])
+    """,
     **_LOGIC,
 )
 logical_xor = binary(
@@ -203,7 +391,11 @@ logical_xor = binary(
     of_arrays(np.logical_xor),
     None,
     None,
-    "Whether exactly one element is nonzero.",
+    """Whether exactly one of two elements is nonzero.
+
+    >>> logical_xor(tensor([0, 1, 2]), tensor([0, 0, 3]))
+    tensor([False,  True, False])
+    """,
     **_LOGIC,
 )
 
@@ -241,10 +433,22 @@ def _(g, condition, needs):
 
 
 def where(condition, input=None, other=None, *, out=None):
-    """`input` where `condition` is true, `other` elsewhere. With a condition alone: the indices where it is true.
+    """`input` where `condition` is true, `other` elsewhere; with a condition alone the indices of its nonzero elements.
+
+    Args:
+        condition: a tensor of bools.
+        input: a tensor or a number; all three are broadcast against each other.
+        other: a tensor or a number. The result has the common type of both.
+        out: the tensor to write the result to.
+    Shape: (*), (*), (*) -> (*), broadcast; condition (*) alone -> a tuple of an int64 tensor (n) for each dimension
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `where(tensor([True, False]), ones(3), 0.0)`.
+        RuntimeError: `condition` is of floating-point numbers, as in `where(ones(2), ones(2), 0.0)`.
 
     >>> where(tensor([True, False]), tensor([1.0, 2.0]), 0.0)
     tensor([1., 0.])
+    >>> where(tensor([False, True]))
+    (tensor([1]),)
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
@@ -315,16 +519,52 @@ def _extremum(name, ufunc, drop_x, drop_y, doc):
     )
 
 
-maximum = _extremum("maximum", np.maximum, lt, gt, "The larger of two elements; nan where one is nan.")
-minimum = _extremum("minimum", np.minimum, gt, lt, "The smaller of two elements; nan where one is nan.")
+maximum = _extremum(
+    "maximum",
+    np.maximum,
+    lt,
+    gt,
+    """The larger of two elements; nan where one is nan. Equal ones share the gradient.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `maximum(ones(2), ones(3))`.
+        TypeError: `other` is a number, as in `maximum(ones(2), 0.5)`.
+
+    >>> maximum(tensor([1.0, 4.0]), tensor([3.0, 2.0]))
+    tensor([3., 4.])
+    """,
+)
+minimum = _extremum(
+    "minimum",
+    np.minimum,
+    gt,
+    lt,
+    """The smaller of two elements; nan where one is nan. Equal ones share the gradient.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `minimum(ones(2), ones(3))`.
+        TypeError: `other` is a number, as in `minimum(ones(2), 0.5)`.
+
+    >>> minimum(tensor([1.0, 4.0]), tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """,
+)
 fmax = binary(
     "fmax", of_arrays(np.fmax), lambda g, x, y: zero_where(g, ~((x >= y) | y.isnan())),
-    lambda g, x, y: zero_where(g, (x >= y) | y.isnan()), "The larger of two elements; nan only where both are.",
+    lambda g, x, y: zero_where(g, (x >= y) | y.isnan()), """The larger of two elements; nan only where both are.
+
+    >>> fmax(tensor([1.0, float("nan")]), tensor([3.0, 2.0]))
+    tensor([3., 2.])
+    """,
     inplace=False,
 )  # fmt: skip
 fmin = binary(
     "fmin", of_arrays(np.fmin), lambda g, x, y: zero_where(g, ~((x <= y) | y.isnan())),
-    lambda g, x, y: zero_where(g, (x <= y) | y.isnan()), "The smaller of two elements; nan only where both are.",
+    lambda g, x, y: zero_where(g, (x <= y) | y.isnan()), """The smaller of two elements; nan only where both are.
+
+    >>> fmin(tensor([1.0, float("nan")]), tensor([3.0, 2.0]))
+    tensor([1., 2.])
+    """,
     inplace=False,
 )  # fmt: skip
 
@@ -400,10 +640,18 @@ def _(g, input, min, max, needs):
 
 
 def clamp(input, min=None, max=None, *, out=None):
-    """Each element, moved to the nearer limit where it is outside of [min, max].
+    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays.
 
-    >>> clamp(tensor([-1.0, 0.5, 2.0]), min=0, max=1)
-    tensor([0.0000, 0.5000, 1.0000])
+    Args:
+        min: a number, a tensor that broadcasts, or None for no limit.
+        max: as `min`; where min > max the result is `max`.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*), or broadcast with the limits
+    Raises:
+        RuntimeError: there is neither limit, as in `clamp(ones(2))`.
+
+    >>> clamp(tensor([-2.0, 0.5, 3.0]), min=-1, max=1)
+    tensor([-1.0000,  0.5000,  1.0000])
     """
     op, args = _clamp_call(input, min, max)
     result = op(*args)
@@ -492,12 +740,34 @@ _clamp_max, _clamp_max_inplace, _doc_max = _one_sided("clamp_max", "ClampMaxBack
 
 
 def clamp_min(input, min, *, out=None):
-    """Each element, but at least `min`."""
+    """Each element, but at least `min`; nan stays.
+
+    Args:
+        min: a number, or a tensor that broadcasts.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*), or broadcast with `min`
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `clamp_min(ones(2), ones(3))`.
+
+    >>> clamp_min(tensor([-2.0, 0.5]), 0)
+    tensor([0.0000, 0.5000])
+    """
     return _clamp_min(input, min, out)
 
 
 def clamp_max(input, max, *, out=None):
-    """Each element, but at most `max`."""
+    """Each element, but at most `max`; nan stays.
+
+    Args:
+        max: a number, or a tensor that broadcasts.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*), or broadcast with `max`
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `clamp_max(ones(2), ones(3))`.
+
+    >>> clamp_max(tensor([-2.0, 0.5]), 0)
+    tensor([-2.,  0.])
+    """
     return _clamp_max(input, max, out)
 
 
@@ -520,10 +790,19 @@ Tensor.clamp_min_, Tensor.clamp_max_ = clamp_min_, clamp_max_
 
 @primitive(method=True, out=True, inplace=True)
 def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
-    """nan, +inf and -inf replaced by numbers: 0 and the largest and smallest of the type unless given.
+    """Each element, with nan and the infinities replaced by numbers.
 
-    >>> nan_to_num(tensor([float("nan"), float("inf"), 1.0]), posinf=9.0)
-    tensor([0., 9., 1.])
+    Args:
+        nan: for nan; 0 by default.
+        posinf: for +inf; the largest number of the type by default.
+        neginf: for -inf; the smallest number of the type by default.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        TypeError: `input` is not a tensor, as in `nan_to_num(0.5)`.
+
+    >>> nan_to_num(tensor([float("nan"), float("inf")]), posinf=9.0)
+    tensor([0., 9.])
     """
     if input.dtype.kind not in "fcV":
         return input.copy()
@@ -547,7 +826,18 @@ def _(g, input):
 
 @primitive(name="heaviside", method=True, out=True, inplace=True, node="NotImplemented")
 def heaviside(input, values, /):
-    """0, 1, or `values`, where `input` is negative, positive, or 0."""
+    """0, 1, or `values`, where `input` is negative, positive, or 0.
+
+    Args:
+        values: a tensor of the same type, broadcast against `input`.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the types differ, as in `heaviside(ones(2), tensor([1]))`.
+
+    >>> heaviside(tensor([-1.0, 0.0, 2.0]), tensor(0.5))
+    tensor([0.0000, 0.5000, 1.0000])
+    """
     if input.dtype != values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     if input.dtype.kind == "c":

@@ -34,12 +34,26 @@ def _(g):
 
 
 def real(input):
-    """The real part: a view of a complex tensor, the tensor itself otherwise."""
+    """The real part: a view of a complex tensor, the tensor itself otherwise.
+
+    Shape: (*) -> (*)
+
+    >>> real(tensor([1.0 + 2.0j]))
+    tensor([1.])
+    """
     return _real(input) if input._array.dtype.kind == "c" else input
 
 
 def imag(input):
-    """The imaginary part, a view. Raises RuntimeError for a tensor that is not complex."""
+    """The imaginary part of a complex tensor, a view.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `input` is not complex, as in `imag(ones(2))`.
+
+    >>> imag(tensor([1.0 + 2.0j]))
+    tensor([2.])
+    """
     if input._array.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     return _imag(input)
@@ -80,14 +94,31 @@ def _(g):
 
 
 def view_as_real(input):
-    """The real and imaginary parts as a last dimension of size 2: a view of a complex tensor."""
+    """The real and imaginary parts of a complex tensor as a last dimension: a view.
+
+    Shape: (*) complex -> (*, 2) real
+    Raises:
+        RuntimeError: `input` is not complex, as in `view_as_real(ones(2))`.
+
+    >>> view_as_real(tensor([1.0 + 2.0j]))
+    tensor([[1., 2.]])
+    """
     if input._array.dtype.kind != "c":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return _view_as_real(input)
 
 
 def view_as_complex(input):
-    """Pairs in the last dimension, of size 2, as complex numbers: a view."""
+    """Pairs in the last dimension as complex numbers: a view.
+
+    Shape: (*, 2) real -> (*) complex
+    Raises:
+        RuntimeError: the last dimension has not size 2, as in `view_as_complex(ones(3))`.
+        RuntimeError: the numbers are not float16, float32 or float64, as in `view_as_complex(tensor([1, 2]))`.
+
+    >>> view_as_complex(tensor([[1.0, 2.0]]))
+    tensor([1.+2.j])
+    """
     return _view_as_complex(input)
 
 
@@ -107,13 +138,27 @@ def _(g):
 
 @composite(method=True)
 def conj(input):
-    """The conjugate of a complex tensor; the tensor itself otherwise."""
+    """The conjugate of a complex tensor; any other tensor itself.
+
+    Shape: (*) -> (*)
+
+    >>> conj(tensor([1.0 + 2.0j]))
+    tensor([1.-2.j])
+    """
     return _conj(input) if input._array.dtype.kind == "c" else input
 
 
 @composite(method=True, out=True)
 def conj_physical(input):
-    """The conjugate of each element, computed; the tensor itself where it is not complex."""
+    """The conjugate of each element, computed; the tensor itself where it is not complex.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+
+    >>> conj_physical(tensor([1.0 + 2.0j]))
+    tensor([1.-2.j])
+    """
     return _conj(input) if input._array.dtype.kind == "c" else input
 
 
@@ -138,6 +183,16 @@ angle = unary(
     "angle",
     _angle,
     _angle_rule,
-    "The angle of each element in the complex plane: 0 or pi for real numbers.",
+    """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0.
+
+    Args:
+        input: a tensor. The result is real; integers and bools become the default float type.
+        out: the tensor to write the result to.
+
+    >>> angle(tensor([1.0, -1.0]))
+    tensor([0.0000, 3.1416])
+    >>> angle(tensor([1.0j, 1.0 + 1.0j]))
+    tensor([1.5708, 0.7854])
+    """,
     inplace=False,
 )

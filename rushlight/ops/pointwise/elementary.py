@@ -51,7 +51,9 @@ def _size(x):
 
 def _sign(x):
     if x.dtype.kind == "c":
-        raise RuntimeError("Unlike NumPy, torch.sign doesn't allow complex numbers. Please use torch.sgn instead.")
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
     return _sgn(x)
 
 
@@ -62,20 +64,57 @@ def _sgn_rule(g, x, out):
     return ((g - (g * out.conj()).real * out) / size).masked_fill(size == 0, 0)
 
 
-sign = unary("sign", _sign, zero_rule, "-1, 0 or 1 for each element; 0 for nan.", promote="same")
-sgn = unary("sgn", _sgn, _sgn_rule, "Each element divided by its size; 0 for 0.", promote="same")
+sign = unary(
+    "sign",
+    _sign,
+    zero_rule,
+    """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere.
+
+    Raises:
+        NotImplementedError: `input` is complex, as in `sign(tensor([1.0j]))`.
+
+    >>> sign(tensor([-2.0, 0.0, 3.0]))
+    tensor([-1.,  0.,  1.])
+    """,
+    promote="same",
+)
+sgn = unary(
+    "sgn",
+    _sgn,
+    _sgn_rule,
+    """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`.
+
+    >>> sgn(tensor([3.0 + 4.0j, 0.0]))
+    tensor([0.6000+0.8000j, 0.0000+0.0000j])
+    """,
+    promote="same",
+)
 abs = unary(
     "abs",
     _size,
     lambda g, x: g * x.sgn(),
-    "The size of each element.",
+    """The absolute value of each element; the gradient at 0 is 0.
+
+    Args:
+        input: a tensor. Of complex numbers the result is real; any other type stays.
+        out: the tensor to write the result to.
+    Raises:
+        NotImplementedError: `input` is of bools, as in `abs(tensor([True]))`.
+
+    >>> abs(tensor([-1.5, 2.0]))
+    tensor([1.5000, 2.0000])
+    """,
     promote="same",
     aliases=("absolute",),
 )
 Tensor.__abs__ = abs
 signbit = unary(
     "signbit", lambda x: np.signbit(x) if x.dtype.kind in "fV" else np.less(x, 0), None,
-    "Whether the sign bit of each element is set.", promote="bool", differentiable=False, inplace=False,
+    """Whether the sign bit of each element is set: true of -0.0 and of negative numbers.
+
+    >>> signbit(tensor([-1.0, -0.0, 0.0]))
+    tensor([ True,  True, False])
+    """, promote="bool", differentiable=False, inplace=False,
 )  # fmt: skip
 
 
@@ -87,7 +126,15 @@ square = unary(
     "square",
     _square,
     lambda g, x: g * (2 * conjugate(x)),
-    "The square of each element.",
+    """The square of each element.
+
+    Args:
+        input: a tensor, whose type is the result's; bools become int64.
+        out: the tensor to write the result to.
+
+    >>> square(tensor([-2.0, 3.0]))
+    tensor([4., 9.])
+    """,
     promote="same",
     node="PowBackward0",
 )
@@ -107,51 +154,92 @@ sqrt = unary(
     "sqrt",
     np.sqrt,
     lambda g, out: g / (2 * conjugate(out)),
-    "The square root of each element.",
+    """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite.
+
+    >>> sqrt(tensor([4.0, 2.0, -1.0]))
+    tensor([2.0000, 1.4142,    nan])
+    """,
 )
 rsqrt = unary(
     "rsqrt",
     _rsqrt,
     lambda g, out: -0.5 * g * conjugate(out * out * out),
-    "One divided by the square root of each element.",
+    """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers.
+
+    >>> rsqrt(tensor([4.0, 0.0]))
+    tensor([0.5000,    inf])
+    """,
     jit_min_elements=MANY,
 )
-exp = unary("exp", np.exp, lambda g, out: g * conjugate(out), "e to the power of each element.")
+exp = unary(
+    "exp",
+    np.exp,
+    lambda g, out: g * conjugate(out),
+    """e to the power of each element.
+
+    >>> exp(tensor([0.0, 1.0, -float("inf")]))
+    tensor([1.0000, 2.7183, 0.0000])
+    """,
+)
 exp2 = unary(
     "exp2",
     np.exp2,
     lambda g, out: g * conjugate(out) * _LN2,
-    "2 to the power of each element.",
+    """2 to the power of each element.
+
+    >>> exp2(tensor([0.0, 1.0, 3.0]))
+    tensor([1., 2., 8.])
+    """,
 )
 expm1 = unary(
     "expm1",
     np.expm1,
     lambda g, out: g * conjugate(out + 1),
-    "exp(input) - 1, exact near 0.",
+    """exp(input) - 1 of each element, exact near 0.
+
+    >>> expm1(tensor([0.0, 1e-10]))
+    tensor([0.0000e+00, 1.0000e-10])
+    """,
 )
 log = unary(
     "log",
     np.log,
     lambda g, x: g / conjugate(x),
-    "The natural logarithm of each element.",
+    """The natural logarithm of each element; -inf at 0, nan below.
+
+    >>> log(tensor([1.0, 10.0, 0.0]))
+    tensor([0.0000, 2.3026,   -inf])
+    """,
 )
 log2 = unary(
     "log2",
     np.log2,
     lambda g, x: g / conjugate(x * _LN2),
-    "The logarithm to base 2 of each element.",
+    """The logarithm to base 2 of each element; -inf at 0, nan below.
+
+    >>> log2(tensor([1.0, 8.0]))
+    tensor([0., 3.])
+    """,
 )
 log10 = unary(
     "log10",
     np.log10,
     lambda g, x: g / conjugate(x * _LN10),
-    "The logarithm to base 10 of each element.",
+    """The logarithm to base 10 of each element; -inf at 0, nan below.
+
+    >>> log10(tensor([1.0, 2.0]))
+    tensor([0.0000, 0.3010])
+    """,
 )
 log1p = unary(
     "log1p",
     np.log1p,
     lambda g, x: g / conjugate(x + 1),
-    "log(1 + input), exact near 0.",
+    """log(1 + input) of each element, exact near 0; -inf at -1, nan below.
+
+    >>> log1p(tensor([0.0, 1e-10]))
+    tensor([0.0000e+00, 1.0000e-10])
+    """,
 )
 
 
@@ -170,11 +258,19 @@ def log_add_exp(x, y):
 logaddexp = binary(
     "logaddexp", of_arrays(for_types("fcV", "logaddexp_cpu", log_add_exp)),
     lambda g, x, out: g * conjugate((x - out).exp()), lambda g, y, out: g * conjugate((y - out).exp()),
-    "log(exp(input) + exp(other)).", inplace=False, jit_min_elements=MANY,
+    """log(exp(input) + exp(other)) of each pair of elements, without overflow.
+
+    >>> logaddexp(tensor([1000.0, 0.0]), tensor([1000.0, 0.0]))
+    tensor([1.0007e+03, 6.9315e-01])
+    """, inplace=False, jit_min_elements=MANY,
 )  # fmt: skip
 logaddexp2 = binary(
     "logaddexp2", of_arrays(for_types("fV", "logaddexp2_cpu", np.logaddexp2)), lambda g, x, out: g * (x - out).exp2(), lambda g, y, out: g * (y - out).exp2(),
-    "log2(2**input + 2**other).", inplace=False,
+    """log2(2^input + 2^other) of each pair of elements, without overflow.
+
+    >>> logaddexp2(tensor([1000.0, 0.0]), tensor([1000.0, 0.0]))
+    tensor([1.0010e+03, 1.0000e+00])
+    """, inplace=False,
 )  # fmt: skip
 
 tensors_only(logaddexp, 0, 1)
@@ -182,57 +278,125 @@ tensors_only(logaddexp2, 0, 1)
 
 # ---------------------------------------------------------------------------------------------- circular and hyperbolic functions
 
-sin = unary("sin", np.sin, lambda g, x: g * conjugate(x.cos()), "The sine of each element.")
-cos = unary("cos", np.cos, lambda g, x: g * -conjugate(x.sin()), "The cosine of each element.")
+sin = unary(
+    "sin",
+    np.sin,
+    lambda g, x: g * conjugate(x.cos()),
+    """The sine of each element, which is in radians.
+
+    >>> sin(tensor([0.0, 1.57079633]))
+    tensor([0., 1.])
+    """,
+)
+cos = unary(
+    "cos",
+    np.cos,
+    lambda g, x: g * -conjugate(x.sin()),
+    """The cosine of each element, which is in radians.
+
+    >>> cos(tensor([0.0, 3.14159265]))
+    tensor([ 1., -1.])
+    """,
+)
 tan = unary(
     "tan",
     np.tan,
     lambda g, out: g * conjugate(1 + out * out),
-    "The tangent of each element.",
+    """The tangent of each element, which is in radians.
+
+    >>> tan(tensor([0.0, 0.78539816]))
+    tensor([0., 1.])
+    """,
 )
 asin = unary(
     "asin",
     np.arcsin,
     lambda g, x: g * conjugate((1 - x * x).rsqrt()),
-    "The inverse sine.",
+    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1].
+
+    >>> asin(tensor([0.0, 1.0, -1.0]))
+    tensor([ 0.0000,  1.5708, -1.5708])
+    """,
     aliases=("arcsin",),
 )
 acos = unary(
     "acos",
     np.arccos,
     lambda g, x: g * -conjugate((1 - x * x).rsqrt()),
-    "The inverse cosine.",
+    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1].
+
+    >>> acos(tensor([1.0, 0.0, -1.0]))
+    tensor([0.0000, 1.5708, 3.1416])
+    """,
     aliases=("arccos",),
 )
 atan = unary(
     "atan",
     np.arctan,
     lambda g, x: g / conjugate(x * x + 1),
-    "The inverse tangent.",
+    """The inverse tangent of each element, in radians from -pi/2 to pi/2.
+
+    >>> atan(tensor([0.0, 1.0, float("inf")]))
+    tensor([0.0000, 0.7854, 1.5708])
+    """,
     aliases=("arctan",),
 )
-sinh = unary("sinh", np.sinh, lambda g, x: g * conjugate(x.cosh()), "The hyperbolic sine.")
-cosh = unary("cosh", np.cosh, lambda g, x: g * conjugate(x.sinh()), "The hyperbolic cosine.")
+sinh = unary(
+    "sinh",
+    np.sinh,
+    lambda g, x: g * conjugate(x.cosh()),
+    """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element.
+
+    >>> sinh(tensor([0.0, 1.0]))
+    tensor([0.0000, 1.1752])
+    """,
+)
+cosh = unary(
+    "cosh",
+    np.cosh,
+    lambda g, x: g * conjugate(x.sinh()),
+    """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element.
+
+    >>> cosh(tensor([0.0, 1.0]))
+    tensor([1.0000, 1.5431])
+    """,
+)
 tanh = unary(
     "tanh",
     np.tanh,
     lambda g, out: g * conjugate(1 - out * out),
-    "The hyperbolic tangent.",
+    """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1].
+
+    >>> tanh(tensor([-100.0, 0.0, 1.0]))
+    tensor([-1.0000,  0.0000,  0.7616])
+    """,
     functional=True,
 )
 asinh = unary(
-    "asinh", np.arcsinh, lambda g, x: g * conjugate((x * x + 1).rsqrt()), "The inverse hyperbolic sine.",
+    "asinh", np.arcsinh, lambda g, x: g * conjugate((x * x + 1).rsqrt()), """The inverse hyperbolic sine of each element.
+
+    >>> asinh(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8814])
+    """,
     aliases=("arcsinh",),
 )  # fmt: skip
 acosh = unary(
-    "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt()), "The inverse hyperbolic cosine.",
+    "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt()), """The inverse hyperbolic cosine of each element; nan below 1.
+
+    >>> acosh(tensor([1.0, 2.0, 0.5]))
+    tensor([0.0000, 1.3170,    nan])
+    """,
     aliases=("arccosh",),
 )  # fmt: skip
 atanh = unary(
     "atanh",
     np.arctanh,
     lambda g, x: g / conjugate(1 - x * x),
-    "The inverse hyperbolic tangent.",
+    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond.
+
+    >>> atanh(tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.5493,    inf])
+    """,
     aliases=("arctanh",),
 )
 
@@ -246,20 +410,36 @@ def _square_of_hypot(x, y):
 atan2 = binary(
     "atan2", of_arrays(np.arctan2),
     lambda g, x, y: g * y / _square_of_hypot(x, y), lambda g, x, y: g * -x / _square_of_hypot(x, y),
-    "The angle of the point (other, input), from -pi to pi.", promote="float", aliases=("arctan2",),
+    """The angle of the point (other, input), in radians from -pi to pi.
+
+    >>> atan2(tensor([1.0, -1.0]), tensor([1.0, -1.0]))
+    tensor([ 0.7854, -2.3562])
+    """, promote="float", aliases=("arctan2",),
 )  # fmt: skip
 hypot = binary(
     "hypot", of_arrays(for_types("fV", "hypot_cpu", np.hypot)), lambda g, x, out: g * (x / out), lambda g, y, out: g * (y / out),
-    "sqrt(input**2 + other**2).",
+    """sqrt(input^2 + other^2) of each pair of elements, without overflow between.
+
+    >>> hypot(tensor([3.0]), tensor([4.0]))
+    tensor([5.])
+    """,
 )  # fmt: skip
 tensors_only(atan2, 0, 1)
 tensors_only(hypot, 0, 1)
 deg2rad = unary(
-    "deg2rad", widened(lambda x: np.multiply(x, math.pi / 180)), lambda g: g * (math.pi / 180), "Degrees as radians.",
+    "deg2rad", widened(lambda x: np.multiply(x, math.pi / 180)), lambda g: g * (math.pi / 180), """Degrees as radians: input * pi / 180.
+
+    >>> deg2rad(tensor([180.0, 90.0]))
+    tensor([3.1416, 1.5708])
+    """,
     node="Deg2RadBackward0",
 )  # fmt: skip
 rad2deg = unary(
-    "rad2deg", widened(lambda x: np.multiply(x, 180 / math.pi)), lambda g: g * (180 / math.pi), "Radians as degrees.",
+    "rad2deg", widened(lambda x: np.multiply(x, 180 / math.pi)), lambda g: g * (180 / math.pi), """Radians as degrees: input * 180 / pi.
+
+    >>> rad2deg(tensor([3.14159265]))
+    tensor([180.])
+    """,
     node="Rad2DegBackward0",
 )  # fmt: skip
 
@@ -277,26 +457,46 @@ def _rounding(ufunc, word):
     return kernel
 
 
-_ROUND = "rounded {}. Integers stay as they are."
 floor = unary(
     "floor",
     _rounding(np.floor, "floor_vml_cpu"),
     zero_rule,
-    "Each element " + _ROUND.format("down"),
+    """Each element rounded down; integers stay as they are. The gradient is 0 everywhere.
+
+    Raises:
+        NotImplementedError: `input` is of bools, as in `floor(tensor([True]))`.
+
+    >>> floor(tensor([1.5, -1.5]))
+    tensor([ 1., -2.])
+    """,
     promote="same",
 )
 ceil = unary(
     "ceil",
     _rounding(np.ceil, "ceil_vml_cpu"),
     zero_rule,
-    "Each element " + _ROUND.format("up"),
+    """Each element rounded up; integers stay as they are. The gradient is 0 everywhere.
+
+    Raises:
+        NotImplementedError: `input` is of bools, as in `ceil(tensor([True]))`.
+
+    >>> ceil(tensor([1.5, -1.5]))
+    tensor([ 2., -1.])
+    """,
     promote="same",
 )
 trunc = unary(
     "trunc",
     _rounding(np.trunc, "trunc_vml_cpu"),
     zero_rule,
-    "Each element " + _ROUND.format("to zero"),
+    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere.
+
+    Raises:
+        NotImplementedError: `input` is of bools, as in `trunc(tensor([True]))`.
+
+    >>> trunc(tensor([1.5, -1.5]))
+    tensor([ 1., -1.])
+    """,
     promote="same",
     aliases=("fix",),
 )
@@ -304,7 +504,14 @@ frac = unary(
     "frac",
     for_types("fV", "frac_cpu", lambda x: np.subtract(x, np.trunc(x))),
     lambda g: g,
-    "What truncation takes away.",
+    """input - trunc(input): what follows the point, with the sign of the element.
+
+    Raises:
+        NotImplementedError: `input` is of integers, as in `frac(tensor([1]))`.
+
+    >>> frac(tensor([1.5, -1.25]))
+    tensor([ 0.5000, -0.2500])
+    """,
     promote="same",
 )
 
@@ -338,10 +545,19 @@ def _(g):
 
 @composite(method=True, out=True)
 def round(input, *, decimals=0):
-    """Each element rounded to `decimals` places, halves to even.
+    """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere.
 
-    >>> round(tensor([0.5, 1.5, -2.7]))
-    tensor([ 0.,  2., -3.])
+    Args:
+        decimals: places after the point; a negative number rounds before it.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of bools, as in `round(tensor([True]))`.
+
+    >>> round(tensor([0.5, 1.5, 2.5]))
+    tensor([0., 2., 2.])
+    >>> round(tensor([1234.567]), decimals=-2)
+    tensor([1200.])
     """
     return _round(input) if decimals == 0 else _round_decimals(input, decimals)
 

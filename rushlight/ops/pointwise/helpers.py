@@ -215,6 +215,8 @@ def tensors_only(op, *positions):
                 )
 
     guard(op, check, operators=False)
+    if 1 in positions:
+        op.__doc__ = op.__doc__.replace("a tensor or a number", "a tensor")
 
 
 def of_arrays(ufunc):

@@ -135,8 +135,19 @@ def _(g, exponent, out, base):
 def pow(input, exponent, *, out=None):
     """input ** exponent; either may be a number.
 
+    Args:
+        input: a tensor or a number, broadcast against `exponent`.
+        exponent: a tensor or a number. The result has the common type.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: integers have a negative power, as in `pow(tensor([2]), -1)`.
+        RuntimeError: the shapes do not broadcast, as in `pow(ones(2), ones(3))`.
+
     >>> pow(tensor([1.0, 2.0, 3.0]), 2)
     tensor([1., 4., 9.])
+    >>> pow(2, tensor([1, 10]))
+    tensor([   2, 1024])
     """
     if not are_operands((input, exponent)):
         got = f"({type(input).__name__}, {type(exponent).__name__})"
@@ -182,7 +193,19 @@ def _double(value):
 
 
 def float_power(input, exponent, *, out=None):
-    """input ** exponent, computed in double precision."""
+    """input ** exponent, computed in double precision (complex128 where one is complex).
+
+    Args:
+        input: a tensor or a number, broadcast against `exponent`.
+        exponent: a tensor or a number.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `float_power(ones(2), ones(3))`.
+
+    >>> float_power(tensor([4]), -0.5)
+    tensor([0.5000], dtype=torch.float64)
+    """
     return pow(_double(input), _double(exponent), out=out)
 
 
@@ -295,8 +318,17 @@ def _(g, input, end, weight, needs):
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input): the point between two tensors.
 
-    >>> lerp(tensor([0.0, 10.0]), tensor([1.0, 20.0]), 0.25)
-    tensor([ 0.2500, 12.5000])
+    Args:
+        input: the start, a tensor of floating-point numbers.
+        end: a tensor of the same type.
+        weight: a number or a tensor; all three are broadcast against each other.
+        out: the tensor to write the result to.
+    Shape: (*), (*), weight (*) or a number -> (*), broadcast
+    Raises:
+        RuntimeError: the types differ, as in `lerp(ones(2), tensor([1, 2]), 0.5)`.
+
+    >>> lerp(tensor([0.0, 10.0]), tensor([1.0, 20.0]), 0.5)
+    tensor([ 0.5000, 15.0000])
     """
     if not isinstance(end, Tensor):
         raise TypeError(f"lerp(): argument 'end' (position 2) must be Tensor, not {type(end).__name__}")
@@ -336,10 +368,17 @@ def _check_value(name, d, value) -> None:
 
 @primitive(method=True, out=True, promote="same")
 def addcmul(input, tensor1, tensor2, /, *, value=1):
-    """input + value * tensor1 * tensor2.
+    """input + value * tensor1 * tensor2; all three are broadcast against each other.
 
-    >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=10)
-    tensor([61.])
+    Args:
+        value: a number; a whole one for integers.
+        out: the tensor to write the result to.
+    Shape: (*), (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `addcmul(ones(2), ones(3), ones(1))`.
+
+    >>> addcmul(tensor([1.0]), tensor([2.0]), tensor([3.0]), value=0.5)
+    tensor([4.])
     """
     _check_value("addcmul", input.dtype, value)
     return in_order_of(_add_product(input, tensor1, tensor2, value), input, tensor1, tensor2)
@@ -373,10 +412,17 @@ def _(g, tensor1, tensor2, value, needs):
 
 @primitive(method=True, out=True, promote="same")
 def addcdiv(input, tensor1, tensor2, /, *, value=1):
-    """input + value * tensor1 / tensor2. Raises RuntimeError for integers.
+    """input + value * tensor1 / tensor2; all three are broadcast against each other.
 
-    >>> addcdiv(tensor([1.0]), tensor([3.0]), tensor([4.0]), value=2)
-    tensor([2.5000])
+    Args:
+        value: a number.
+        out: the tensor to write the result to.
+    Shape: (*), (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: integers are divided, as in `addcdiv(tensor([1]), tensor([2]), tensor([3]))`.
+
+    >>> addcdiv(tensor([1.0]), tensor([2.0]), tensor([4.0]), value=10)
+    tensor([6.])
     """
     if input.dtype.kind in "biu":
         raise TypeError("integers")  # the careful path explains

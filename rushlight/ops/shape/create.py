@@ -637,7 +637,19 @@ def _(g):
 
 @composite(name="complex")
 def complex_(real, imag, *, out=None):
-    """A complex tensor of two real ones."""
+    """The complex numbers real + i imag.
+
+    Args:
+        real: the real parts: float16, float32 or float64.
+        imag: the imaginary parts, of the same type, broadcast against `real`.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast; complex
+    Raises:
+        RuntimeError: the types differ, as in `complex(ones(1), ones(1).double())`.
+
+    >>> complex(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
+    tensor([1.+3.j, 2.+4.j])
+    """
     for i, (name, t) in enumerate((("real", real), ("imag", imag))):
         if not isinstance(t, Tensor):
             raise argument_type("complex", name, i + 1, t)

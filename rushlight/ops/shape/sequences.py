@@ -171,7 +171,19 @@ def renorm_(self, p, dim, maxnorm):
 
 @composite(out=True)
 def polar(abs, angle):
-    """The complex numbers of absolute value `abs` and angle `angle`."""
+    """The complex numbers abs * (cos(angle) + i sin(angle)).
+
+    Args:
+        abs: absolute values, float32 or float64.
+        angle: in radians, of the same type, broadcast against `abs`.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast; complex
+    Raises:
+        RuntimeError: the types differ, as in `polar(ones(1), ones(1).double())`.
+
+    >>> polar(tensor([1.0, 2.0]), tensor([0.0, 3.14159265]))
+    tensor([ 1.+0.0000e+00j, -2.-1.7485e-07j])
+    """
     if abs.dtype is not angle.dtype:
         raise RuntimeError(
             f"Expected object of scalar type {abs.dtype} but got scalar type {angle.dtype} for second argument"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.lib.stride_tricks import as_strided as _stride
 
+from ...core.dispatch.docs import like
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import enable_grad, thread
 from ...core.dispatch.op import composite, primitive
@@ -518,7 +519,10 @@ def copied(name: str, view_of) -> None:
             return tuple(r.clone(memory_format=contiguous_format) for r in result)
         return result.clone(memory_format=contiguous_format)
 
-    f.__name__, f.__doc__ = name + "_copy", f"`{name}` as a copy."
+    f.__name__, f.__doc__ = (
+        name + "_copy",
+        like(view_of, name + "_copy", f"`{name}` as a copy: no later write to the input shows."),
+    )
     f.__wrapped__ = view_of  # type: ignore[attr-defined]  # inspect.signature looks there
     composite(out=True)(f)
 

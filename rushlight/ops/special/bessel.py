@@ -39,14 +39,22 @@ def _wave(x, order):
 
 @in_double
 def bessel_j0(x):
-    """The Bessel function of the first kind of order 0."""
+    """The Bessel function of the first kind of order 0 of each element.
+
+    >>> special.bessel_j0(tensor([0.0, 1.0]))
+    tensor([1.0000, 0.7652])
+    """
     a = np.abs(x)
     return np.where(a <= 8, _near(a, tables.J0_NEAR), _wave(a, 0)[0])
 
 
 @in_double
 def bessel_j1(x):
-    """The Bessel function of the first kind of order 1."""
+    """The Bessel function of the first kind of order 1 of each element.
+
+    >>> special.bessel_j1(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.4401])
+    """
     a = np.abs(x)
     far = _wave(a, 1)[0]
     return np.where(a <= 8, x * _near(a, tables.J1_NEAR), np.where(x < 0, -far, far))
@@ -59,14 +67,22 @@ def _second_kind(x, near, order):
 
 @in_double
 def bessel_y0(x):
-    """The Bessel function of the second kind of order 0."""
+    """The Bessel function of the second kind of order 0 of each element; -inf at 0, nan below.
+
+    >>> special.bessel_y0(tensor([0.0, 1.0]))
+    tensor([  -inf, 0.0883])
+    """
     low = np.clip(x, _TINY, 8)
     return _second_kind(x, _near(low, tables.Y0_NEAR) + _TWO_OVER_PI * np.log(low) * bessel_j0(low), 0)
 
 
 @in_double
 def bessel_y1(x):
-    """The Bessel function of the second kind of order 1."""
+    """The Bessel function of the second kind of order 1 of each element; -inf at 0, nan below.
+
+    >>> special.bessel_y1(tensor([0.0, 1.0]))
+    tensor([   -inf, -0.7812])
+    """
     low = np.clip(x, _TINY, 8)
     near = low * _near(low, tables.Y1_NEAR) + _TWO_OVER_PI * (np.log(low) * bessel_j1(low) - 1 / low)
     return _second_kind(x, near, 1)
@@ -87,43 +103,71 @@ def _scaled_k(x, order):
 
 @in_double
 def scaled_modified_bessel_k0(x):
-    """exp(input) times the modified Bessel function of the second kind of order 0."""
+    """exp(input) times the modified Bessel function of the second kind of order 0.
+
+    >>> special.scaled_modified_bessel_k0(tensor([0.0, 1.0]))
+    tensor([   inf, 1.1445])
+    """
     return _scaled_k(x, 0)
 
 
 @in_double
 def scaled_modified_bessel_k1(x):
-    """exp(input) times the modified Bessel function of the second kind of order 1."""
+    """exp(input) times the modified Bessel function of the second kind of order 1.
+
+    >>> special.scaled_modified_bessel_k1(tensor([0.0, 1.0]))
+    tensor([   inf, 1.6362])
+    """
     return _scaled_k(x, 1)
 
 
 @in_double
 def modified_bessel_k0(x):
-    """The modified Bessel function of the second kind of order 0."""
+    """The modified Bessel function of the second kind of order 0 of each element; inf at 0, nan below.
+
+    >>> special.modified_bessel_k0(tensor([0.0, 1.0]))
+    tensor([   inf, 0.4210])
+    """
     return _scaled_k(x, 0) * np.exp(-x)
 
 
 @in_double
 def modified_bessel_k1(x):
-    """The modified Bessel function of the second kind of order 1."""
+    """The modified Bessel function of the second kind of order 1 of each element; inf at 0, nan below.
+
+    >>> special.modified_bessel_k1(tensor([0.0, 1.0]))
+    tensor([   inf, 0.6019])
+    """
     return _scaled_k(x, 1) * np.exp(-x)
 
 
 @in_double
 def modified_bessel_i0(x):
-    """The modified Bessel function of the first kind of order 0."""
+    """The modified Bessel function of the first kind of order 0 of each element.
+
+    >>> special.modified_bessel_i0(tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """
     return i0_of(x)
 
 
 @in_double
 def modified_bessel_i1(x):
-    """The modified Bessel function of the first kind of order 1."""
+    """The modified Bessel function of the first kind of order 1 of each element.
+
+    >>> special.modified_bessel_i1(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """
     return i1_of(x)
 
 
 @in_double
 def spherical_bessel_j0(x):
-    """sin(input) / input, and 1 at 0."""
+    """sin(input) / input of each element, and 1 at 0.
+
+    >>> special.spherical_bessel_j0(tensor([0.0, 1.0]))
+    tensor([1.0000, 0.8415])
+    """
     return np.where(np.isinf(x), 0.0, np.where(x == 0, 1.0, np.sin(x) / np.where(x == 0, 1.0, x)))
 
 

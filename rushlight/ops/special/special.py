@@ -116,7 +116,17 @@ def _sigmoid_rule(g, out):
     return sigmoid_backward(g, out)
 
 
-sigmoid = unary("sigmoid", sigmoid_of, _sigmoid_rule, "1 / (1 + exp(-input)).", functional=True)
+sigmoid = unary(
+    "sigmoid",
+    sigmoid_of,
+    _sigmoid_rule,
+    """The logistic function 1 / (1 + exp(-input)) of each element.
+
+    >>> sigmoid(tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """,
+    functional=True,
+)
 
 
 @primitive(method=True, out=True, inplace=True)
@@ -285,23 +295,39 @@ erf = unary(
     "erf",
     erf_of,
     lambda g, x: g * (_TWO_OVER_ROOT_PI * (-(x * x)).exp()),
-    "2/sqrt(pi) times the integral of exp(-t**2) from 0 to input.",
+    """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it.
+
+    >>> erf(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """,
     jit_min_elements=MANY,
 )
 erfc = unary(
     "erfc",
     erfc_of,
     lambda g, x: g * (-_TWO_OVER_ROOT_PI * (-(x * x)).exp()),
-    "1 - erf(input).",
+    """1 - erf(input) of each element, exact where that is near 0.
+
+    >>> erfc(tensor([0.0, 3.0]))
+    tensor([1.0000e+00, 2.2090e-05])
+    """,
 )
 erfinv = unary(
     "erfinv",
     erfinv_of,
     lambda g, out: g * (1 / _TWO_OVER_ROOT_PI * (out * out).exp()),
-    "The inverse of erf.",
+    """The inverse of `erf`: infinite at -1 and 1, nan beyond.
+
+    >>> erfinv(tensor([0.0, 0.5, 1.0]))
+    tensor([0.0000, 0.4769,    inf])
+    """,
 )
 _erfcx = unary(
-    "special_erfcx", erfcx_of, lambda g, x, out: g * (2 * x * out - _TWO_OVER_ROOT_PI), "exp(input**2) * erfc(input).",
+    "special_erfcx", erfcx_of, lambda g, x, out: g * (2 * x * out - _TWO_OVER_ROOT_PI), """exp(input^2) * erfc(input) of each element, without overflow.
+
+    >>> special.erfcx(tensor([0.0, 30.0]))
+    tensor([1.0000, 0.0188])
+    """,
     method=False, inplace=False,
 )  # fmt: skip
 
@@ -346,16 +372,28 @@ def _tail_quantile(p):
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
 _ndtr_op = unary(
-    "special_ndtr", _ndtr, lambda g, x: g * ((-0.5 * x * x).exp() / _ROOT_TWO_PI), "The normal distribution function.",
+    "special_ndtr", _ndtr, lambda g, x: g * ((-0.5 * x * x).exp() / _ROOT_TWO_PI), """The standard normal distribution function of each element: the probability of a smaller value.
+
+    >>> special.ndtr(tensor([0.0, 1.96]))
+    tensor([0.5000, 0.9750])
+    """,
     method=False, inplace=False,
 )  # fmt: skip
 _log_ndtr_op = unary(
     "special_log_ndtr", _log_ndtr, lambda g, x: g / (_erfcx(x * -_ROOT_HALF) * math.sqrt(math.pi / 2)),
-    "The logarithm of the normal distribution function.", method=False, inplace=False,
+    """The logarithm of `ndtr`, exact in the lower tail.
+
+    >>> special.log_ndtr(tensor([0.0, -40.0]))
+    tensor([-6.9315e-01, -8.0461e+02])
+    """, method=False, inplace=False,
 )  # fmt: skip
 _ndtri_op = unary(
     "special_ndtri", _ndtri, lambda g, out: g * (_ROOT_TWO_PI * (0.5 * out * out).exp()),
-    "The inverse of the normal distribution function.", method=False, inplace=False,
+    """The inverse of `ndtr`: the quantile of the standard normal distribution; infinite at 0 and 1, nan beyond.
+
+    >>> special.ndtri(tensor([0.5, 0.975]))
+    tensor([0.0000, 1.9600])
+    """, method=False, inplace=False,
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- gamma functions
@@ -441,13 +479,21 @@ lgamma = unary(
     "lgamma",
     lgamma_of,
     lambda g, x: g * x.digamma(),
-    "The logarithm of the size of the gamma function.",
+    """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ...
+
+    >>> lgamma(tensor([1.0, 4.0, 0.0]))
+    tensor([0.0000, 1.7918,    inf])
+    """,
 )
 digamma = unary(
     "digamma",
     digamma_of,
     lambda g, x: g * polygamma(1, x),
-    "The derivative of log gamma.",
+    """The derivative of `lgamma` of each element: gamma'(input) / gamma(input).
+
+    >>> digamma(tensor([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    """,
 )
 
 
@@ -513,7 +559,11 @@ publish("mvlgamma", mvlgamma, True, False, ())
 Tensor.mvlgamma_ = lambda self, p: self.copy_(mvlgamma(self.clone(), p))
 
 _zeta = binary(
-    "special_zeta", zeta_of, None, lambda g, x, y: g * -x * _zeta(x + 1, y), "Hurwitz' zeta function.", promote="float",
+    "special_zeta", zeta_of, None, lambda g, x, y: g * -x * _zeta(x + 1, y), """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1.
+
+    >>> special.zeta(tensor([2.0, 4.0]), 1)
+    tensor([1.6449, 1.0823])
+    """, promote="float",
     method=False, inplace=False, node="SpecialZetaBackward0",
 )  # fmt: skip
 
@@ -558,21 +608,42 @@ def _over(bessel, x):
 
 
 _PLAIN: dict[str, Any] = {"method": False, "inplace": False}
-i0 = unary("i0", i0_of, lambda g, x: g * _i1(x), "The modified Bessel function of order 0.")
+i0 = unary(
+    "i0",
+    i0_of,
+    lambda g, x: g * _i1(x),
+    """The modified Bessel function of the first kind of order 0 of each element.
+
+    >>> i0(tensor([0.0, 1.0]))
+    tensor([1.0000, 1.2661])
+    """,
+)
 _i0e = unary(
     "special_i0e",
     i0e_of,
     lambda g, x, out: g * (_i1e(x) - x.sgn() * out),
-    "exp(-|input|) * i0(input).",
+    """`i0` of each element times exp(-|input|).
+
+    >>> special.i0e(tensor([0.0, 100.0]))
+    tensor([1.0000, 0.0399])
+    """,
     **_PLAIN,
 )
 _i1 = unary(
     "special_i1", i1_of, lambda g, x, out: g * (i0(x) - _over(out, x)),
-    "The modified Bessel function of order 1.", **_PLAIN,
+    """The modified Bessel function of the first kind of order 1 of each element.
+
+    >>> special.i1(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.5652])
+    """, **_PLAIN,
 )  # fmt: skip
 _i1e = unary(
     "special_i1e", i1e_of, lambda g, x, out: g * (_i0e(x) - out * x.sgn() - _over(out, x)),
-    "exp(-|input|) * i1(input).", **_PLAIN,
+    """`i1` of each element times exp(-|input|).
+
+    >>> special.i1e(tensor([0.0, 100.0]))
+    tensor([0.0000, 0.0397])
+    """, **_PLAIN,
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------- products with logarithms
@@ -607,11 +678,19 @@ def _xlog1py_slope(g, x, y):
 
 xlogy = binary(
     "xlogy", _times_log("xlogy_cpu", np.log), _xlogy_slope, lambda g, x, y: g * x / y,
-    "input * log(other), and 0 where input is 0.", promote="float", aliases=(),
+    """input * log(other), and 0 where the input is 0 and the other no nan.
+
+    >>> xlogy(tensor([0.0, 2.0]), tensor([0.0, 2.0]))
+    tensor([0.0000, 1.3863])
+    """, promote="float", aliases=(),
 )  # fmt: skip
 _xlog1py = binary(
     "special_xlog1py", _times_log("xlog1py_cpu", np.log1p), _xlog1py_slope,
-    lambda g, x, y: g * x / (y + 1), "input * log1p(other), and 0 where input is 0.", promote="float", method=False, inplace=False,
+    lambda g, x, y: g * x / (y + 1), """input * log(1 + other), and 0 where the input is 0 and the other no nan.
+
+    >>> special.xlog1py(tensor([0.0, 2.0]), tensor([-1.0, 1.0]))
+    tensor([0.0000, 1.3863])
+    """, promote="float", method=False, inplace=False,
 )  # fmt: skip
 
 
@@ -623,7 +702,11 @@ def _entropy(x):
 
 _entr = unary(
     "special_entr", _entropy, lambda g, x: g * where(x >= 0, -x.log() - 1, float("nan")),
-    "-input * log(input), and 0 at 0.", **_PLAIN,
+    """The entropy term -input * log(input) of each element; 0 at 0, -inf below.
+
+    >>> special.entr(tensor([0.5, 0.0, -1.0]))
+    tensor([0.3466, 0.0000,   -inf])
+    """, **_PLAIN,
 )  # fmt: skip
 
 
@@ -639,7 +722,16 @@ def _sinc_rule(g, x):
     return g * conjugate(where(x == 0, 0.0, slope))
 
 
-sinc = unary("sinc", _sinc, _sinc_rule, "sin(pi * input) / (pi * input), and 1 at 0.")
+sinc = unary(
+    "sinc",
+    _sinc,
+    _sinc_rule,
+    """sin(pi * input) / (pi * input) of each element, and 1 at 0.
+
+    >>> sinc(tensor([0.0, 0.5, 1.0]))
+    tensor([ 1.0000e+00,  6.3662e-01, -2.7828e-08])
+    """,
+)
 
 
 _SPECIAL_NAMES = {

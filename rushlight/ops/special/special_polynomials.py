@@ -34,7 +34,7 @@ def _polynomial(name, first, step, shifted=False):
         return kernel(np.asarray(x, n.dtype), n)
 
     op = binary(
-        "special_" + name, call, None, None, f"The polynomial {name} of degree `other`.", promote="float", method=False,
+        "special_" + name, call, None, None, f"The polynomial {name} of degree n = `other` at x = `input`.", promote="float", method=False,
         inplace=False, node="NotImplemented",
     )  # fmt: skip
     OPS["special." + name] = op
@@ -121,10 +121,26 @@ def _density(x, y):
 
 igamma = binary(
     "igamma", _incomplete(True), None, lambda g, x, y: g * _density(x, y),
-    "The regularised lower incomplete gamma function of a = input at other.",
+    """The regularised lower incomplete gamma function P(a, x) of a = input at x = other; it grows from 0 to 1 with x.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `special.gammainc(ones(2), ones(3))`.
+        NotImplementedError: the elements are integers, as in `special.gammainc(tensor([1]), tensor([1]))`.
+
+    >>> special.gammainc(tensor([1.0]), tensor([2.0]))
+    tensor([0.8647])
+    """,
 )  # fmt: skip
 igammac = binary(
     "igammac", _incomplete(False), None, lambda g, x, y: -g * _density(x, y),
-    "The regularised upper incomplete gamma function of a = input at other.",
+    """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x) of a = input at x = other.
+
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `special.gammaincc(ones(2), ones(3))`.
+        NotImplementedError: the elements are integers, as in `special.gammaincc(tensor([1]), tensor([1]))`.
+
+    >>> special.gammaincc(tensor([1.0]), tensor([2.0]))
+    tensor([0.1353])
+    """,
 )  # fmt: skip
 OPS["special.gammainc"], OPS["special.gammaincc"] = igamma, igammac
