@@ -1087,7 +1087,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     ...
 
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-    """The sum over `dim`, or of all elements. Integers and bools sum to int64."""
+    """The sum over `dim`, or of all elements."""
     ...
 
 def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
@@ -1095,35 +1095,35 @@ def nansum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     ...
 
 def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-    """The mean over `dim`, or of all elements. Raises RuntimeError for integers."""
+    """The mean over `dim`, or of all elements; nan of none."""
     ...
 
 def nanmean(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """The mean over `dim` of the elements that are not nan."""
+    """The mean over `dim` of the elements that are not nan; nan where there are none."""
     ...
 
 def prod(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-    """The product along `dim`, or of all elements. Integers and bools give int64."""
+    """The product along `dim`, or of all elements."""
     ...
 
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """Whether an element along `dim` is nonzero."""
+    """Whether an element over `dim` is nonzero."""
     ...
 
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """Whether all elements along `dim` are nonzero."""
+    """Whether all elements over `dim` are nonzero; true of none."""
     ...
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-    """How many elements along `dim` are not zero."""
+    """How many elements over `dim` are not zero."""
     ...
 
 def norm(input: Tensor, p: _float | _str | None='fro', dim: _int | Sequence[_int] | None=None, keepdim: _bool=False, out: Tensor | None=None, dtype: _dtype | None=None) -> Tensor:
-    """The norm over `dim`: p = 'fro' or a number; 'nuc' is the sum of the singular values of a matrix."""
+    """The norm of the elements over `dim`: (sum |x|^p)^(1/p)."""
     ...
 
 def dist(input: Tensor, other: Tensor | _Number, p: _float = 2) -> Tensor:
-    """The p-norm of input - other."""
+    """The p-norm of input - other over all elements."""
     ...
 
 def logsumexp(input: Tensor, dim: _int | Sequence[_int] = ..., keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
@@ -1151,31 +1151,31 @@ def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12
     ...
 
 def mm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
-    """The product of two matrices. Shape: (n, k), (k, m) -> (n, m)"""
+    """The product of two matrices."""
     ...
 
 def dot(input: Tensor, tensor: Tensor, *, out: Any = None) -> Tensor:
-    """The sum of the products of two vectors' elements. Shape: (n,), (n,) -> ()"""
+    """The sum of the products of two vectors' elements."""
     ...
 
 def vdot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """As `dot`, with the conjugate of the first vector. Shape: (n,), (n,) -> ()"""
+    """As `dot`, with the conjugate of the first vector."""
     ...
 
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
-    """A matrix times a vector. Shape: (n, k), (k,) -> (n,)"""
+    """Args:"""
     ...
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
-    """All products of an element of one vector and one of another. Shape: (n,), (m,) -> (n, m)"""
+    """All products of an element of one vector and one of another."""
     ...
 
 def ger(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
-    """All products of an element of one vector and one of another. Shape: (n,), (m,) -> (n, m)"""
+    """All products of an element of one vector and one of another."""
     ...
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Any = None) -> Tensor:
-    """The products of two batches of matrices. Shape: (b, n, k), (b, k, m) -> (b, n, m)"""
+    """The products of two batches of matrices."""
     ...
 
 def matmul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -1183,7 +1183,7 @@ def matmul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor
     ...
 
 def inner(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The sums of products along the last dimensions of both. Shape: (*, k), (+, k) -> (*, +)"""
+    """The sums of products along the last dimensions of both."""
     ...
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Any = None) -> Tensor:
@@ -1191,7 +1191,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: An
     ...
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """out[k] = x1^T W[k] x2 + b[k]. Shape: (*, n), (*, m), weight (k, n, m), bias (k,) -> (*, k)"""
+    """out[k] = x1^T W[k] x2 + b[k]."""
     ...
 
 def reshape(input: Tensor, *dims: _int | Sequence[_int], shape: _int | Sequence[_int] | None = None) -> Tensor:
@@ -1683,11 +1683,11 @@ def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool
     ...
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """beta * input + alpha * (mat1 @ mat2). Shape: (n, m) or broadcast to it, (n, k), (k, m) -> (n, m)"""
+    """beta * input + alpha * (mat1 @ mat2)."""
     ...
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """beta * input + alpha * (mat @ vec). Shape: (n,) or broadcast to it, (n, k), (k,) -> (n,)"""
+    """beta * input + alpha * (mat @ vec)."""
     ...
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
@@ -1695,23 +1695,23 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1,
     ...
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]. Shape: (n, m), (b, n, k), (b, k, m) -> (n, m)"""
+    """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]."""
     ...
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """beta * input + alpha * the outer product. Shape: (n, m) or broadcast to it, (n,), (m,) -> (n, m)"""
+    """beta * input + alpha * the outer product of two vectors."""
     ...
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, out: Any = None) -> Tensor:
-    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists."""
+    """The sum of products over pairs of dimensions."""
     ...
 
 def kron(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The Kronecker product: every element of the first times the whole second. Shape: (n, m), (k, l) -> (n k, m l)"""
+    """The Kronecker product: every element of the first times the whole second."""
     ...
 
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
-    """The product of matrices in the cheapest order. Deprecated: use `multi_dot`."""
+    """The product of matrices in the cheapest order. Deprecated: use `linalg.multi_dot`."""
     ...
 
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
@@ -1719,11 +1719,11 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     ...
 
 def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
-    """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
+    """Args:"""
     ...
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix' diagonal. Shape: (n, m) -> ()"""
+    """The sum of a matrix' diagonal."""
     ...
 
 def einsum(*args: Any) -> Tensor:
@@ -1731,11 +1731,11 @@ def einsum(*args: Any) -> Tensor:
     ...
 
 def cross(input: Tensor, other: Tensor | _Number, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The cross product along a dimension of size 3 (the first such one by default)."""
+    """The cross product along a dimension of size 3."""
     ...
 
 def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_for_euclid_dist_if_necessary') -> Tensor:
-    """The p-norm distances of all pairs of rows. Shape: (*, n, k), (*, m, k) -> (*, n, m)"""
+    """The p-norm distances of all pairs of rows."""
     ...
 
 def special_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2083,7 +2083,7 @@ def gradient(input: Tensor, *, spacing: Any = None, dim: _int | Sequence[_int] |
     ...
 
 def renorm(input: Tensor, p: _float, dim: _int | Sequence[_int], maxnorm: _float, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The input, whose parts along `dim` are scaled down to a p-norm of at most `maxnorm`."""
+    """The input, whose slices along `dim` are scaled down to a p-norm of at most `maxnorm`."""
     ...
 
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Tensor:
@@ -2107,15 +2107,15 @@ def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = No
     ...
 
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The area under samples `y` at places `x`, or at a spacing of `dx`, by the trapezoidal rule."""
+    """The area under samples `y` by the trapezoidal rule."""
     ...
 
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The area under samples `y` at places `x`, or at a spacing of `dx`, by the trapezoidal rule."""
+    """The area under samples `y` by the trapezoidal rule."""
     ...
 
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: _int = -1) -> Tensor:
-    """The areas under samples `y` up to each one, by the trapezoidal rule."""
+    """The areas under samples `y` up to each one but the first, by the trapezoidal rule."""
     ...
 
 def amax(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
@@ -2127,12 +2127,12 @@ def amin(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False,
     ...
 
 def aminmax(input: Tensor, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> _return_types.aminmax:
-    """The smallest and the largest element along `dim`."""
+    """The smallest and the largest element along `dim`: a named tuple (min, max)."""
     ...
 
 @overload
 def max(input: Tensor, *, out: Tensor | None=None) -> Tensor:
-    """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each two."""
+    """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each pair."""
     ...
 @overload
 def max(input: Tensor, other: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -2146,7 +2146,7 @@ def max(input: Tensor, *, axis: _int, keepdims: _bool=False, out: Any=None) -> _
 
 @overload
 def min(input: Tensor, *, out: Tensor | None=None) -> Tensor:
-    """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each two."""
+    """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each pair."""
     ...
 @overload
 def min(input: Tensor, other: Tensor, *, out: Tensor | None=None) -> Tensor:
@@ -2167,11 +2167,11 @@ def argmin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     ...
 
 def cummax(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> _return_types.cummax:
-    """The largest element so far along `dim`, and where it was last seen."""
+    """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
     ...
 
 def cummin(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> _return_types.cummin:
-    """The smallest element so far along `dim`, and where it was last seen."""
+    """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
     ...
 
 @overload
@@ -2203,11 +2203,11 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | N
     ...
 
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
-    """How many points fall into each cell of a grid."""
+    """How many points fall into each cell of a grid: a named tuple (hist, bin_edges)."""
     ...
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | _Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Any = None) -> Tensor:
-    """Where each value would be inserted into the sorted values of the last dimension."""
+    """Where each value would be inserted into the sorted values of the last dimension to keep their order."""
     ...
 
 def bucketize(input: Tensor | _Number, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Any = None) -> Tensor:
@@ -2215,7 +2215,7 @@ def bucketize(input: Tensor | _Number, boundaries: Tensor, *, out_int32: _bool =
     ...
 
 def cov(input: Tensor, *, correction: _Number = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-    """The covariances of the variables, which are the rows; a 1-d input is one variable."""
+    """The covariances of the variables, which are the rows; a 1-D input is one variable."""
     ...
 
 def corrcoef(input: Tensor) -> Tensor:
@@ -2224,7 +2224,7 @@ def corrcoef(input: Tensor) -> Tensor:
 
 @overload
 def sort(input: Tensor, dim: _int=-1, descending: _bool=False, stable: _bool | None=None, *, out: Any=None) -> _return_types.sort:
-    """The elements in order along `dim`, and where each was."""
+    """The elements in order along `dim`, and where each was: a named tuple (values, indices). A nan counts as the largest."""
     ...
 @overload
 def sort(input: Tensor, *, stable: _bool | None=None, dim: _int=-1, descending: _bool=False, out: Any=None) -> _return_types.sort:
@@ -2239,16 +2239,16 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> _return_types.topk:
-    """The k largest (or smallest) elements along `dim`, best first, and where they are."""
+    """The k largest (or smallest) elements along `dim`, and where they are: a named tuple (values, indices)."""
     ...
 
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> _return_types.kthvalue:
-    """The k-th smallest element along `dim` (from 1), and where it is."""
+    """The k-th smallest element along `dim` (from 1), and where it is: a named tuple (values, indices)."""
     ...
 
 @overload
 def median(input: Tensor) -> Tensor:
-    """The lower median; with `dim` that along it and where it is; nan where there is a nan."""
+    """The lower median; with `dim` that along it and where it is (values, indices); nan where there is a nan."""
     ...
 @overload
 def median(input: Tensor, dim: _int, keepdim: _bool=False, *, out: Any=None) -> _return_types.median:
@@ -2256,14 +2256,14 @@ def median(input: Tensor, dim: _int, keepdim: _bool=False, *, out: Any=None) -> 
 
 @overload
 def nanmedian(input: Tensor) -> Tensor:
-    """The lower median of the elements that are not nan."""
+    """The lower median of the elements that are not nan; with `dim` that along it and where it is (values, indices)."""
     ...
 @overload
 def nanmedian(input: Tensor, dim: _int, keepdim: _bool=False, *, out: Any=None) -> _return_types.nanmedian:
     ...
 
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> _return_types.mode:
-    """The most frequent element along `dim`, the smallest of several, and where it is last."""
+    """The most frequent element along `dim`, the smallest of several, and where it is last: a named tuple (values, indices)."""
     ...
 
 def quantile(input: Tensor, q: Any, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
@@ -2275,7 +2275,7 @@ def nanquantile(input: Tensor, q: Any, dim: _int | Sequence[_int] | None = None,
     ...
 
 def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """The variance over `dim`: sum((x - mean)**2) / (N - correction)."""
+    """The variance over `dim`: sum((x - mean)^2) / (n - correction)."""
     ...
 
 def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
@@ -2283,11 +2283,11 @@ def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool
     ...
 
 def var_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
-    """The variance and the mean over `dim`."""
+    """The variance and the mean over `dim`, with the options of `var`."""
     ...
 
 def std_mean(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> tuple[Tensor, Tensor]:
-    """The standard deviation and the mean over `dim`."""
+    """The standard deviation and the mean over `dim`, with the options of `var`."""
     ...
 
 def _standard_gamma(input: Tensor, generator: _Generator | None = None) -> Tensor:
@@ -2307,15 +2307,15 @@ def _dirichlet_grad(x: Any, alpha: _Number, total: Any) -> Tensor:
     ...
 
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
-    """The input with `values` at the places of the index tensors; repeated places are added up with accumulate."""
+    """The input with `values` at the places of the index tensors, which together name one element or slice each."""
     ...
 
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
-    """In-place `index_put`."""
+    """`index_put` into the tensor itself, which is returned."""
     ...
 
 def index_select(input: Tensor, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The slices along `dim` at the places of the 1-D tensor `index`."""
+    """The slices along `dim` at the places `index`, as a copy."""
     ...
 
 def index_add(input: Tensor, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -2335,28 +2335,28 @@ def gather(input: Tensor, dim: _int | Sequence[_int], index: Tensor, *, sparse_g
     ...
 
 def scatter(input: Tensor, dim: _int | Sequence[_int], index: Tensor, src: Tensor | _Number | None = None, *, value: Tensor | _Number | None = None, reduce: _str | None = None, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The input with `src` (a tensor or a number) put at the places of `index` along `dim`."""
+    """The input with `src` put at the places of `index` along `dim`: out[index[i][j]][j] = src[i][j] for dim 0."""
     ...
 
 def scatter_add(input: Tensor, dim: _int | Sequence[_int], index: Tensor, src: Tensor, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The input with `src` added at the places of `index` along `dim`."""
+    """The input with `src` added at the places of `index` along `dim`: out[index[i][j]][j] += src[i][j] for dim 0."""
     ...
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The input with `value`, a number or a 0-d tensor, where `mask` is True."""
+    """The input with `value` where `mask` is true."""
     ...
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements where `mask` is True, as one dimension."""
+    """The elements where `mask` is true, as one dimension."""
     ...
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor, *, out: Any = None) -> Tensor:
-    """The input with the elements of `source` in order where `mask` is True."""
+    """The input with the elements of `source` in order where `mask` is true."""
     ...
 
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[False]=False, out: Tensor | None=None) -> Tensor:
-    """The indices of the elements that are not zero: a row each, or a tensor for each dimension with as_tuple."""
+    """The indices of the elements that are not zero."""
     ...
 @overload
 def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:
@@ -2379,7 +2379,7 @@ def index_reduce(input: Tensor, dim: _int | Sequence[_int], index: Tensor, sourc
     ...
 
 def segment_reduce(data: Any, reduce: _str, *, lengths: Any = None, indices: Tensor | None = None, offsets: Tensor | None = None, axis: _int = 0, unsafe: _bool = False, initial: Tensor | None = None) -> Tensor:
-    """The reduction (\"sum\", \"mean\", \"max\", \"min\", \"prod\") of each segment of rows of `data`."""
+    """The reduction of each segment of rows of `data`."""
     ...
 
 def take(input: Tensor, index: Tensor, *, out: Any = None) -> Tensor:

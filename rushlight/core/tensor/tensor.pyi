@@ -1211,7 +1211,7 @@ class Tensor:
         ...
 
     def sum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The sum over `dim`, or of all elements. Integers and bools sum to int64."""
+        """The sum over `dim`, or of all elements."""
         ...
 
     def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -1219,35 +1219,35 @@ class Tensor:
         ...
 
     def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The mean over `dim`, or of all elements. Raises RuntimeError for integers."""
+        """The mean over `dim`, or of all elements; nan of none."""
         ...
 
     def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The mean over `dim` of the elements that are not nan."""
+        """The mean over `dim` of the elements that are not nan; nan where there are none."""
         ...
 
     def prod(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The product along `dim`, or of all elements. Integers and bools give int64."""
+        """The product along `dim`, or of all elements."""
         ...
 
     def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """Whether an element along `dim` is nonzero."""
+        """Whether an element over `dim` is nonzero."""
         ...
 
     def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """Whether all elements along `dim` are nonzero."""
+        """Whether all elements over `dim` are nonzero; true of none."""
         ...
 
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """How many elements along `dim` are not zero."""
+        """How many elements over `dim` are not zero."""
         ...
 
     def norm(self, p: _float | _str | None='fro', dim: _int | Sequence[_int] | None=None, keepdim: _bool=False, out: Tensor | None=None, dtype: _dtype | None=None) -> Tensor:
-        """The norm over `dim`: p = 'fro' or a number; 'nuc' is the sum of the singular values of a matrix."""
+        """The norm of the elements over `dim`: (sum |x|^p)^(1/p)."""
         ...
 
     def dist(self, other: Tensor | _Number, p: _float = 2) -> Tensor:
-        """The p-norm of input - other."""
+        """The p-norm of input - other over all elements."""
         ...
 
     def logsumexp(self, dim: _int | Sequence[_int] = ..., keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -1263,31 +1263,31 @@ class Tensor:
         ...
 
     def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices. Shape: (n, k), (k, m) -> (n, m)"""
+        """The product of two matrices."""
         ...
 
     def dot(self, tensor: Tensor) -> Tensor:
-        """The sum of the products of two vectors' elements. Shape: (n,), (n,) -> ()"""
+        """The sum of the products of two vectors' elements."""
         ...
 
     def vdot(self, other: Tensor | _Number) -> Tensor:
-        """As `dot`, with the conjugate of the first vector. Shape: (n,), (n,) -> ()"""
+        """As `dot`, with the conjugate of the first vector."""
         ...
 
     def mv(self, vec: Tensor) -> Tensor:
-        """A matrix times a vector. Shape: (n, k), (k,) -> (n,)"""
+        """Args:"""
         ...
 
     def outer(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another. Shape: (n,), (m,) -> (n, m)"""
+        """All products of an element of one vector and one of another."""
         ...
 
     def ger(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another. Shape: (n,), (m,) -> (n, m)"""
+        """All products of an element of one vector and one of another."""
         ...
 
     def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices. Shape: (b, n, k), (b, k, m) -> (b, n, m)"""
+        """The products of two batches of matrices."""
         ...
 
     def matmul(self, other: Tensor | _Number) -> Tensor:
@@ -1301,7 +1301,7 @@ class Tensor:
         ...
 
     def inner(self, other: Tensor | _Number) -> Tensor:
-        """The sums of products along the last dimensions of both. Shape: (*, k), (+, k) -> (*, +)"""
+        """The sums of products along the last dimensions of both."""
         ...
 
     def _view_shape(self, *shape: _int | Sequence[_int]) -> Tensor:
@@ -1590,7 +1590,7 @@ class Tensor:
         ...
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * (mat1 @ mat2). Shape: (n, m) or broadcast to it, (n, k), (k, m) -> (n, m)"""
+        """beta * input + alpha * (mat1 @ mat2)."""
         ...
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
@@ -1598,7 +1598,7 @@ class Tensor:
         ...
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * (mat @ vec). Shape: (n,) or broadcast to it, (n, k), (k,) -> (n,)"""
+        """beta * input + alpha * (mat @ vec)."""
         ...
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
@@ -1614,7 +1614,7 @@ class Tensor:
         ...
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]. Shape: (n, m), (b, n, k), (b, k, m) -> (n, m)"""
+        """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]."""
         ...
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
@@ -1622,7 +1622,7 @@ class Tensor:
         ...
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * the outer product. Shape: (n, m) or broadcast to it, (n,), (m,) -> (n, m)"""
+        """beta * input + alpha * the outer product of two vectors."""
         ...
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
@@ -1630,19 +1630,19 @@ class Tensor:
         ...
 
     def kron(self, other: Tensor | _Number) -> Tensor:
-        """The Kronecker product: every element of the first times the whole second. Shape: (n, m), (k, l) -> (n k, m l)"""
+        """The Kronecker product: every element of the first times the whole second."""
         ...
 
     def matrix_power(self, n: _int) -> Tensor:
-        """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
+        """Args:"""
         ...
 
     def trace(self) -> Tensor:
-        """The sum of a matrix' diagonal. Shape: (n, m) -> ()"""
+        """The sum of a matrix' diagonal."""
         ...
 
     def cross(self, other: Tensor | _Number, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The cross product along a dimension of size 3 (the first such one by default)."""
+        """The cross product along a dimension of size 3."""
         ...
 
     def igamma(self, other: Tensor | _Number) -> Tensor:
@@ -2086,7 +2086,7 @@ class Tensor:
         ...
 
     def renorm(self, p: _float, dim: _int | Sequence[_int], maxnorm: _float, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The input, whose parts along `dim` are scaled down to a p-norm of at most `maxnorm`."""
+        """The input, whose slices along `dim` are scaled down to a p-norm of at most `maxnorm`."""
         ...
 
     def renorm_(self, p: _float, dim: _int | Sequence[_int], maxnorm: _float) -> Self:
@@ -2130,12 +2130,12 @@ class Tensor:
         ...
 
     def aminmax(self, *, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> _return_types.aminmax:
-        """The smallest and the largest element along `dim`."""
+        """The smallest and the largest element along `dim`: a named tuple (min, max)."""
         ...
 
     @overload
     def max(self) -> Tensor:
-        """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each two."""
+        """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each pair."""
         ...
     @overload
     def max(self, other: Tensor) -> Tensor:
@@ -2149,7 +2149,7 @@ class Tensor:
 
     @overload
     def min(self) -> Tensor:
-        """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each two."""
+        """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each pair."""
         ...
     @overload
     def min(self, other: Tensor) -> Tensor:
@@ -2170,11 +2170,11 @@ class Tensor:
         ...
 
     def cummax(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> _return_types.cummax:
-        """The largest element so far along `dim`, and where it was last seen."""
+        """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
         ...
 
     def cummin(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> _return_types.cummin:
-        """The smallest element so far along `dim`, and where it was last seen."""
+        """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
         ...
 
     @overload
@@ -2206,7 +2206,7 @@ class Tensor:
         ...
 
     def cov(self, *, correction: _Number = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
-        """The covariances of the variables, which are the rows; a 1-d input is one variable."""
+        """The covariances of the variables, which are the rows; a 1-D input is one variable."""
         ...
 
     def corrcoef(self) -> Tensor:
@@ -2215,7 +2215,7 @@ class Tensor:
 
     @overload
     def sort(self, dim: _int=-1, descending: _bool=False, stable: _bool | None=None) -> _return_types.sort:
-        """The elements in order along `dim`, and where each was."""
+        """The elements in order along `dim`, and where each was: a named tuple (values, indices). A nan counts as the largest."""
         ...
     @overload
     def sort(self, *, stable: _bool | None=None, dim: _int=-1, descending: _bool=False) -> _return_types.sort:
@@ -2230,16 +2230,16 @@ class Tensor:
         ...
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, axis: _int | Sequence[_int] | None = None) -> _return_types.topk:
-        """The k largest (or smallest) elements along `dim`, best first, and where they are."""
+        """The k largest (or smallest) elements along `dim`, and where they are: a named tuple (values, indices)."""
         ...
 
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> _return_types.kthvalue:
-        """The k-th smallest element along `dim` (from 1), and where it is."""
+        """The k-th smallest element along `dim` (from 1), and where it is: a named tuple (values, indices)."""
         ...
 
     @overload
     def median(self) -> Tensor:
-        """The lower median; with `dim` that along it and where it is; nan where there is a nan."""
+        """The lower median; with `dim` that along it and where it is (values, indices); nan where there is a nan."""
         ...
     @overload
     def median(self, dim: _int, keepdim: _bool=False) -> _return_types.median:
@@ -2247,14 +2247,14 @@ class Tensor:
 
     @overload
     def nanmedian(self) -> Tensor:
-        """The lower median of the elements that are not nan."""
+        """The lower median of the elements that are not nan; with `dim` that along it and where it is (values, indices)."""
         ...
     @overload
     def nanmedian(self, dim: _int, keepdim: _bool=False) -> _return_types.nanmedian:
         ...
 
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> _return_types.mode:
-        """The most frequent element along `dim`, the smallest of several, and where it is last."""
+        """The most frequent element along `dim`, the smallest of several, and where it is last: a named tuple (values, indices)."""
         ...
 
     def quantile(self, q: Any, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, interpolation: _str = 'linear', axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -2266,7 +2266,7 @@ class Tensor:
         ...
 
     def var(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The variance over `dim`: sum((x - mean)**2) / (N - correction)."""
+        """The variance over `dim`: sum((x - mean)^2) / (n - correction)."""
         ...
 
     def std(self, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, keepdim: _bool = False, *, correction: _Number | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -2274,11 +2274,11 @@ class Tensor:
         ...
 
     def index_put(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
-        """The input with `values` at the places of the index tensors; repeated places are added up with accumulate."""
+        """The input with `values` at the places of the index tensors, which together name one element or slice each."""
         ...
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Self:
-        """In-place `index_put`."""
+        """`index_put` into the tensor itself, which is returned."""
         ...
 
     def __getitem__(self, index: Any) -> Tensor:
@@ -2288,7 +2288,7 @@ class Tensor:
         ...
 
     def index_select(self, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The slices along `dim` at the places of the 1-D tensor `index`."""
+        """The slices along `dim` at the places `index`, as a copy."""
         ...
 
     def index_add(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -2320,7 +2320,7 @@ class Tensor:
         ...
 
     def scatter(self, dim: _int | Sequence[_int], index: Tensor, src: Tensor | _Number | None = None, *, value: Tensor | _Number | None = None, reduce: _str | None = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The input with `src` (a tensor or a number) put at the places of `index` along `dim`."""
+        """The input with `src` put at the places of `index` along `dim`: out[index[i][j]][j] = src[i][j] for dim 0."""
         ...
 
     def scatter_(self, dim: _int | Sequence[_int], index: Tensor, src: Tensor | _Number | None = None, *, value: Tensor | _Number | None = None, reduce: _str | None = None) -> Self:
@@ -2328,7 +2328,7 @@ class Tensor:
         ...
 
     def scatter_add(self, dim: _int | Sequence[_int], index: Tensor, src: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The input with `src` added at the places of `index` along `dim`."""
+        """The input with `src` added at the places of `index` along `dim`: out[index[i][j]][j] += src[i][j] for dim 0."""
         ...
 
     def scatter_add_(self, dim: _int | Sequence[_int], index: Tensor, src: Tensor) -> Self:
@@ -2336,7 +2336,7 @@ class Tensor:
         ...
 
     def masked_fill(self, mask: Tensor, value: Tensor | _Number) -> Tensor:
-        """The input with `value`, a number or a 0-d tensor, where `mask` is True."""
+        """The input with `value` where `mask` is true."""
         ...
 
     def masked_fill_(self, mask: Tensor, value: Tensor | _Number) -> Self:
@@ -2344,11 +2344,11 @@ class Tensor:
         ...
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements where `mask` is True, as one dimension."""
+        """The elements where `mask` is true, as one dimension."""
         ...
 
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """The input with the elements of `source` in order where `mask` is True."""
+        """The input with the elements of `source` in order where `mask` is true."""
         ...
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
@@ -2357,7 +2357,7 @@ class Tensor:
 
     @overload
     def nonzero(self, *, as_tuple: Literal[False]=False) -> Tensor:
-        """The indices of the elements that are not zero: a row each, or a tensor for each dimension with as_tuple."""
+        """The indices of the elements that are not zero."""
         ...
     @overload
     def nonzero(self, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]:

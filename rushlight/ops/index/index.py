@@ -397,14 +397,41 @@ def _(g, tensors_rest, accumulate, needs):
 
 @composite(method=True)
 def index_put(input, indices, values, accumulate=False):
-    """The input with `values` at the places of the index tensors; repeated places are added up with accumulate."""
+    """The input with `values` at the places of the index tensors, which together name one element or slice each.
+
+    Args:
+        indices: a tuple of tensors of integers or bools, one for each leading dimension; None takes a dimension whole.
+        values: a tensor of the same type that broadcasts to the places.
+        accumulate: whether to add, also several times, rather than overwrite.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: an index is out of range, as in `index_put(ones(2), (tensor([2]),), ones(1))`.
+        RuntimeError: the types differ, as in `index_put(ones(2), (tensor([1]),), tensor([1]))`.
+
+    >>> index_put(zeros(3), (tensor([0, 0]),), tensor([1.0, 2.0]), accumulate=True)
+    tensor([3., 0., 0.])
+    """
     values = _values("index_put", input, indices, values, accumulate)
     return _index_put(input, values, *_put_indices(input, indices), accumulate=accumulate)
 
 
 @composite(method=True, function=True)
 def index_put_(input, indices, values, accumulate=False):
-    """In-place `index_put`."""
+    """`index_put` into the tensor itself, which is returned.
+
+    Args:
+        indices: a tuple of tensors of integers or bools, one for each leading dimension; None takes a dimension whole.
+        values: a tensor of the same type that broadcasts to the places.
+        accumulate: whether to add, also several times, rather than overwrite.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: an index is out of range, as in `index_put_(ones(2), (tensor([2]),), ones(1))`.
+        RuntimeError: the tensor is a leaf that requires grad, as in
+            `index_put_(ones(2, requires_grad=True), (tensor([1]),), ones(1))`.
+
+    >>> index_put_(zeros(3), (tensor([0, 2]),), tensor(1.0))
+    tensor([1., 0., 1.])
+    """
     values = _values("index_put_", input, indices, values, accumulate)
     return write(_index_put.record, input, (values, *_put_indices(input, indices)), (accumulate,))
 

@@ -49,7 +49,20 @@ def _(g, input_shape, index, dim):
 
 @composite(method=True, out=True)
 def index_select(input, dim, index):
-    """The slices along `dim` at the places of the 1-D tensor `index`."""
+    """The slices along `dim` at the places `index`, as a copy.
+
+    Args:
+        index: a 1-D (or 0-d) tensor of int32 or int64.
+        out: the tensor to write the result to.
+    Shape: (*), index (n) -> (*) with size n at `dim`
+    Raises:
+        IndexError: an index is out of range, as in `index_select(ones(2), 0, tensor([2]))`.
+        IndexError: `index` has several dimensions, as in `index_select(ones(2), 0, tensor([[0]]))`.
+
+    >>> index_select(tensor([[1, 2], [3, 4]]), 1, tensor([1, 1]))
+    tensor([[2, 2],
+            [4, 4]])
+    """
     return _index_select(input, index, dim)
 
 
@@ -167,8 +180,47 @@ def _filler(x: Tensor, value: Any) -> Tensor:
 
 
 twins("index_add", _index_add, lambda input, dim, index, source, *, alpha=1: ((index, source), (dim, alpha)),
-       "The input with the slices of `source` added at the places `index` of `dim`.")  # fmt: skip
+       """The input with the slices of `source` added at the places `index` of `dim`.
+
+    Args:
+        index: a 1-D tensor of integers; a place may be given several times.
+        source: of the input's type, with as many slices along `dim` as `index` has entries.
+        alpha: a number to multiply `source` by.
+        out: the tensor to write the result to.
+    Shape: (*), index (n), source (*) -> (*), as `input`
+    Raises:
+        IndexError: `dim` is out of range, as in `index_add(ones(2), 1, tensor([0]), ones(1))`.
+        RuntimeError: the types differ, as in `index_add(ones(2), 0, tensor([0]), tensor([1]))`.
+
+    >>> index_add(zeros(3), 0, tensor([0, 0, 2]), tensor([1.0, 2.0, 3.0]))
+    tensor([3., 0., 3.])
+    """)  # fmt: skip
 twins("index_copy", _index_copy, lambda input, dim, index, source: ((index, source), (dim,)),
-       "The input with the slices of `source` put at the places `index` of `dim`.")  # fmt: skip
+       """The input with the slices of `source` put at the places `index` of `dim`.
+
+    Args:
+        index: a 1-D int64 tensor.
+        source: of the input's type, with as many slices along `dim` as `index` has entries.
+        out: the tensor to write the result to.
+    Shape: (*), index (n), source (*) -> (*), as `input`
+    Raises:
+        IndexError: the numbers of slices and indices differ, as in `index_copy(ones(2), 0, tensor([0]), ones(2))`.
+        RuntimeError: the types differ, as in `index_copy(ones(2), 0, tensor([0]), tensor([1]))`.
+
+    >>> index_copy(zeros(3), 0, tensor([2, 0]), tensor([1.0, 2.0]))
+    tensor([2., 0., 1.])
+    """)  # fmt: skip
 twins("index_fill", _index_fill, lambda input, dim, index, value: ((index, _filler(input, value)), (dim,)),
-       "The input with `value` at the places `index` of `dim`.")  # fmt: skip
+       """The input with `value` at the places `index` of `dim`.
+
+    Args:
+        index: a 1-D int64 tensor.
+        value: a number or a 0-d tensor.
+        out: the tensor to write the result to.
+    Shape: (*), index (n) -> (*), as `input`
+    Raises:
+        IndexError: an index is out of range, as in `index_fill(ones(2), 0, tensor([2]), 0.0)`.
+
+    >>> index_fill(zeros(3), 0, tensor([0, 2]), 7.0)
+    tensor([7., 0., 7.])
+    """)  # fmt: skip

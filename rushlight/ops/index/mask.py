@@ -80,7 +80,20 @@ def _mask_value(x: Tensor, mask: Tensor, value: Any) -> tuple:
 
 @composite(method=True)
 def masked_fill(input, mask, value, *, out=None):
-    """The input with `value`, a number or a 0-d tensor, where `mask` is True."""
+    """The input with `value` where `mask` is true.
+
+    Args:
+        mask: a tensor of bools; both are broadcast against each other.
+        value: a number or a 0-d tensor.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: `mask` is not of bools, as in `masked_fill(ones(2), ones(2), 0.0)`.
+        RuntimeError: the shapes do not broadcast, as in `masked_fill(ones(2), tensor([True, True, False]), 0.0)`.
+
+    >>> masked_fill(ones(2), tensor([True, False]), 9.0)
+    tensor([9., 1.])
+    """
     if out is None and type(value) is float and (input._array.dtype is _F32 or input._array.dtype is _F64):
         return _masked_fill_number(input, mask, value)
     (mask, value), _ = _mask_value(input, mask, value)
@@ -114,7 +127,19 @@ def _(g, input_shape, mask):
 
 @composite(method=True, out=True)
 def masked_select(input, mask):
-    """The elements where `mask` is True, as one dimension."""
+    """The elements where `mask` is true, as one dimension.
+
+    Args:
+        mask: a tensor of bools, broadcast against `input`.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (n)
+    Raises:
+        RuntimeError: `mask` is not of bools, as in `masked_select(ones(2), ones(2))`.
+        RuntimeError: the shapes do not broadcast, as in `masked_select(ones(2), tensor([True, True, False]))`.
+
+    >>> masked_select(tensor([1, 2, 3]), tensor([True, False, True]))
+    tensor([1, 3])
+    """
     return _masked_select(input, mask)
 
 
@@ -150,7 +175,20 @@ def _(g, mask, source_shape):
 
 
 twins("masked_scatter", _masked_scatter, lambda input, mask, source: ((mask, source), ()),
-       "The input with the elements of `source` in order where `mask` is True.")  # fmt: skip
+       """The input with the elements of `source` in order where `mask` is true.
+
+    Args:
+        mask: a tensor of bools; both are broadcast against each other.
+        source: a tensor of the same type with at least as many elements as `mask` has true ones.
+        out: the tensor to write the result to.
+    Shape: (*), (*), source (*) -> (*), broadcast
+    Raises:
+        RuntimeError: `mask` is not of bools, as in `masked_scatter(ones(2), ones(2), ones(2))`.
+        RuntimeError: `source` has too few elements, as in `masked_scatter(ones(2), tensor([True, True]), ones(1))`.
+
+    >>> masked_scatter(zeros(3), tensor([True, False, True]), tensor([5.0, 6.0]))
+    tensor([5., 0., 6.])
+    """)  # fmt: skip
 
 
 @primitive(differentiable=False, public=False, name="nonzero")
@@ -162,7 +200,21 @@ def _nonzero(input, /):
 
 @composite(method=True)
 def nonzero(input, *, out=None, as_tuple=False):
-    """The indices of the elements that are not zero: a row each, or a tensor for each dimension with as_tuple."""
+    """The indices of the elements that are not zero.
+
+    Args:
+        out: the tensor to write the result to.
+        as_tuple: whether to give a tensor (n) for each dimension rather than a row for each element.
+    Shape: (*) -> (n, number of dimensions) int64
+    Raises:
+        TypeError: `input` is not a tensor, as in `nonzero([0, 1])`.
+
+    >>> nonzero(tensor([[1, 0], [0, 2]]))
+    tensor([[0, 0],
+            [1, 1]])
+    >>> nonzero(tensor([0, 3, 4]), as_tuple=True)
+    (tensor([1, 2]),)
+    """
     if as_tuple:
         x = input.reshape(1) if not input._array.ndim else input
         return tuple(wrap(i) for i in x._array.nonzero())
@@ -172,7 +224,17 @@ def nonzero(input, *, out=None, as_tuple=False):
 
 @composite(method=True)
 def nonzero_static(input, *, size, fill_value=-1):
-    """The indices of the first `size` elements that are not zero, a row each; rows of `fill_value` where there are fewer."""
+    """The indices of the first `size` elements that are not zero, a row each; rows of `fill_value` where there are fewer.
+
+    Shape: (*) -> (size, number of dimensions) int64
+    Raises:
+        RuntimeError: `size` is negative, as in `nonzero_static(ones(2), size=-1)`.
+
+    >>> nonzero_static(tensor([0, 3, 4]), size=3)
+    tensor([[ 1],
+            [ 2],
+            [-1]])
+    """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     rows = np.argwhere(input._array)[:size]
@@ -183,5 +245,14 @@ def nonzero_static(input, *, size, fill_value=-1):
 
 @composite(method=True)
 def argwhere(input):
-    """The indices of the elements that are not zero, a row each."""
+    """The indices of the elements that are not zero, a row each.
+
+    Shape: (*) -> (n, number of dimensions) int64
+    Raises:
+        TypeError: `input` is not a tensor, as in `argwhere([0, 1])`.
+
+    >>> argwhere(tensor([[1, 0], [0, 2]]))
+    tensor([[0, 0],
+            [1, 1]])
+    """
     return _nonzero(input)

@@ -88,7 +88,22 @@ def _(g, input_shape, index, dim):
 
 @composite(method=True)
 def gather(input, dim, index, *, sparse_grad=False, out=None):
-    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
+    """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`.
+
+    Args:
+        index: int64, no larger than the input outside `dim`.
+        sparse_grad: whether the gradient is a sparse tensor.
+        out: the tensor to write the result to.
+    Shape: (*), index (*) -> (*), as `index`
+    Raises:
+        RuntimeError: an index is out of range, as in `gather(ones(2), 0, tensor([2]))`.
+        RuntimeError: the numbers of dimensions differ, as in `gather(ones(2, 2), 0, tensor([0]))`.
+        RuntimeError: `index` is not of integers, as in `gather(ones(2), 0, ones(1))`.
+
+    >>> gather(tensor([[1, 2], [3, 4]]), 1, tensor([[1], [0]]))
+    tensor([[2],
+            [3]])
+    """
     if sparse_grad:
         raise NotImplementedError(
             "gather(sparse_grad=True): sparse gradients are not implemented; use sparse_grad=False"
@@ -206,7 +221,22 @@ def _scatter_order(dim, index, src, value):
 
 @composite(method=True, out=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None):
-    """The input with `src` (a tensor or a number) put at the places of `index` along `dim`."""
+    """The input with `src` put at the places of `index` along `dim`: out[index[i][j]][j] = src[i][j] for dim 0.
+
+    Args:
+        index: int64. Where a place is given twice, one of the values is kept.
+        src: a tensor at least as large as `index`, or a number.
+        value: a number, instead of `src`.
+        reduce: "add" or "multiply" to combine with what is there.
+        out: the tensor to write the result to.
+    Shape: (*), index (*), src (*) -> (*), as `input`
+    Raises:
+        RuntimeError: an index is out of range, as in `scatter(ones(2), 0, tensor([2]), 1.0)`.
+        RuntimeError: the types differ, as in `scatter(ones(2), 0, tensor([1]), tensor([1]))`.
+
+    >>> scatter(zeros(3), 0, tensor([2, 0]), tensor([5.0, 6.0]))
+    tensor([6., 0., 5.])
+    """
     if reduce is not None:
         return scatter_reduced(input, dim, index, src if src is not None else value, reduce)
     op, arrays, metadata = _scatter_order(dim, index, src, value)
@@ -236,4 +266,17 @@ def scatter_reduced(input: Tensor, dim: int, index: Tensor, src: Any, reduce: st
 
 
 twins("scatter_add", _scatter_add, lambda input, dim, index, src: ((index, src), (dim,)),
-       "The input with `src` added at the places of `index` along `dim`.")  # fmt: skip
+       """The input with `src` added at the places of `index` along `dim`: out[index[i][j]][j] += src[i][j] for dim 0.
+
+    Args:
+        index: int64; a place may be given several times.
+        src: a tensor at least as large as `index`.
+        out: the tensor to write the result to.
+    Shape: (*), index (*), src (*) -> (*), as `input`
+    Raises:
+        RuntimeError: an index is out of range, as in `scatter_add(ones(2), 0, tensor([2]), ones(1))`.
+        RuntimeError: the types differ, as in `scatter_add(ones(2), 0, tensor([1]), tensor([1]))`.
+
+    >>> scatter_add(zeros(2), 0, tensor([1, 1]), tensor([5.0, 6.0]))
+    tensor([ 0., 11.])
+    """)  # fmt: skip

@@ -104,7 +104,16 @@ _SCATTERED = ("sum", "prod", "mean", "amax", "amin")
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True):
     """The input, and at the places of `index` along `dim` the reduction of what `src` brings there.
 
-    reduce: "sum", "prod", "mean", "amax" or "amin". include_self: the input's element takes part.
+    Args:
+        index: int64; a place may be given several times.
+        src: a tensor at least as large as `index`.
+        reduce: "sum", "prod", "mean", "amax" or "amin".
+        include_self: whether the input's element takes part.
+        out: the tensor to write the result to.
+    Shape: (*), index (*), src (*) -> (*), as `input`
+    Raises:
+        RuntimeError: `reduce` is another text, as in `scatter_reduce(zeros(2), 0, tensor([0]), ones(1), "x")`.
+        RuntimeError: an index is out of range, as in `scatter_reduce(zeros(2), 0, tensor([2]), ones(1), "sum")`.
 
     >>> scatter_reduce(zeros(2), 0, tensor([0, 0, 1]), tensor([1.0, 3.0, 5.0]), "mean", include_self=False)
     tensor([2., 5.])
@@ -143,7 +152,21 @@ _INDEXED = ("prod", "mean", "amax", "amin")
 
 @composite(method=True, out=True)
 def index_reduce(input, dim, index, source, reduce, *, include_self=True):
-    """The input, and at the slices `index` of `dim` the reduction of what the slices of `source` bring there."""
+    """The input, and at the slices `index` of `dim` the reduction of what the slices of `source` bring there.
+
+    Args:
+        index: a 1-D tensor of integers; a place may be given several times.
+        source: of the input's type, with as many slices along `dim` as `index` has entries.
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether the input's slice takes part.
+        out: the tensor to write the result to.
+    Shape: (*), index (n), source (*) -> (*), as `input`
+    Raises:
+        RuntimeError: `reduce` is another text, as in `index_reduce(ones(2), 0, tensor([0]), ones(1), "sum")`.
+
+    >>> index_reduce(ones(2), 0, tensor([0, 0]), tensor([3.0, 5.0]), "amax")
+    tensor([5., 1.])
+    """
     _check_reduce(reduce, _INDEXED)
     places, source = _spread_index(input, dim, index, source)
     return _scatter_reduce(input, places, source, dim, reduce, include_self)
@@ -172,10 +195,18 @@ def _segment_places(counts, /, rows):
 
 @composite()
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
-    """The reduction ("sum", "mean", "max", "min", "prod") of each segment of rows of `data`.
+    """The reduction of each segment of rows of `data`.
 
-    lengths: the number of rows of each segment; offsets: where each begins, and the end. initial: what each starts from.
-    unsafe=True leaves the checks out in torch; here they are always made.
+    Args:
+        data: floating-point numbers.
+        reduce: "sum", "mean", "max", "min" or "prod".
+        lengths: the number of rows of each segment.
+        offsets: where each begins, and the end, instead of `lengths`.
+        unsafe: leaves the checks out in torch; here they are always made.
+        initial: what each segment starts from.
+    Shape: (n, *), lengths (s) -> (s, *)
+    Raises:
+        RuntimeError: the lengths have another sum, as in `segment_reduce(ones(3), "sum", lengths=tensor([1]))`.
 
     >>> segment_reduce(tensor([1.0, 2.0, 4.0]), "max", lengths=tensor([2, 0, 1]))
     tensor([2., -inf, 4.])

@@ -34,7 +34,18 @@ def _(g, input_shape, index):
 
 @composite(method=True, out=True)
 def take(input, index):
-    """The elements of the flattened input at `index`."""
+    """The elements of the flattened input at `index`.
+
+    Args:
+        index: int64.
+        out: the tensor to write the result to.
+    Shape: (*), index (*) -> (*), as `index`
+    Raises:
+        IndexError: an index is out of range, as in `take(ones(2), tensor([2]))`.
+
+    >>> take(tensor([[1, 2], [3, 4]]), tensor([3, 0]))
+    tensor([4, 1])
+    """
     return _take(input, index)
 
 
@@ -73,12 +84,41 @@ def _(g, index, source_shape):
 
 
 twins("put", _put, lambda input, index, source, accumulate=False: ((index, source), (accumulate,)),
-       "The input with `source` at the flat places `index`.")  # fmt: skip
+       """The input with `source` at the flat places `index`.
+
+    Args:
+        index: int64.
+        source: a tensor of the same type with as many elements as `index`.
+        accumulate: whether to add rather than overwrite.
+        out: the tensor to write the result to.
+    Shape: (*), index (*), source (*) -> (*), as `input`
+    Raises:
+        IndexError: an index is out of range, as in `put(ones(2), tensor([2]), ones(1))`.
+        IndexError: the numbers of elements differ, as in `put(ones(2), tensor([1]), ones(2))`.
+
+    >>> put(zeros(2, 2), tensor([3, 0]), tensor([5.0, 6.0]))
+    tensor([[6., 0.],
+            [0., 5.]])
+    """)  # fmt: skip
 
 
 @composite(method=True, out=True)
 def take_along_dim(input, indices, dim=None):
-    """`gather` with `indices` broadcast against the input; without dim over the flattened input."""
+    """`gather` with `indices` broadcast against the input; without dim over the flattened input.
+
+    Args:
+        indices: int64.
+        dim: an int; the flattened input by default.
+        out: the tensor to write the result to.
+    Shape: (*), indices (*) -> (*), broadcast outside `dim`
+    Raises:
+        RuntimeError: an index is out of range, as in `take_along_dim(ones(2), tensor([2]), 0)`.
+        RuntimeError: the numbers of dimensions differ, as in `take_along_dim(ones(2, 2), tensor([0]), 0)`.
+
+    >>> take_along_dim(tensor([[1, 2], [3, 4]]), tensor([[1]]), 1)
+    tensor([[2],
+            [4]])
+    """
     if dim is None:
         return _gather(input.reshape(-1), indices.reshape(-1), 0)
     if indices._array.ndim != input._array.ndim:

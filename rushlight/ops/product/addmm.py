@@ -54,7 +54,19 @@ def _times(g, factor):
 
 @primitive(method=True, inplace=True, out=True)
 def addmm(input, mat1, mat2, /, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat1 @ mat2). Shape: (n, m) or broadcast to it, (n, k), (k, m) -> (n, m)"""
+    """beta * input + alpha * (mat1 @ mat2).
+
+    Args:
+        beta, alpha: numbers; where beta is 0, nan in the input does not count.
+        out: the tensor to write the result to.
+    Shape: (n, m) or broadcast to it, (n, k), (k, m) -> (n, m)
+    Raises:
+        RuntimeError: the inner sizes differ, as in `addmm(ones(1), ones(2, 3), ones(2, 3))`.
+        RuntimeError: `input` does not broadcast, as in `addmm(ones(3), ones(2, 1), ones(1, 2))`.
+
+    >>> addmm(ones(2), tensor([[1.0, 2.0]]), ones(2, 2), alpha=10)
+    tensor([[31., 31.]])
+    """
     for a, name in ((mat1, "mat1"), (mat2, "mat2")):
         if a.ndim != 2:
             raise RuntimeError(f"{name} must be a matrix, got {a.ndim}-D tensor")
@@ -83,7 +95,18 @@ def _(g, mat1, alpha):
 
 @primitive(method=True, inplace=True, out=True)
 def addmv(input, mat, vec, /, *, beta=1, alpha=1):
-    """beta * input + alpha * (mat @ vec). Shape: (n,) or broadcast to it, (n, k), (k,) -> (n,)"""
+    """beta * input + alpha * (mat @ vec).
+
+    Args:
+        beta, alpha: numbers; where beta is 0, nan in the input does not count.
+        out: the tensor to write the result to.
+    Shape: (n) or broadcast to it, (n, k), (k) -> (n)
+    Raises:
+        RuntimeError: the sizes differ, as in `addmv(ones(2), ones(2, 3), ones(2))`.
+
+    >>> addmv(ones(2), ones(2, 3), ones(3))
+    tensor([4., 4.])
+    """
     check_mv(mat, vec, input.ndim)
     if input.shape not in ((), (1,), mat.shape[:1]):
         raise RuntimeError(
@@ -111,7 +134,15 @@ def _(g, mat, alpha):
 def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2).
 
+    Args:
+        beta, alpha: numbers; where beta is 0, nan in the input does not count.
+        out: the tensor to write the result to.
     Shape: (b, n, m) or broadcast to it, (b, n, k), (b, k, m) -> (b, n, m)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `baddbmm(ones(1), ones(1, 2, 3), ones(1, 2, 3))`.
+
+    >>> baddbmm(ones(1), ones(5, 2, 3), ones(5, 3, 4)).shape
+    torch.Size([5, 2, 4])
     """
     check_batches(batch1, batch2)
     return _sum_with(product, input, batch1, batch2, beta, alpha)
@@ -134,7 +165,19 @@ def _(g, batch1, alpha):
 
 @primitive(method=True, inplace=True, out=True)
 def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
-    """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]. Shape: (n, m), (b, n, k), (b, k, m) -> (n, m)"""
+    """beta * input + alpha * the sum over b of batch1[b] @ batch2[b].
+
+    Args:
+        beta, alpha: numbers; where beta is 0, nan in the input does not count.
+        out: the tensor to write the result to.
+    Shape: (n, m) or broadcast to it, (b, n, k), (b, k, m) -> (n, m)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `addbmm(ones(1), ones(1, 2, 3), ones(1, 2, 3))`.
+
+    >>> addbmm(zeros(1), ones(5, 2, 3), ones(5, 3, 2))
+    tensor([[15., 15.],
+            [15., 15.]])
+    """
     check_batches(batch1, batch2)
     (_, n, _), m = batch1.shape, batch2.shape[2]
     columns = batch1.transpose(1, 0, 2).reshape(n, -1) if batch1.size else batch1.reshape(n, 0)
@@ -158,7 +201,19 @@ def _(g, batch1, alpha):
 
 @primitive(method=True, inplace=True, out=True)
 def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
-    """beta * input + alpha * the outer product. Shape: (n, m) or broadcast to it, (n,), (m,) -> (n, m)"""
+    """beta * input + alpha * the outer product of two vectors.
+
+    Args:
+        beta, alpha: numbers; where beta is 0, nan in the input does not count.
+        out: the tensor to write the result to.
+    Shape: (n, m) or broadcast to it, (n), (m) -> (n, m)
+    Raises:
+        RuntimeError: one is not 1-D, as in `addr(ones(1), ones(2, 2), ones(2))`.
+
+    >>> addr(zeros(2, 2), tensor([1.0, 2.0]), tensor([3.0, 4.0]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
     for a, name in ((vec1, "vec1"), (vec2, "vec2")):
         if a.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {a.ndim}-D")

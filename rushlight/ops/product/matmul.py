@@ -90,10 +90,18 @@ def _rows(x):
 
 @primitive(method=True, out=True)
 def mm(input, mat2, /):
-    """The product of two matrices. Shape: (n, k), (k, m) -> (n, m)
+    """The product of two matrices.
 
-    >>> mm(ones(2, 3), ones(3, 4)).shape
-    torch.Size([2, 4])
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, k), (k, m) -> (n, m)
+    Raises:
+        RuntimeError: the inner sizes differ, as in `mm(ones(2, 3), ones(2, 3))`.
+        RuntimeError: one is not a matrix, as in `mm(ones(2), ones(2, 3))`.
+
+    >>> mm(tensor([[1, 2], [3, 4]]), tensor([[1], [10]]))
+    tensor([[21],
+            [43]])
     """
     d = input.dtype
     if (d is F32 or d is F64) and mat2.dtype is d and input.ndim == 2 and mat2.ndim == 2:
@@ -158,7 +166,18 @@ def _check_vectors(x, y):
 
 @primitive(method=True, out=True)
 def dot(input, tensor, /):
-    """The sum of the products of two vectors' elements. Shape: (n,), (n,) -> ()"""
+    """The sum of the products of two vectors' elements.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n), (n) -> ()
+    Raises:
+        RuntimeError: the sizes differ, as in `dot(ones(2), ones(3))`.
+        RuntimeError: one is not 1-D, as in `dot(ones(2, 2), ones(2))`.
+
+    >>> dot(tensor([1, 2]), tensor([3, 4]))
+    tensor(11)
+    """
     _check_vectors(input, tensor)
     return product(input, tensor)
 
@@ -175,7 +194,17 @@ def _(g, input):
 
 @primitive(method=True, out=True)
 def vdot(input, other, /):
-    """As `dot`, with the conjugate of the first vector. Shape: (n,), (n,) -> ()"""
+    """As `dot`, with the conjugate of the first vector.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n), (n) -> ()
+    Raises:
+        RuntimeError: the sizes differ, as in `vdot(ones(2), ones(3))`.
+
+    >>> vdot(tensor([1.0j]), tensor([1.0j]))
+    tensor(1.+0.j)
+    """
     _check_vectors(input, other)
     return product(np.conjugate(input) if input.dtype.kind == "c" else input, other)
 
@@ -206,7 +235,17 @@ def check_mv(mat, vec, sizes=None):
 
 @primitive(method=True, out=True)
 def mv(input, vec, /):
-    """A matrix times a vector. Shape: (n, k), (k,) -> (n,)"""
+    """
+    Args:
+        matrix times a vector.
+        out: the tensor to write the result to.
+    Shape: (n, k), (k) -> (n)
+    Raises:
+        RuntimeError: the sizes differ, as in `mv(ones(2, 3), ones(2))`.
+
+    >>> mv(tensor([[1, 2], [3, 4]]), tensor([1, 10]))
+    tensor([21, 43])
+    """
     check_mv(input, vec)
     return product(input, vec)
 
@@ -242,7 +281,18 @@ def _(g, input):
 
 @primitive(name="outer", method=True, aliases=("ger",), out=True, promote="same", node="MulBackward0")
 def outer(input, vec2, /):
-    """All products of an element of one vector and one of another. Shape: (n,), (m,) -> (n, m)"""
+    """All products of an element of one vector and one of another.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n), (m) -> (n, m)
+    Raises:
+        RuntimeError: one is not 1-D, as in `ger(ones(2, 2), ones(2))`.
+
+    >>> ger(tensor([1, 2]), tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
     for a, name in ((input, "self"), (vec2, "vec2")):
         if a.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got {a.ndim}-D")
@@ -278,7 +328,18 @@ def check_batches(x, y):
 
 @primitive(method=True, out=True)
 def bmm(input, mat2, /):
-    """The products of two batches of matrices. Shape: (b, n, k), (b, k, m) -> (b, n, m)"""
+    """The products of two batches of matrices.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (b, n, k), (b, k, m) -> (b, n, m)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `bmm(ones(1, 2, 3), ones(1, 2, 3))`.
+        RuntimeError: one has not three dimensions, as in `bmm(ones(2, 3), ones(3, 2))`.
+
+    >>> bmm(ones(5, 2, 3), ones(5, 3, 4)).shape
+    torch.Size([5, 2, 4])
+    """
     check_batches(input, mat2)
     return product(input, mat2)
 
@@ -350,8 +411,15 @@ def _(g, input, other_shape):
 def matmul(input, other, *, out=None):
     """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast.
 
-    Shape: (n,), (n,) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m); a vector counts as a row on
-    the left and as a column on the right, and its dimension is left out of the result.
+    Args:
+        vector counts as a row on the left and as a column on the right, and its dimension is left out of the result.
+        out: the tensor to write the result to.
+    Shape: (n), (n) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m)
+    Raises:
+        RuntimeError: the inner sizes differ, as in `matmul(ones(2, 3), ones(2, 3))`.
+        RuntimeError: one is 0-d, as in `matmul(ones(()), ones(2))`.
+        RuntimeError: the types differ, as in `matmul(ones(2), tensor([1, 2]))`.
+
     >>> matmul(ones(5, 1, 2, 3), ones(4, 3, 2)).shape
     torch.Size([5, 4, 2, 2])
     """
@@ -392,7 +460,17 @@ Tensor.__rmatmul__ = _reflected  # type: ignore[attr-defined]
 
 @composite(method=True, out=True)
 def inner(input, other):
-    """The sums of products along the last dimensions of both. Shape: (*, k), (+, k) -> (*, +)"""
+    """The sums of products along the last dimensions of both.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, k), (+, k) -> (*, +)
+    Raises:
+        RuntimeError: the last sizes differ, as in `inner(ones(2), ones(3))`.
+
+    >>> inner(tensor([1, 2]), tensor([[3, 4], [5, 6]]))
+    tensor([11, 17])
+    """
     x, y = input._array, other._array
     if not x.ndim or not y.ndim:
         return input * other
@@ -515,7 +593,15 @@ _linear_nd_plain = _affine_operator("linear.nd_plain", "UnsafeViewBackward0", "V
 def linear(input, weight, bias=None, *, out=None):
     """x w^T + b: each output is a weighted sum of the inputs.
 
-    Shape: input (*, in), weight (out, in), bias (out,) -> (*, out); weight (in,) -> (*)
+    Args:
+        bias: a tensor that is added, or None.
+        out: the tensor to write the result to.
+    Shape: input (*, in), weight (out, in), bias (out) -> (*, out); weight (in) -> (*)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `linear(ones(2), ones(3, 4))`.
+
+    >>> linear(tensor([1.0, 2.0]), tensor([[1.0, 1.0], [0.0, 2.0]]), tensor([0.5, 0.5]))
+    tensor([3.5000, 4.5000])
     """
     if out is not None:
         with Off():
@@ -544,7 +630,17 @@ def _linear_odd(input, weight, bias):
 
 @composite(functional=True)
 def bilinear(input1, input2, weight, bias=None):
-    """out[k] = x1^T W[k] x2 + b[k]. Shape: (*, n), (*, m), weight (k, n, m), bias (k,) -> (*, k)"""
+    """out[k] = x1^T W[k] x2 + b[k].
+
+    Args:
+        bias: a tensor that is added, or None.
+    Shape: (*, n), (*, m), weight (k, n, m), bias (k) -> (*, k)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `bilinear(ones(1, 2), ones(1, 2), ones(1, 3, 2))`.
+
+    >>> bilinear(ones(4, 2), ones(4, 3), ones(5, 2, 3)).shape
+    torch.Size([4, 5])
+    """
     x, y, w = input1._array, input2._array, weight._array
     if x.ndim != y.ndim:
         raise RuntimeError(f"bilinear(): input dimensions do not match: got {x.ndim} and {y.ndim}")

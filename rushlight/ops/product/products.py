@@ -21,9 +21,17 @@ from .matmul import bmm, conjugate, matmul, mm
 
 @composite()
 def tensordot(a, b, dims=2, out=None):
-    """The sum of products over pairs of dimensions: the last `dims` of a with the first of b, or two lists.
+    """The sum of products over pairs of dimensions.
 
+    Args:
+        dims: how many of the last dimensions of `a` go with the first of `b`, or two lists of dimensions.
+        out: the tensor to write the result to.
     Shape: a (*, k), b (k, +) -> (*, +)
+    Raises:
+        RuntimeError: the sizes of a pair differ, as in `tensordot(ones(2, 3), ones(2, 3), dims=1)`.
+
+    >>> tensordot(ones(2, 3, 4), ones(3, 4, 5), dims=2).shape
+    torch.Size([2, 5])
     """
     x, y = a._array, b._array
     if isinstance(dims, Tensor):
@@ -70,7 +78,15 @@ def _contract_pairs(a, b, dims_a, dims_b):
 
 @composite(method=True, out=True)
 def kron(input, other):
-    """The Kronecker product: every element of the first times the whole second. Shape: (n, m), (k, l) -> (n k, m l)"""
+    """The Kronecker product: every element of the first times the whole second.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, m), (k, l) -> (n k, m l)
+
+    >>> kron(tensor([1, 10]), tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
     x, y = input._array.shape, other._array.shape
     n = max(len(x), len(y))
     x, y = (1,) * (n - len(x)) + x, (1,) * (n - len(y)) + y
@@ -84,7 +100,12 @@ def kron(input, other):
 
 @composite()
 def chain_matmul(*matrices, out=None):
-    """The product of matrices in the cheapest order. Deprecated: use `multi_dot`."""
+    """The product of matrices in the cheapest order. Deprecated: use `linalg.multi_dot`.
+
+    Shape: (n, k), (k, l), ..., (l, m) -> (n, m)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `chain_matmul(ones(2, 3), ones(2, 3))`.
+    """
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
@@ -152,7 +173,18 @@ def _product_of(matrices, cut, i, j):  # not within `_chain`: a function that ca
 
 @composite(method=True, out=True)
 def matrix_power(input, n):
-    """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
+    """
+    Args:
+        square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse.
+        out: the tensor to write the result to.
+    Shape: (*, m, m) -> (*, m, m)
+    Raises:
+        RuntimeError: the matrices are not square, as in `matrix_power(ones(2, 3), 2)`.
+
+    >>> matrix_power(tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     a = input._array
     if a.ndim < 2:
         raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
@@ -184,7 +216,15 @@ def matrix_power(input, n):
 
 @primitive(method=True)
 def trace(input, /):
-    """The sum of a matrix' diagonal. Shape: (n, m) -> ()"""
+    """The sum of a matrix' diagonal.
+
+    Shape: (n, m) -> ()
+    Raises:
+        RuntimeError: `input` is not a matrix, as in `trace(ones(2))`.
+
+    >>> trace(tensor([[1, 2], [3, 4]]))
+    tensor(5)
+    """
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     d = input.dtype
@@ -382,6 +422,14 @@ def einsum(*args):
 
     einsum("ik,kj->ij", a, b) is the matrix product; '...' means leading dimensions, which are broadcast; a letter
     twice in one operand takes its diagonal; without '->' the letters that appear once remain, in alphabetical order.
+
+    Shape: (i, k), (k, j), ... -> (i, j), as the equation says
+    Raises:
+        RuntimeError: the sizes of a letter differ, as in `einsum("i,i->", ones(2), ones(3))`.
+        RuntimeError: an operand has another number of dimensions, as in `einsum("ij->i", ones(2))`.
+
+    >>> einsum("ik,kj->ij", ones(2, 3), ones(3, 4)).shape
+    torch.Size([2, 4])
     """
     if len(args) < 2:
         raise ValueError(
@@ -416,7 +464,19 @@ def einsum(*args):
 
 @composite(method=True, out=True)
 def cross(input, other, dim=None):
-    """The cross product along a dimension of size 3 (the first such one by default)."""
+    """The cross product along a dimension of size 3.
+
+    Args:
+        other: a tensor, broadcast against `input`.
+        dim: the dimension; by default the first of size 3.
+        out: the tensor to write the result to.
+    Shape: (*, 3), (*, 3) -> (*, 3)
+    Raises:
+        RuntimeError: the dimension has another size, as in `cross(ones(2), ones(2), 0)`.
+
+    >>> cross(tensor([1, 0, 0]), tensor([0, 1, 0]), 0)
+    tensor([0, 0, 1])
+    """
     if dim is None:
         warnings.warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
@@ -513,7 +573,19 @@ def _euclidean_by_product(x1, x2):
 
 @composite()
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
-    """The p-norm distances of all pairs of rows. Shape: (*, n, k), (*, m, k) -> (*, n, m)"""
+    """The p-norm distances of all pairs of rows.
+
+    Args:
+        p: a number or inf.
+        compute_mode: how 2-norms are computed: by a matrix product for more than 25 rows (the default), always or
+            never.
+    Shape: (*, n, k), (*, m, k) -> (*, n, m)
+    Raises:
+        RuntimeError: the lengths of the rows differ, as in `cdist(ones(2, 3), ones(2, 4))`.
+
+    >>> cdist(tensor([[0.0, 0.0]]), tensor([[3.0, 4.0], [0.0, 1.0]]))
+    tensor([[5., 1.]])
+    """
     modes = {
         "use_mm_for_euclid_dist_if_necessary": None,
         "use_mm_for_euclid_dist": True,

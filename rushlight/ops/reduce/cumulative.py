@@ -38,6 +38,13 @@ def _accumulate(ufunc, a, dim, dtype):
 def cumsum(input, /, dim, *, dtype=None):
     """The sum of all elements up to each one along `dim`.
 
+    Args:
+        dtype: the type to sum in; by default the input's, int64 for integers and bools.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `cumsum(ones(2), 1)`.
+
     >>> cumsum(tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 3., 6.])
     """
@@ -52,6 +59,13 @@ def _(g, dim):
 @primitive(method=True, out=True, jit_min_elements=MANY)
 def cumprod(input, /, dim, *, dtype=None):
     """The product of all elements up to each one along `dim`.
+
+    Args:
+        dtype: the type to multiply in; by default the input's, int64 for integers and bools.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `cumprod(ones(2), 1)`.
 
     >>> cumprod(tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 2., 6.])
@@ -113,6 +127,12 @@ Tensor.cumsum_, Tensor.cumprod_ = _inplace(cumsum), _inplace(cumprod)
 def logcumsumexp(input, /, dim):
     """log of the running sum of exp(input) along `dim`, without overflow.
 
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `logcumsumexp(ones(2), 1)`.
+
     >>> logcumsumexp(tensor([0.0, 0.0]), 0)
     tensor([0.0000, 0.6931])
     """
@@ -145,6 +165,16 @@ def _(g, input, out, dim):
 @composite(method=True, out=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None):
     """The `n`-th difference of neighbours along `dim`.
+
+    Args:
+        n: how often the difference is taken.
+        prepend: a tensor to put before the input along `dim`.
+        append: a tensor to put after it.
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, m - n)
+    Raises:
+        RuntimeError: `n` is negative, as in `diff(ones(2), -1)`.
+        RuntimeError: `input` is 0-d, as in `diff(ones(()))`.
 
     >>> diff(tensor([1.0, 4.0, 9.0]))
     tensor([3., 5.])
@@ -194,7 +224,15 @@ def _check_trapezoid(name, y, x, dx):
 
 
 def trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The area under samples `y` at places `x`, or at a spacing of `dx`, by the trapezoidal rule.
+    """The area under samples `y` by the trapezoidal rule.
+
+    Args:
+        x: the places of the samples, of the shape of `y` or of its dimension `dim`.
+        dx: their distance, where `x` is not given; 1 by default.
+        dim: the dimension of the samples.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `trapezoid(ones(3), dim=1)`.
 
     >>> trapezoid(tensor([1.0, 2.0, 3.0]))
     tensor(4.)
@@ -206,7 +244,19 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
-    """The areas under samples `y` up to each one, by the trapezoidal rule."""
+    """The areas under samples `y` up to each one but the first, by the trapezoidal rule.
+
+    Args:
+        x: the places of the samples, of the shape of `y` or of its dimension `dim`.
+        dx: their distance, where `x` is not given; 1 by default.
+        dim: the dimension of the samples.
+    Shape: (*, n) -> (*, n - 1)
+    Raises:
+        IndexError: `dim` is out of range, as in `cumulative_trapezoid(ones(3), dim=1)`.
+
+    >>> cumulative_trapezoid(tensor([1.0, 2.0, 3.0]))
+    tensor([1.5000, 4.0000])
+    """
     _check_trapezoid("cumulative_trapezoid", y, x, dx)
     return _halves(y, x, 1.0 if dx is None else dx, dim).cumsum(dim)
 

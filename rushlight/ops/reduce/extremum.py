@@ -186,6 +186,15 @@ _min_all.vjp(_all_rule)
 def amax(input, /, dim=(), keepdim=False):
     """The largest element over `dim`; equal ones share the gradient.
 
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `amax(ones(2), 1)`.
+        RuntimeError: `input` is empty and `dim` is not given, as in `amax(tensor([]))`.
+
     >>> amax(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
     tensor([3., 2.])
     """
@@ -194,7 +203,20 @@ def amax(input, /, dim=(), keepdim=False):
 
 @primitive(method=True, out=True)
 def amin(input, /, dim=(), keepdim=False):
-    """The smallest element over `dim`; equal ones share the gradient."""
+    """The smallest element over `dim`; equal ones share the gradient.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `amin(ones(2), 1)`.
+        RuntimeError: `input` is empty and `dim` is not given, as in `amin(tensor([]))`.
+
+    >>> amin(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
+    tensor([1., 0.])
+    """
     return _extreme(np.minimum, input, axes_of(dim, input.ndim), keepdim, "amin")
 
 
@@ -208,7 +230,16 @@ amin.vjp(_amax_rule)
 
 @primitive(method=True, out=True, outputs=2, returns=named("aminmax", "min", "max"))
 def aminmax(input, /, *, dim=None, keepdim=False):
-    """The smallest and the largest element along `dim`.
+    """The smallest and the largest element along `dim`: a named tuple (min, max).
+
+    Args:
+        dim: an int; all dimensions by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `aminmax(ones(2), dim=1)`.
+        RuntimeError: `input` is empty, as in `aminmax(tensor([]))`.
 
     >>> aminmax(tensor([3.0, 1.0, 2.0]))
     torch.return_types.aminmax(
@@ -257,7 +288,17 @@ _max, _min = (
 
 
 def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
-    """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each two.
+    """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each pair.
+
+    Args:
+        dim: an int, or a tensor for `maximum`; all dimensions by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        other: a tensor for `maximum`.
+        out: the tensor, with `dim` the two tensors, to write the result to.
+    Shape: (*) -> (); with `dim` values (*) and indices (*) int64, without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `max(ones(2), 1)`.
+        RuntimeError: `input` is empty, as in `max(tensor([]))`.
 
     >>> max(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
     torch.return_types.max(
@@ -270,7 +311,23 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
 
 
 def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
-    """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each two."""
+    """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each pair.
+
+    Args:
+        dim: an int, or a tensor for `minimum`; all dimensions by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        other: a tensor for `minimum`.
+        out: the tensor, with `dim` the two tensors, to write the result to.
+    Shape: (*) -> (); with `dim` values (*) and indices (*) int64, without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `min(ones(2), 1)`.
+        RuntimeError: `input` is empty, as in `min(tensor([]))`.
+
+    >>> min(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
+    torch.return_types.min(
+    values=tensor([1., 0.]),
+    indices=tensor([0, 1]))
+    """
     if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
         return _min_all(input)
     return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
@@ -305,6 +362,15 @@ def _arg(name, arg, a, dim, keepdim):
 def argmax(input, /, dim=None, keepdim=False):
     """Where the first largest element is, along `dim` or in the flattened input.
 
+    Args:
+        dim: an int; the flattened input by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`; int64
+    Raises:
+        IndexError: `dim` is out of range, as in `argmax(ones(2), 1)`.
+        IndexError: `input` is empty, as in `argmax(tensor([]))`.
+
     >>> argmax(tensor([1.0, 3.0, 2.0]))
     tensor(1)
     """
@@ -313,7 +379,20 @@ def argmax(input, /, dim=None, keepdim=False):
 
 @primitive(method=True, out=True, differentiable=False)
 def argmin(input, /, dim=None, keepdim=False):
-    """Where the first smallest element is, along `dim` or in the flattened input."""
+    """Where the first smallest element is, along `dim` or in the flattened input.
+
+    Args:
+        dim: an int; the flattened input by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`; int64
+    Raises:
+        IndexError: `dim` is out of range, as in `argmin(ones(2), 1)`.
+        IndexError: `input` is empty, as in `argmin(tensor([]))`.
+
+    >>> argmin(tensor([[1.0, 3.0], [2.0, 0.0]]), dim=1)
+    tensor([0, 1])
+    """
     return _arg("argmin", np.argmin, input, dim, keepdim)
 
 
@@ -335,7 +414,13 @@ def _running(ufunc, a, dim):
 
 @primitive(method=True, out=True, outputs=1, returns=named("cummax", "values", "indices"))
 def cummax(input, /, dim):
-    """The largest element so far along `dim`, and where it was last seen.
+    """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices).
+
+    Args:
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*) int64
+    Raises:
+        IndexError: `dim` is out of range, as in `cummax(ones(2), 1)`.
 
     >>> cummax(tensor([1.0, 3.0, 2.0]), 0).values
     tensor([1., 3., 3.])
@@ -345,7 +430,17 @@ def cummax(input, /, dim):
 
 @primitive(method=True, out=True, outputs=1, returns=named("cummin", "values", "indices"))
 def cummin(input, /, dim):
-    """The smallest element so far along `dim`, and where it was last seen."""
+    """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices).
+
+    Args:
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*) int64
+    Raises:
+        IndexError: `dim` is out of range, as in `cummin(ones(2), 1)`.
+
+    >>> cummin(tensor([2.0, 3.0, 1.0]), 0).values
+    tensor([2., 2., 1.])
+    """
     return _running(np.minimum, input, dim)
 
 

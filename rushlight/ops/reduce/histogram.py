@@ -63,6 +63,15 @@ def _sortable(a):
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements in order, or the distinct slices along `dim`.
 
+    Args:
+        sorted: accepted for torch's sake; the result is always in order.
+        return_inverse: also give the place of each element of the input in the result.
+        return_counts: also give how often each occurs.
+        dim: the dimension of the slices; elements of the flattened input by default.
+    Shape: (*) -> (n), with inverse (*) int64 and counts (n) int64
+    Raises:
+        IndexError: `dim` is out of range, as in `unique(ones(2), dim=1)`.
+
     >>> unique(tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
@@ -72,6 +81,14 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements (or slices along `dim`) that differ from the one before.
+
+    Args:
+        return_inverse: also give the place of each element of the input in the result.
+        return_counts: also give the length of each run.
+        dim: the dimension of the slices; elements of the flattened input by default.
+    Shape: (*) -> (n), with inverse (*) int64 and counts (n) int64
+    Raises:
+        IndexError: `dim` is out of range, as in `unique_consecutive(ones(2), dim=1)`.
 
     >>> unique_consecutive(tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
@@ -89,7 +106,15 @@ publish("unique_consecutive", unique_consecutive, True, False, ())
 def bincount(input, weights=None, /, minlength=0):
     """How often each number 0, 1, ... occurs, or the sum of the weights where it does.
 
-    Shape: input (N), weights (N) -> (max(input) + 1)
+    Args:
+        input: integers, none negative.
+        weights: a tensor of the same shape.
+        minlength: the result has at least as many entries.
+    Shape: (n), weights (n) -> (max(input) + 1), or `minlength`; int64, or the type of float weights
+    Raises:
+        RuntimeError: a number is negative, as in `bincount(tensor([-1]))`.
+        RuntimeError: the sizes differ, as in `bincount(tensor([1]), ones(2))`.
+
     >>> bincount(tensor([0, 2, 2]))
     tensor([1, 0, 2])
     """
@@ -124,6 +149,14 @@ def _range(a, low, high, margin):
 def histc(input, /, bins=100, min=0, max=0):
     """How many elements fall into each of `bins` equal intervals from `min` to `max`.
 
+    Args:
+        min, max: the limits; where both are 0, the smallest and the largest element.
+        out: the tensor to write the result to.
+    Shape: (*) -> (bins), of the input's type
+    Raises:
+        RuntimeError: there are no bins, as in `histc(ones(2), bins=0)`.
+        RuntimeError: min > max, as in `histc(ones(2), bins=2, min=3, max=1)`.
+
     >>> histc(tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
     tensor([0., 2., 1., 0.])
     """
@@ -154,7 +187,19 @@ def _histogram(input, bins=None, weight=None, /, count=None, range=None, density
 
 
 def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
-    """How many elements fall between each two of the `bins` (edges, or a number of equal intervals)."""
+    """How many elements fall between each pair of edges: a named tuple (hist, bin_edges).
+
+    Args:
+        bins: the edges, ascending, or a number of equal intervals.
+        range: (min, max) of equal intervals; by default of the elements.
+        weight: what each element counts; 1 by default.
+        density: whether to divide by the sum and the widths, so that the integral is 1.
+        out: the two tensors to write the results to.
+    Shape: (*) -> (bins), (bins + 1)
+
+    >>> histogram(tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 3.0)).hist
+    tensor([2., 1.])
+    """
     if isinstance(bins, Tensor):
         result = _histogram(input, bins, weight, None, range, density)
     else:
@@ -184,9 +229,22 @@ def _grid_edges(points, bins, limits):
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
-    """How many points fall into each cell of a grid.
+    """How many points fall into each cell of a grid: a named tuple (hist, bin_edges).
 
+    Args:
+        input: the points, a row each.
+        bins: a number of intervals, one for each dimension, or the edges of each.
+        range: min and max of each dimension in turn; by default of the points.
+        weight: what each point counts; 1 by default.
+        density: whether to divide by the sum and the volumes, so that the integral is 1.
+        out: the tensors to write the results to.
     Shape: (*, D) -> hist (bins of dimension 0, ..., bins of dimension D - 1), and the D edges
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `histogramdd(ones(2), [2])`.
+
+    >>> histogramdd(tensor([[0.0, 1.0], [1.0, 0.0]]), [2, 2]).hist
+    tensor([[0., 1.],
+            [1., 0.]])
     """
     if input.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
@@ -229,7 +287,20 @@ def _searchsorted(sorted_sequence, values, sorter=None, /, out_int32=False, righ
 
 
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
-    """Where each value would be inserted into the sorted values of the last dimension.
+    """Where each value would be inserted into the sorted values of the last dimension to keep their order.
+
+    Args:
+        sorted_sequence: the sorted values.
+        input: the values to insert, a tensor or a number.
+        out_int32: whether the result is int32 rather than int64.
+        right: insert after equal values rather than before.
+        side: "left" or "right", instead of `right`.
+        sorter: the order in which `sorted_sequence` is sorted, if it is not.
+        out: the tensor to write the result to.
+    Shape: (*, n), (*, m) -> (*, m); (n), (*) -> (*)
+    Raises:
+        RuntimeError: the leading dimensions differ, as in `searchsorted(ones(2, 3), ones(3, 1))`.
+        RuntimeError: `side` contradicts `right`, as in `searchsorted(ones(2), ones(1), right=True, side="left")`.
 
     >>> searchsorted(tensor([1.0, 3.0, 5.0]), tensor([3.0, 4.0]))
     tensor([1, 2])
@@ -253,6 +324,16 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
 
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The interval between `boundaries` that each value falls into.
+
+    Args:
+        input: the values, a tensor or a number.
+        boundaries: a 1-D tensor in ascending order.
+        out_int32: whether the result is int32 rather than int64.
+        right: whether an interval includes its left boundary rather than its right one.
+        out: the tensor to write the result to.
+    Shape: (*), (n) -> (*)
+    Raises:
+        RuntimeError: `boundaries` is not 1-D, as in `bucketize(ones(2), ones(2, 2))`.
 
     >>> bucketize(tensor([1.0, 6.0]), tensor([2.0, 4.0]))
     tensor([0, 2])
@@ -295,9 +376,19 @@ def _weights(input, fweights, aweights):
 
 @composite(method=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
-    """The covariances of the variables, which are the rows; a 1-d input is one variable.
+    """The covariances of the variables, which are the rows; a 1-D input is one variable.
 
+    Args:
+        correction: what is subtracted from the number of observations.
+        fweights: how often each observation counts, integers.
+        aweights: the relative weight of each observation.
     Shape: (variables, observations) -> (variables, variables)
+    Raises:
+        RuntimeError: `input` has more than two dimensions, as in `cov(ones(1, 2, 2))`.
+
+    >>> cov(tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
     """
     if input.ndim > 2:
         raise RuntimeError(
@@ -327,6 +418,12 @@ def corrcoef(input):
     """The correlations of the variables, which are the rows.
 
     Shape: (variables, observations) -> (variables, variables)
+    Raises:
+        RuntimeError: `input` has more than two dimensions, as in `corrcoef(ones(1, 2, 2))`.
+
+    >>> corrcoef(tensor([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+    tensor([[ 1., -1.],
+            [-1.,  1.]])
     """
     if input.ndim > 2:
         raise RuntimeError(

@@ -62,10 +62,20 @@ def _(g, out1, input_shape, dim):
 
 
 def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
-    """The elements in order along `dim`, and where each was.
+    """The elements in order along `dim`, and where each was: a named tuple (values, indices). A nan counts as the largest.
 
-    >>> sort(tensor([3.0, 1.0, 2.0])).values
-    tensor([1., 2., 3.])
+    Args:
+        descending: whether the largest comes first.
+        stable: whether equal elements keep their order.
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*) int64
+    Raises:
+        IndexError: `dim` is out of range, as in `sort(ones(2), 1)`.
+
+    >>> sort(tensor([3.0, 1.0, 2.0]))
+    torch.return_types.sort(
+    values=tensor([1., 2., 3.]),
+    indices=tensor([1, 2, 0]))
     """
     if axis is not None:
         dim = axis
@@ -88,6 +98,14 @@ def _argsort(input, /, dim, descending):
 def argsort(input, dim=-1, descending=False, stable=False):
     """Where the elements are, in their order along `dim`.
 
+    Args:
+        descending: whether the largest comes first.
+        stable: whether equal elements keep their order.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) int64
+    Raises:
+        IndexError: `dim` is out of range, as in `argsort(ones(2), 1)`.
+
     >>> argsort(tensor([3.0, 1.0, 2.0]))
     tensor([1, 2, 0])
     """
@@ -96,7 +114,18 @@ def argsort(input, dim=-1, descending=False, stable=False):
 
 @composite(method=True, out=True)
 def msort(input):
-    """The elements in order along the first dimension."""
+    """The elements in order along the first dimension.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, *) -> (n, *)
+    Raises:
+        TypeError: `input` is not a tensor, as in `msort([2, 1])`.
+
+    >>> msort(tensor([[3, 1], [2, 4]]))
+    tensor([[2, 1],
+            [3, 4]])
+    """
     return _sort(input, 0, False)[0]
 
 
@@ -115,10 +144,21 @@ def _top_order(a, k, dim, largest, in_order):
 
 @primitive(name="topk", method=True, out=True, outputs=1, returns=named("topk", "values", "indices"))
 def topk(input, /, k, dim=-1, largest=True, sorted=True):
-    """The k largest (or smallest) elements along `dim`, best first, and where they are.
+    """The k largest (or smallest) elements along `dim`, and where they are: a named tuple (values, indices).
 
-    >>> topk(tensor([1.0, 4.0, 2.0]), 2).values
-    tensor([4., 2.])
+    Args:
+        largest: False for the smallest.
+        sorted: whether the best comes first.
+        out: the two tensors to write the results to.
+    Shape: (*, n) -> (*, k), (*, k) int64
+    Raises:
+        RuntimeError: there are less than `k` elements, as in `topk(ones(2), 3)`.
+        IndexError: `dim` is out of range, as in `topk(ones(2), 1, dim=1)`.
+
+    >>> topk(tensor([1.0, 4.0, 2.0]), 2)
+    torch.return_types.topk(
+    values=tensor([4., 2.]),
+    indices=tensor([1, 2]))
     """
     d = wrap_dim(dim, input.ndim)
     if not 0 <= k <= (input.shape[d] if input.ndim else 1):
@@ -150,7 +190,15 @@ def _select_ranked(a, rank, dim, keepdim):
 
 @primitive(name="kthvalue", method=True, out=True, outputs=1, returns=named("kthvalue", "values", "indices"))
 def kthvalue(input, /, k, dim=-1, keepdim=False):
-    """The k-th smallest element along `dim` (from 1), and where it is.
+    """The k-th smallest element along `dim` (from 1), and where it is: a named tuple (values, indices).
+
+    Args:
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*) int64, without `dim`
+    Raises:
+        RuntimeError: there are less than `k` elements, as in `kthvalue(ones(2), 3)`.
+        IndexError: `dim` is out of range, as in `kthvalue(ones(2), 1, dim=1)`.
 
     >>> kthvalue(tensor([3.0, 1.0, 2.0]), 2).values
     tensor(2.)
@@ -239,7 +287,15 @@ _nanmedian_dim.vjp(selection_rule)
 
 
 def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
-    """The lower median; with `dim` that along it and where it is; nan where there is a nan.
+    """The lower median; with `dim` that along it and where it is (values, indices); nan where there is a nan.
+
+    Args:
+        dim: an int; all dimensions by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the tensor, with `dim` the two tensors, to write the result to.
+    Shape: (*) -> (); with `dim` (*), (*) int64, without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `median(ones(2), 1)`.
 
     >>> median(tensor([4.0, 1.0, 2.0, 3.0]))
     tensor(2.)
@@ -251,7 +307,19 @@ def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None
 
 
 def nanmedian(input, dim=None, keepdim=False, *, out=None):
-    """The lower median of the elements that are not nan."""
+    """The lower median of the elements that are not nan; with `dim` that along it and where it is (values, indices).
+
+    Args:
+        dim: an int; all dimensions by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the tensor, with `dim` the two tensors, to write the result to.
+    Shape: (*) -> (); with `dim` (*), (*) int64, without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `nanmedian(ones(2), 1)`.
+
+    >>> nanmedian(tensor([4.0, float("nan"), 2.0, 3.0]))
+    tensor(3.)
+    """
     result = _nanmedian(input) if dim is None else _nanmedian_dim(input, dim, keepdim)
     return result if out is None else write_out("nanmedian", (input,), result, out)
 
@@ -262,7 +330,14 @@ publish("nanmedian", nanmedian, True, False, ())
 
 @primitive(name="mode", method=True, out=True, outputs=1, returns=named("mode", "values", "indices"))
 def mode(input, /, dim=-1, keepdim=False):
-    """The most frequent element along `dim`, the smallest of several, and where it is last.
+    """The most frequent element along `dim`, the smallest of several, and where it is last: a named tuple (values, indices).
+
+    Args:
+        keepdim: whether the reduced dimension stays, with size 1.
+        out: the two tensors to write the results to.
+    Shape: (*) -> (*), (*) int64, without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `mode(ones(2), 1)`.
 
     >>> mode(tensor([1, 2, 2, 3])).values
     tensor(2)
@@ -355,7 +430,18 @@ def _interpolated(x, rank, interpolation):
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
     """The value below which a share `q` of the elements along `dim` is.
 
-    Shape: q () -> the reduced shape; q (Q) -> (Q, the reduced shape)
+    Args:
+        q: a number in [0, 1], or a tensor of them.
+        dim: an int; the flattened input by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        interpolation: between two elements: "linear", "lower", "higher", "nearest" or "midpoint".
+        out: the tensor to write the result to.
+    Shape: (*), q () -> (*) without `dim`; q (Q) -> (Q, *)
+    Raises:
+        RuntimeError: `q` is outside [0, 1], as in `quantile(ones(2), 1.5)`.
+        RuntimeError: `input` is of integers, as in `quantile(tensor([1, 2]), 0.5)`.
+        RuntimeError: `interpolation` is another text, as in `quantile(ones(2), 0.5, interpolation="x")`.
+
     >>> quantile(tensor([0.0, 1.0, 2.0]), 0.25)
     tensor(0.5000)
     """
@@ -364,5 +450,19 @@ def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
 
 @composite(method=True, out=True)
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear"):
-    """`quantile` of the elements that are not nan."""
+    """`quantile` of the elements that are not nan.
+
+    Args:
+        q: a number in [0, 1], or a tensor of them.
+        dim: an int; the flattened input by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        interpolation: between two elements: "linear", "lower", "higher", "nearest" or "midpoint".
+        out: the tensor to write the result to.
+    Shape: (*), q () -> (*) without `dim`; q (Q) -> (Q, *)
+    Raises:
+        RuntimeError: `q` is outside [0, 1], as in `nanquantile(ones(2), 1.5)`.
+
+    >>> nanquantile(tensor([0.0, float("nan"), 2.0]), 0.5)
+    tensor(1.)
+    """
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)

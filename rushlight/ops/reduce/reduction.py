@@ -170,7 +170,17 @@ def _(g, input_shape, dim, keepdim):
 
 
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-    """The sum over `dim`, or of all elements. Integers and bools sum to int64.
+    """The sum over `dim`, or of all elements.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the type to sum in; by default the input's, int64 for integers and bools.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `sum(ones(2), 1)`.
+        RuntimeError: a dimension is given twice, as in `sum(ones(2), (0, 0))`.
 
     >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
@@ -201,7 +211,20 @@ def _(g, input, dim, keepdim):
 
 @composite(method=True, out=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
-    """The sum over `dim` with every nan counted as 0."""
+    """The sum over `dim` with every nan counted as 0.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the type to sum in; by default the input's, int64 for integers and bools.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `nansum(ones(2), 1)`.
+
+    >>> nansum(tensor([1.0, float("nan"), 2.0]))
+    tensor(3.)
+    """
     return _nansum(input, dim, keepdim, dtype)
 
 
@@ -257,7 +280,17 @@ def _(g, input_shape, dim, keepdim):
 
 
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-    """The mean over `dim`, or of all elements. Raises RuntimeError for integers.
+    """The mean over `dim`, or of all elements; nan of none.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the floating type to compute in; by default the input's.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `input` is of integers and `dtype` is not given, as in `mean(tensor([1, 2]))`.
+        IndexError: `dim` is out of range, as in `mean(ones(2), 1)`.
 
     >>> mean(tensor([[1.0, 2.0], [3.0, 5.0]]), dim=1)
     tensor([1.5000, 4.0000])
@@ -276,7 +309,20 @@ publish("mean", mean, True, False, ())
 
 @composite(method=True, out=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None):
-    """The mean over `dim` of the elements that are not nan."""
+    """The mean over `dim` of the elements that are not nan; nan where there are none.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the type to compute in; by default the input's.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `input` is of integers, as in `nanmean(tensor([1, 2]))`.
+
+    >>> nanmean(tensor([1.0, float("nan"), 2.0]))
+    tensor(1.5000)
+    """
     if input.dtype.category < 2:
         raise RuntimeError(
             f"nanmean(): expected input to have floating point or complex dtype but got {type_word(input.dtype)}"
@@ -368,7 +414,16 @@ def _(g, dim, step):
 
 
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
-    """The product along `dim`, or of all elements. Integers and bools give int64.
+    """The product along `dim`, or of all elements.
+
+    Args:
+        dim: an int; all dimensions by default.
+        keepdim: whether the reduced dimension stays, with size 1.
+        dtype: the type to multiply in; by default the input's, int64 for integers and bools.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `prod(ones(2), 1)`.
 
     >>> prod(tensor([2.0, 3.0, 4.0]))
     tensor(24.)
@@ -392,7 +447,15 @@ def _logical(ufunc, input, dim, keepdim):
 
 @primitive(name="any", method=True, out=True, differentiable=False)
 def any(input, /, dim=None, keepdim=False):
-    """Whether an element along `dim` is nonzero.
+    """Whether an element over `dim` is nonzero.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`; bools (uint8 of uint8)
+    Raises:
+        IndexError: `dim` is out of range, as in `any(ones(2), 1)`.
 
     >>> any(tensor([0.0, 2.0]))
     tensor(True)
@@ -402,7 +465,15 @@ def any(input, /, dim=None, keepdim=False):
 
 @primitive(name="all", method=True, out=True, differentiable=False)
 def all(input, /, dim=None, keepdim=False):
-    """Whether all elements along `dim` are nonzero.
+    """Whether all elements over `dim` are nonzero; true of none.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`; bools (uint8 of uint8)
+    Raises:
+        IndexError: `dim` is out of range, as in `all(ones(2), 1)`.
 
     >>> all(tensor([0.0, 2.0]))
     tensor(False)
@@ -412,7 +483,13 @@ def all(input, /, dim=None, keepdim=False):
 
 @primitive(method=True, differentiable=False)
 def count_nonzero(input, /, dim=None):
-    """How many elements along `dim` are not zero.
+    """How many elements over `dim` are not zero.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+    Shape: (*) -> (*) without `dim`; int64
+    Raises:
+        IndexError: `dim` is out of range, as in `count_nonzero(ones(2), 1)`.
 
     >>> count_nonzero(tensor([0.0, 1.0, 2.0]))
     tensor(2)
@@ -485,7 +562,18 @@ def _(g, input, out, ord, dim, keepdim, dtype):
 
 
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
-    """The norm over `dim`: p = 'fro' or a number; 'nuc' is the sum of the singular values of a matrix.
+    """The norm of the elements over `dim`: (sum |x|^p)^(1/p).
+
+    Args:
+        p: a number or inf; "fro" is 2, "nuc" the sum of the singular values of a matrix.
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+        dtype: the type to compute in; by default the input's.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `p` is another text, as in `norm(ones(2), "x")`.
+        IndexError: `dim` is out of range, as in `norm(ones(2), dim=1)`.
 
     >>> norm(tensor([3.0, 4.0]))
     tensor(5.)
@@ -508,7 +596,18 @@ publish("norm", norm, True, False, ())
 
 @composite(method=True)
 def dist(input, other, p=2):
-    """The p-norm of input - other."""
+    """The p-norm of input - other over all elements.
+
+    Args:
+        other: a tensor, broadcast against `input`.
+        p: a number or inf.
+    Shape: (*), (*) -> ()
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `dist(ones(2), ones(3))`.
+
+    >>> dist(tensor([1.0, 2.0]), tensor([4.0, 6.0]))
+    tensor(5.)
+    """
     if not isinstance(other, Tensor):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     return vector_norm(input - other, float(p), None, False, None)
@@ -532,6 +631,15 @@ def log_sum_exp(a, axis, keepdims):
 @primitive(method=True, out=True, jit_min_elements=MANY)
 def logsumexp(input, /, dim, keepdim=False):
     """log(sum(exp(input))) over `dim`, without overflow.
+
+    Args:
+        dim: an int or a tuple.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `logsumexp(ones(2), 1)`.
+        TypeError: `dim` is not given, as in `logsumexp(ones(2))`.
 
     >>> logsumexp(tensor([1000.0, 1000.0]), dim=0)
     tensor(1000.6932)

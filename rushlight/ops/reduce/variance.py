@@ -189,7 +189,18 @@ def _warn_degrees_of_freedom() -> None:
 
 @composite(method=True, out=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The variance over `dim`: sum((x - mean)**2) / (N - correction).
+    """The variance over `dim`: sum((x - mean)^2) / (n - correction).
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        unbiased: True for a correction of 1, False for 0.
+        keepdim: whether reduced dimensions stay, with size 1.
+        correction: what is subtracted from the number n of elements; 1 by default.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `input` is of integers, as in `var(tensor([1, 2]))`.
+        IndexError: `dim` is out of range, as in `var(ones(2), 1)`.
 
     >>> var(tensor([1.0, 2.0, 3.0, 4.0]))
     tensor(1.6667)
@@ -199,13 +210,40 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
 
 @composite(method=True, out=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
-    """The standard deviation over `dim`: the square root of `var`."""
+    """The standard deviation over `dim`: the square root of `var`.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        unbiased: True for a correction of 1, False for 0.
+        keepdim: whether reduced dimensions stay, with size 1.
+        correction: what is subtracted from the number of elements; 1 by default.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `input` is of integers, as in `std(tensor([1, 2]))`.
+        IndexError: `dim` is out of range, as in `std(ones(2), 1)`.
+
+    >>> std(tensor([1.0, 3.0]), correction=0)
+    tensor(1.)
+    """
     return _std(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
 
 
 @composite()
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
-    """The variance and the mean over `dim`."""
+    """The variance and the mean over `dim`, with the options of `var`.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        correction: what is subtracted from the number of elements; 1 by default.
+    Shape: (*) -> (*), (*) without `dim`
+    Raises:
+        RuntimeError: `input` is of integers, as in `var_mean(tensor([1, 2]))`.
+
+    >>> var_mean(tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     return _var_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
@@ -213,7 +251,19 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
 
 @composite()
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, axis=None, keepdims=None):
-    """The standard deviation and the mean over `dim`."""
+    """The standard deviation and the mean over `dim`, with the options of `var`.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        correction: what is subtracted from the number of elements; 1 by default.
+    Shape: (*) -> (*), (*) without `dim`
+    Raises:
+        RuntimeError: `input` is of integers, as in `std_mean(tensor([1, 2]))`.
+
+    >>> std_mean(tensor([1.0, 3.0]), correction=0)
+    (tensor(1.), tensor(2.))
+    """
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     return _std_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))

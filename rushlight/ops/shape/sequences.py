@@ -36,7 +36,19 @@ def vander(x, N=None, increasing=False):
 
 @composite(out=True)
 def isin(elements, test_elements, *, assume_unique=False, invert=False):
-    """Whether each of `elements` is among `test_elements` (or, with `invert`, is not). One of the two may be a number."""
+    """Whether each of `elements` is among `test_elements` (or, with `invert`, is not). One of the two may be a number.
+
+    Args:
+        assume_unique: whether neither has an element twice; nothing changes by it.
+        invert: whether to tell the opposite.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), as `elements`; bools
+    Raises:
+        TypeError: both are numbers, as in `isin(1, 2)`.
+
+    >>> isin(tensor([1, 2, 3]), tensor([2, 5]))
+    tensor([False,  True, False])
+    """
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin(): expected a Tensor as elements or test_elements")
     a = elements if isinstance(elements, Tensor) else constant(np.asarray(elements))
@@ -149,7 +161,19 @@ def _second_order_end(x: Any, h: Any, at: Any, n: int, is_last: bool) -> Any:
 
 @composite(method=True, out=True)
 def renorm(input, p, dim, maxnorm):
-    """The input, whose parts along `dim` are scaled down to a p-norm of at most `maxnorm`."""
+    """The input, whose slices along `dim` are scaled down to a p-norm of at most `maxnorm`.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `renorm(ones(2), 2, 0, 1.0)`.
+        RuntimeError: `p` is not positive, as in `renorm(ones(2, 2), 0, 0, 1.0)`.
+
+    >>> renorm(tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
     if input._array.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input._array.ndim} dimensions")
     if p <= 0:
