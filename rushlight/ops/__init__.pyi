@@ -710,24 +710,32 @@ def selu_(input: Tensor) -> Tensor:
     """In-place form of `selu`."""
     ...
 
-def threshold_(input: Tensor, *given: Any) -> Tensor: ...
+def threshold_(input: Tensor, *given: Any) -> Tensor:
+    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
+    ...
 
-def hardtanh_(input: Tensor, *given: Any) -> Tensor: ...
+def hardtanh_(input: Tensor, *given: Any) -> Tensor:
+    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
+    ...
 
-def elu_(input: Tensor, *given: Any) -> Tensor: ...
+def elu_(input: Tensor, *given: Any) -> Tensor:
+    """In-place form of `elu`: the result is written into the tensor, which is returned."""
+    ...
 
-def celu_(input: Tensor, *given: Any) -> Tensor: ...
+def celu_(input: Tensor, *given: Any) -> Tensor:
+    """In-place form of `celu`: the result is written into the tensor, which is returned."""
+    ...
 
 def get_device(input: Tensor) -> _int:
     """The index of the tensor's device; -1 for the CPU and for devices without one."""
     ...
 
 def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A new tensor that holds a copy of `data`: a number, nested sequences of numbers, an ndarray or a tensor."""
+    """A new tensor that holds a copy of `data`."""
     ...
 
 def from_numpy(ndarray: numpy.ndarray) -> Tensor:
-    """A tensor on the memory of an ndarray. Raises TypeError for types that torch has none of."""
+    """A tensor on the memory of an ndarray: writes to one show in the other."""
     ...
 
 def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
@@ -735,7 +743,7 @@ def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) ->
     ...
 
 def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
-    """`obj` as a tensor; copy=True never shares memory with it, copy=False always does."""
+    """`obj` as a tensor."""
     ...
 
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
@@ -743,7 +751,7 @@ def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int 
     ...
 
 def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
-    """A 0-d tensor of the default floating type (or `dtype`)."""
+    """A 0-d tensor of the default float type (or `dtype`)."""
     ...
 
 @overload
@@ -764,7 +772,7 @@ def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=
 
 @overload
 def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    """A tensor of the given shape with undefined values, its elements in memory in the order `memory_format`."""
+    """A tensor of the given shape with undefined values."""
     ...
 @overload
 def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
@@ -803,11 +811,11 @@ def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None
     ...
 
 def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the tril part of a matrix, shape (2, n)."""
+    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
     ...
 
 def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the triu part of a matrix, shape (2, n)."""
+    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
     ...
 
 def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
@@ -835,7 +843,7 @@ def detach(input: Tensor) -> Tensor:
     ...
 
 def resize_as_(self: Tensor, other: Tensor | _Number, memory_format: _memory_format | None = None) -> Tensor:
-    """`resize_` to the shape of `other`, with torch.preserve_format in the order of its memory."""
+    """`resize_` to the shape of `other`: the elements stay in memory, new ones are undefined."""
     ...
 
 @overload
@@ -879,15 +887,15 @@ def randint_like(input: Tensor, low: _Number = 0, high: Any = None, *, dtype: _d
     ...
 
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: _Generator | None = None, out: Any = None) -> Tensor:
-    """Ones with the probabilities in `input` (or probability `p` in its shape), zeros elsewhere."""
+    """Ones with the probabilities in `input`, zeros elsewhere."""
     ...
 
 def poisson(input: Tensor, generator: _Generator | None = None) -> Tensor:
-    """Poisson counts with the rates in `input`."""
+    """Poisson counts with the rates in `input`, in its type."""
     ...
 
 def binomial(count: Any, prob: Tensor, generator: _Generator | None = None) -> Tensor:
-    """Binomial counts of `count` trials with probability `prob`."""
+    """Binomial counts of `count` trials with probability `prob`, in the type of `count`."""
     ...
 
 def multinomial(input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None, out: Any = None) -> Tensor:
@@ -899,11 +907,11 @@ def normal(mean: Tensor | _float=0.0, std: Tensor | _float=1.0, size: Sequence[_
     ...
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """Zero each element with probability `p` and scale the others by 1 / (1 - p). Nothing happens unless training."""
+    """Zero each element with probability `p` and scale the others by 1 / (1 - p)."""
     ...
 
 def feature_dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
-    """`dropout` of whole channels: input (N, C, *)."""
+    """Zero each channel with probability `p` and scale the others by 1 / (1 - p)."""
     ...
 
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
@@ -911,7 +919,7 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
     ...
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
-    """`alpha_dropout` of whole channels: input (N, C, *)."""
+    """`alpha_dropout` of whole channels."""
     ...
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor | _Number, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
@@ -924,14 +932,14 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
 
 @overload
 def arange(end: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """The numbers start, start + step, ... below `end`."""
+    """The numbers start, start + step, ... below `end`; `arange(end)` starts at 0."""
     ...
 @overload
 def arange(start: _Number | Tensor, end: _Number | Tensor, step: _Number | Tensor=1, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
     ...
 
 def range(start: Tensor | _Number = 0, end: Tensor | _Number | None = None, step: _Number = 1, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """The numbers start, start + step, ... up to and including `end` (deprecated: use arange)."""
+    """The numbers start, start + step, ... up to and including `end` (deprecated: use `arange`)."""
     ...
 
 def linspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
@@ -939,7 +947,7 @@ def linspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, *, out
     ...
 
 def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: _float = 10.0, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """`base` to the power of `steps` numbers from `start` to `end`."""
+    """`base` to the power of `steps` numbers from `start` to `end`, both included, evenly spaced."""
     ...
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
@@ -1163,7 +1171,7 @@ def vdot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     ...
 
 def mv(input: Tensor, vec: Tensor, *, out: Any = None) -> Tensor:
-    """Args:"""
+    """A matrix times a vector."""
     ...
 
 def outer(input: Tensor, vec2: Tensor, *, out: Any = None) -> Tensor:
@@ -1195,65 +1203,69 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     ...
 
 def reshape(input: Tensor, *dims: _int | Sequence[_int], shape: _int | Sequence[_int] | None = None) -> Tensor:
-    """The elements in another shape: a view where possible, else a copy. One entry may be -1."""
+    """The elements in another shape: a view where possible, else a copy."""
     ...
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` made one."""
+    """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
     ...
 
 def ravel(input: Tensor) -> Tensor:
-    """The elements as one dimension."""
+    """The elements as one dimension; a view where possible."""
     ...
 
 def unflatten(input: Tensor, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
-    """Dimension `dim` split into `sizes` (one may be -1)."""
+    """Dimension `dim` split into `sizes`: a view."""
     ...
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """The tensor with dimensions `dim0` and `dim1` exchanged."""
+    """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
     ...
 
 def t(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+    """The transpose of a matrix, a view; a tensor of fewer dimensions as it is."""
     ...
 
 def permute(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
-    """The tensor with its dimensions in the order `dims`."""
+    """The tensor with its dimensions in the order `dims`: a view."""
     ...
 
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor: ...
+def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+    ...
 
-def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor: ...
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+    ...
 
 def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-    """The tensor with dimensions `source` moved to the places `destination`."""
+    """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
     ...
 
 def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-    """The tensor with dimensions `source` moved to the places `destination`."""
+    """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
     ...
 
 def adjoint(self: Tensor) -> Tensor: ...
 
 def unsqueeze(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-    """The tensor with a dimension of size 1 put in at `dim`."""
+    """The tensor with a dimension of size 1 put in at `dim`: a view."""
     ...
 
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-    """The tensor without its dimensions of size 1, or without those of `dim` that have it."""
+    """The tensor without its dimensions of size 1: a view."""
     ...
 
 def broadcast_to(input: Tensor, size: _int | Sequence[_int]) -> Tensor:
-    """The tensor expanded to `size`."""
+    """The tensor expanded to `size`: a view, whose new entries share memory."""
     ...
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape: a tuple of views, whose new entries share memory."""
     ...
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape to which all `shapes` broadcast. Raises RuntimeError where there is none."""
+    """The shape to which all `shapes` broadcast."""
     ...
 
 def alias_copy(input: Tensor, *, out: Any = None) -> Tensor:
@@ -1293,7 +1305,7 @@ def detach_copy(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def select(input: Tensor, dim: _int | Sequence[_int], index: _int) -> Tensor:
-    """The slice at `index` of dimension `dim`, without that dimension."""
+    """The slice at `index` of dimension `dim`, without that dimension: a view."""
     ...
 
 def narrow_copy(input: Tensor, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -1301,47 +1313,47 @@ def narrow_copy(input: Tensor, dim: _int | Sequence[_int], start: Tensor | _Numb
     ...
 
 def narrow(input: Tensor, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int) -> Tensor:
-    """The `length` entries of dimension `dim` from `start`."""
+    """The `length` entries of dimension `dim` from `start`: a view."""
     ...
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-    """The diagonal over `dim1` and `dim2`, as the last dimension."""
+    """The diagonal over `dim1` and `dim2`, as the last dimension: a view."""
     ...
 
 def as_strided(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-    """A view of the tensor's memory with the given shape, strides and offset (in elements)."""
+    """A view of the tensor's memory with the given shape, strides and offset."""
     ...
 
 def unbind(input: Tensor, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-    """The slices along `dim`, as a tuple of views."""
+    """The slices along `dim`, without that dimension: a tuple of views."""
     ...
 
 def split_with_sizes(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of the given sizes along `dim`."""
+    """Views of the given sizes along `dim`: a tuple."""
     ...
 
 def split(tensor: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of `split_size_or_sections` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+    """Views of equal size along `dim`, or of the listed sizes: a tuple."""
     ...
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+    """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
     ...
 
 def tensor_split(input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views along `dim`: a number of nearly equal ones, or cut at the given places."""
+    """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places."""
     ...
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """Views along the dimension that NumPy's hsplit splits."""
+    """Views along the dimension that NumPy's hsplit splits: `tensor_split`."""
     ...
 
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """Views along the dimension that NumPy's vsplit splits."""
+    """Views along the dimension that NumPy's vsplit splits: `tensor_split`."""
     ...
 
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """Views along the dimension that NumPy's dsplit splits."""
+    """Views along the dimension that NumPy's dsplit splits: `tensor_split`."""
     ...
 
 def as_strided_(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor: ...
@@ -1379,7 +1391,7 @@ def slice_copy(input: Tensor, dim: _int = 0, start: Tensor | _Number | None = No
     ...
 
 def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+    """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
     ...
 
 def unsafe_split(self: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1387,7 +1399,7 @@ def unsafe_split(self: Tensor, split_size: Any, dim: _int = 0) -> tuple[Tensor, 
     ...
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of the given sizes along `dim`."""
+    """Views of the given sizes along `dim`: a tuple."""
     ...
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
@@ -1527,15 +1539,15 @@ def fractional_max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], out
 def fractional_max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any: ...
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The tensors one after another along the existing dimension `dim`."""
+    """The tensors one after another along the existing dimension `dim`; an empty 1-D tensor counts for nothing."""
     ...
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The tensors one after another along the existing dimension `dim`."""
+    """The tensors one after another along the existing dimension `dim`; an empty 1-D tensor counts for nothing."""
     ...
 
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The tensors one after another along the existing dimension `dim`."""
+    """The tensors one after another along the existing dimension `dim`; an empty 1-D tensor counts for nothing."""
     ...
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -1544,7 +1556,7 @@ def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Any = None, axis: _i
 
 @overload
 def atleast_1d(tensors: Tensor) -> Tensor:
-    """Views of the tensors with at least 1 dimensions."""
+    """Views of the tensors with at least 1 dimensions; new ones have size 1."""
     ...
 @overload
 def atleast_1d(*tensors: Any) -> Any:
@@ -1552,7 +1564,7 @@ def atleast_1d(*tensors: Any) -> Any:
 
 @overload
 def atleast_2d(tensors: Tensor) -> Tensor:
-    """Views of the tensors with at least 2 dimensions."""
+    """Views of the tensors with at least 2 dimensions; new ones have size 1."""
     ...
 @overload
 def atleast_2d(*tensors: Any) -> Any:
@@ -1560,7 +1572,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 @overload
 def atleast_3d(tensors: Tensor) -> Tensor:
-    """Views of the tensors with at least 3 dimensions."""
+    """Views of the tensors with at least 3 dimensions; new ones have size 1."""
     ...
 @overload
 def atleast_3d(*tensors: Any) -> Any:
@@ -1571,15 +1583,15 @@ def hstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     ...
 
 def vstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """The tensors, at least 2-D, below each other."""
+    """The tensors, at least 2-D, below each other: along dimension 0."""
     ...
 
 def row_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """The tensors, at least 2-D, below each other."""
+    """The tensors, at least 2-D, below each other: along dimension 0."""
     ...
 
 def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """The tensors, at least 3-D, behind each other."""
+    """The tensors, at least 3-D, behind each other: along dimension 2."""
     ...
 
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
@@ -1587,7 +1599,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     ...
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """A matrix with the given matrices along its diagonal."""
+    """A matrix with the given matrices along its diagonal, zeros elsewhere."""
     ...
 
 @overload
@@ -1607,31 +1619,31 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
     ...
 
 def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
-    """The tensor repeated along its last dimensions."""
+    """The tensor repeated along its last dimensions, as a copy."""
     ...
 
 def repeat_interleave(input: Tensor, repeats: _int | Tensor | None = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> Tensor:
-    """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
+    """Each element repeated `repeats` times."""
     ...
 
 def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
-    """The elements in reversed order along `dims`."""
+    """The elements in reversed order along `dims`, as a copy."""
     ...
 
 def fliplr(input: Tensor) -> Tensor:
-    """The columns in reversed order."""
+    """The columns in reversed order, as a copy."""
     ...
 
 def flipud(input: Tensor) -> Tensor:
-    """The rows in reversed order."""
+    """The rows in reversed order, as a copy."""
     ...
 
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """The elements moved by `shifts` along `dims`, around the ends; without dims over the flattened tensor."""
+    """The elements moved by `shifts` along `dims`, around the ends."""
     ...
 
 def rot90(input: Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
-    """The tensor turned by `k` quarters in the plane of `dims`."""
+    """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second."""
     ...
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
@@ -1651,7 +1663,7 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
     ...
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
-    """The diagonal of a matrix, or a matrix with the given diagonal."""
+    """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
     ...
 
 def interpolate(input: Tensor, size: _int | Sequence[_int] | None = None, scale_factor: _float | Sequence[_float] | None = None, mode: _str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: Any = None, antialias: _bool = False) -> Tensor:
@@ -1719,7 +1731,7 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     ...
 
 def matrix_power(input: Tensor, n: _int, *, out: Any = None) -> Tensor:
-    """Args:"""
+    """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
     ...
 
 def trace(input: Tensor) -> Tensor:
@@ -2023,7 +2035,7 @@ def diagonal_scatter(input: Tensor, src: Tensor, offset: _int=0, dim1: _int=0, d
     ...
 
 def slice_scatter(input: Tensor, src: Tensor, dim: _int=0, start: _int | None=None, end: _int | None=None, step: _int=1, *, out: Tensor | None=None) -> Tensor:
-    """The input with `src` in a slice of `dim`."""
+    """The input with `src` at start, start + step, ... below end of `dim`."""
     ...
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
@@ -2035,31 +2047,31 @@ def fill_diagonal_(input: Tensor, fill_value: Tensor | _Number, wrap: _bool = Fa
     ...
 
 def constant_pad_nd(input: Tensor, pad: _int | Sequence[_int], value: Tensor | _Number = 0) -> Tensor:
-    """The input with `value` around it: `pad` has (before, after) for the last dimension, then the one before it,"""
+    """The input with `value` around it."""
     ...
 
 def pad(input: Tensor, pad: _int | Sequence[_int], mode: _str = 'constant', value: _Number | None = None) -> Tensor:
-    """The input with something around it: `pad` has (before, after) for the last dimension, then the one before it, ..."""
+    """The input with something around it."""
     ...
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """r^2 channels of each pixel become r x r pixels. Shape: (*, C r^2, H, W) -> (*, C, H r, W r)"""
+    """r^2 channels of each pixel become r x r pixels."""
     ...
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """r x r pixels become r^2 channels of one. Shape: (*, C, H r, W r) -> (*, C r^2, H, W)"""
+    """r x r pixels become r^2 channels of one."""
     ...
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels of `groups` groups in turn. Shape: (N, C, *) -> (N, C, *)"""
+    """The channels of `groups` groups in turn: the first of each group, the second of each, ..."""
     ...
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """The channels of `groups` groups in turn. Shape: (N, C, *) -> (N, C, *)"""
+    """The channels of `groups` groups in turn: the first of each group, the second of each, ..."""
     ...
 
 def unfold(input: Tensor, kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
-    """The windows of an image, each as a column. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
+    """The windows of an image, each as a column."""
     ...
 
 def fold(input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | Sequence[_int], dilation: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, stride: _int | Sequence[_int] = 1) -> Tensor:
@@ -2067,7 +2079,7 @@ def fold(input: Tensor, output_size: _int | Sequence[_int], kernel_size: _int | 
     ...
 
 def vander(x: Any, N: _int | None = None, increasing: _bool = False) -> Tensor:
-    """The matrix of powers of the elements of a vector. Shape: (n,) -> (n, N); the powers fall unless `increasing`."""
+    """The matrix of powers of the elements of a vector."""
     ...
 
 def isin(elements: Tensor | _Number, test_elements: Tensor | _Number, *, assume_unique: _bool = False, invert: _bool = False, out: Any = None) -> Tensor:
@@ -2079,7 +2091,7 @@ def unravel_index(indices: Tensor, shape: _int | Sequence[_int]) -> tuple[Tensor
     ...
 
 def gradient(input: Tensor, *, spacing: Any = None, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
-    """Estimates of the derivative along each of `dim` (default: all) by central differences, as a tuple of tensors."""
+    """Estimates of the derivative along each of `dim` by central differences, as a tuple of tensors."""
     ...
 
 def renorm(input: Tensor, p: _float, dim: _int | Sequence[_int], maxnorm: _float, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -2199,7 +2211,7 @@ def histc(input: Tensor, bins: _Number = 100, min: Tensor | _Number = 0, max: Te
     ...
 
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
-    """How many elements fall between each two of the `bins` (edges, or a number of equal intervals)."""
+    """How many elements fall between each pair of edges: a named tuple (hist, bin_edges)."""
     ...
 
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: Any = None) -> Any:
@@ -2527,31 +2539,31 @@ def resolve_neg(input: Tensor) -> Tensor:
     ...
 
 def is_floating_point(input: Tensor) -> _bool:
-    """`input.is_floating_point()`."""
+    """Whether the type is of floating-point numbers, also of 16 bits."""
     ...
 
 def is_complex(input: Tensor) -> _bool:
-    """`input.is_complex()`."""
+    """Whether the type is of complex numbers."""
     ...
 
 def is_signed(input: Tensor) -> _bool:
-    """`input.is_signed()`."""
+    """Whether the type has negative numbers."""
     ...
 
 def is_conj(input: Tensor) -> _bool:
-    """`input.is_conj()`."""
+    """Whether the conjugate is still to be taken: never, conjugation is not lazy here."""
     ...
 
 def is_neg(input: Tensor) -> _bool:
-    """`input.is_neg()`."""
+    """Whether the negative is still to be taken: never, negation is not lazy here."""
     ...
 
 def is_inference(input: Tensor) -> _bool:
-    """`input.is_inference()`."""
+    """Whether the tensor was made in inference mode."""
     ...
 
 def numel(input: Tensor) -> _int:
-    """`input.numel()`."""
+    """The number of elements."""
     ...
 
 @overload
@@ -2631,19 +2643,19 @@ def xlogy_(self: Tensor, other: Tensor | _Number) -> Tensor:
     ...
 
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`alpha_dropout` in place."""
+    """`alpha_dropout` in place: the result is written into the tensor, which is returned."""
     ...
 
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`dropout` in place."""
+    """`dropout` in place: the result is written into the tensor, which is returned."""
     ...
 
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`feature_alpha_dropout` in place."""
+    """`feature_alpha_dropout` in place: the result is written into the tensor, which is returned."""
     ...
 
 def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`feature_dropout` in place."""
+    """`feature_dropout` in place: the result is written into the tensor, which is returned."""
     ...
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..core.dispatch.docs import like
 from ..core.dispatch.op import OPS, publish
 from ..core.tensor.tensor import Tensor
 from .nn.embedding import renormalise
@@ -26,7 +27,12 @@ def _of_option(name: str) -> Any:
         return function(input, p, train, True)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"`{name[:-1]}` in place."
+    f.__doc__ = like(
+        function,
+        name,
+        f"`{name[:-1]}` in place: the result is written into the tensor, which is returned.",
+        arguments=False,
+    )
     return f
 
 
@@ -42,7 +48,14 @@ for _name in ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_d
 
 
 def embedding_renorm_(input, indices, max_norm, norm_type):
-    """Scale the rows at `indices` down to the norm `max_norm`, in place."""
+    """Scale the rows at `indices` down to the norm `max_norm`, in place.
+
+    Shape: (V, E), indices (*) int64 -> (V, E)
+
+    >>> embedding_renorm_(tensor([[3.0, 4.0], [3.0, 4.0]]), tensor([1]), 1.0, 2.0)
+    tensor([[3.0000, 4.0000],
+            [0.6000, 0.8000]])
+    """
     renormalise(input, indices, max_norm, norm_type)
     return input
 

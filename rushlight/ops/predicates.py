@@ -11,31 +11,57 @@ from ..core.tensor.tensor import Tensor
 
 @composite(method=False)
 def resolve_conj(input):
-    """The tensor itself: conjugation is never lazy here."""
+    """The tensor itself: conjugation is never lazy here.
+
+    Shape: (*) -> (*)
+    """
     return input
 
 
 @composite(method=False)
 def resolve_neg(input):
-    """The tensor itself: negation is never lazy here."""
+    """The tensor itself: negation is never lazy here.
+
+    Shape: (*) -> (*)
+    """
     return input
 
 
-def _predicate(name: str) -> None:
+def _predicate(name: str, doc: str, shown: str) -> None:
     def f(input):
         return getattr(input, name)()
 
-    f.__name__, f.__doc__ = name, f"`input.{name}()`."
+    f.__name__, f.__doc__ = (
+        name,
+        f"""{doc}
+
+    Shape: (*) -> {"int" if name == "numel" else "bool"}
+
+    >>> {name}(tensor([1.0, 2.0]))
+    {shown}
+    """,
+    )
     composite()(f)
 
 
-for _name in ("is_floating_point", "is_complex", "is_signed", "is_conj", "is_neg", "is_inference", "numel"):
-    _predicate(_name)
+_predicate("is_floating_point", "Whether the type is of floating-point numbers, also of 16 bits.", "True")
+_predicate("is_complex", "Whether the type is of complex numbers.", "False")
+_predicate("is_signed", "Whether the type has negative numbers.", "True")
+_predicate("is_conj", "Whether the conjugate is still to be taken: never, conjugation is not lazy here.", "False")
+_predicate("is_neg", "Whether the negative is still to be taken: never, negation is not lazy here.", "False")
+_predicate("is_inference", "Whether the tensor was made in inference mode.", "False")
+_predicate("numel", "The number of elements.", "2")
 
 
 @composite()
 def is_tensor(obj):
-    """Whether `obj` is a tensor."""
+    """Whether `obj` is a tensor.
+
+    Shape: any object (*) -> bool
+
+    >>> is_tensor(ones(2)), is_tensor(1.0)
+    (True, False)
+    """
     return isinstance(obj, Tensor)
 
 
@@ -52,7 +78,15 @@ def is_storage(obj):
 
 @composite()
 def is_nonzero(input):
-    """Whether the one element of `input` is not zero."""
+    """Whether the one element of `input` is not zero.
+
+    Shape: (1) -> bool
+    Raises:
+        RuntimeError: there is not one element, as in `is_nonzero(ones(2))`.
+
+    >>> is_nonzero(tensor(0.5))
+    True
+    """
     if input._array.size != 1:
         n = "no values" if not input._array.size else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {n} is ambiguous")
@@ -61,13 +95,25 @@ def is_nonzero(input):
 
 @composite(method=True)
 def is_same_size(input, other):
-    """Whether two tensors have the same shape."""
+    """Whether two tensors have the same shape.
+
+    Shape: (*), (*) -> bool
+
+    >>> is_same_size(ones(2), ones(2, 1))
+    False
+    """
     return input._array.shape == other._array.shape
 
 
 @composite()
 def result_type(tensor1, tensor2):
-    """The dtype of an arithmetic operation on two tensors or numbers."""
+    """The dtype of an arithmetic operation on two tensors or numbers.
+
+    Shape: (*), (*) -> a dtype, as for tensors of (*)
+
+    >>> result_type(tensor([1]), 0.5)
+    torch.float32
+    """
     p = dtypes.Promotion()
     for v in (tensor1, tensor2):
         if isinstance(v, Tensor):

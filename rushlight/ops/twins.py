@@ -20,7 +20,10 @@ def twins(name: str, op: Any, order: Any, doc: str) -> None:
         return write(op.record, self, arrays, metadata)
 
     plain.__name__, plain.__doc__ = name, doc
-    inplace.__name__, inplace.__doc__ = name + "_", f"In-place `{name}`."
+    inplace.__name__, inplace.__doc__ = (
+        name + "_",
+        f"In-place form of `{name}`: the result is written into the tensor, which is returned.",
+    )
     plain.__wrapped__ = inplace.__wrapped__ = order  # type: ignore[attr-defined]  # inspect.signature looks there
     composite(method=True, out=True)(plain)
     composite(method=True, function=False)(inplace)

@@ -188,7 +188,13 @@ def _wanted(kind: Any) -> dtypes.dtype:
 
 @composite(method=True)
 def get_device(input: Tensor) -> int:
-    """The index of the tensor's device; -1 for the CPU and for devices without one."""
+    """The index of the tensor's device; -1 for the CPU and for devices without one.
+
+    Shape: (*) -> int
+
+    >>> get_device(ones(2))
+    -1
+    """
     index = input.device.index
     return -1 if index is None else index
 

@@ -1167,11 +1167,11 @@ class Tensor:
         ...
 
     def resize_as_(self, other: Tensor | _Number, memory_format: _memory_format | None = None) -> Self:
-        """`resize_` to the shape of `other`, with torch.preserve_format in the order of its memory."""
+        """`resize_` to the shape of `other`: the elements stay in memory, new ones are undefined."""
         ...
 
     def bernoulli(self, p: _float | None = None, *, generator: _Generator | None = None) -> Tensor:
-        """Ones with the probabilities in `input` (or probability `p` in its shape), zeros elsewhere."""
+        """Ones with the probabilities in `input`, zeros elsewhere."""
         ...
 
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None) -> Tensor:
@@ -1275,7 +1275,7 @@ class Tensor:
         ...
 
     def mv(self, vec: Tensor) -> Tensor:
-        """Args:"""
+        """A matrix times a vector."""
         ...
 
     def outer(self, vec2: Tensor) -> Tensor:
@@ -1321,7 +1321,7 @@ class Tensor:
 
     @overload
     def reshape(self, *shape: _int) -> Tensor:
-        """The elements in another shape: a view where possible, else a copy. One entry may be -1."""
+        """The elements in another shape: a view where possible, else a copy."""
         ...
     @overload
     def reshape(self, shape: Sequence[_int]) -> Tensor:
@@ -1336,23 +1336,23 @@ class Tensor:
         ...
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """The dimensions from `start_dim` to `end_dim` made one."""
+        """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
         ...
 
     def ravel(self) -> Tensor:
-        """The elements as one dimension."""
+        """The elements as one dimension; a view where possible."""
         ...
 
     def unflatten(self, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
-        """Dimension `dim` split into `sizes` (one may be -1)."""
+        """Dimension `dim` split into `sizes`: a view."""
         ...
 
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """The tensor with dimensions `dim0` and `dim1` exchanged."""
+        """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
         ...
 
     def t(self) -> Tensor:
-        """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+        """The transpose of a matrix, a view; a tensor of fewer dimensions as it is."""
         ...
 
     @overload
@@ -1363,16 +1363,20 @@ class Tensor:
     def permute(self, dims: Sequence[_int]) -> Tensor:
         ...
 
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor: ...
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+        ...
 
-    def swapdims(self, dim0: _int, dim1: _int) -> Tensor: ...
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+        ...
 
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """The tensor with dimensions `source` moved to the places `destination`."""
+        """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
         ...
 
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """The tensor with dimensions `source` moved to the places `destination`."""
+        """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
         ...
 
     @property
@@ -1390,11 +1394,11 @@ class Tensor:
     def adjoint(self) -> Tensor: ...
 
     def unsqueeze(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The tensor with a dimension of size 1 put in at `dim`."""
+        """The tensor with a dimension of size 1 put in at `dim`: a view."""
         ...
 
     def squeeze(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The tensor without its dimensions of size 1, or without those of `dim` that have it."""
+        """The tensor without its dimensions of size 1: a view."""
         ...
 
     @overload
@@ -1414,7 +1418,7 @@ class Tensor:
         ...
 
     def broadcast_to(self, size: _int | Sequence[_int]) -> Tensor:
-        """The tensor expanded to `size`."""
+        """The tensor expanded to `size`: a view, whose new entries share memory."""
         ...
 
     def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
@@ -1422,31 +1426,31 @@ class Tensor:
         ...
 
     def transpose_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `transpose` of itself, in place."""
+        """Make the tensor `transpose` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def t_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `t` of itself, in place."""
+        """Make the tensor `t` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def squeeze_(self, dim: _int | Sequence[_int] | None=None) -> Self:
-        """Make the tensor `squeeze` of itself, in place."""
+        """Make the tensor `squeeze` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `unsqueeze` of itself, in place."""
+        """Make the tensor `unsqueeze` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `swapaxes` of itself, in place."""
+        """Make the tensor `swapaxes` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def swapdims_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `swapdims` of itself, in place."""
+        """Make the tensor `swapdims` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def select(self, dim: _int | Sequence[_int], index: _int) -> Tensor:
-        """The slice at `index` of dimension `dim`, without that dimension."""
+        """The slice at `index` of dimension `dim`, without that dimension: a view."""
         ...
 
     def narrow_copy(self, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -1454,11 +1458,11 @@ class Tensor:
         ...
 
     def narrow(self, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int) -> Tensor:
-        """The `length` entries of dimension `dim` from `start`."""
+        """The `length` entries of dimension `dim` from `start`: a view."""
         ...
 
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """The diagonal over `dim1` and `dim2`, as the last dimension."""
+        """The diagonal over `dim1` and `dim2`, as the last dimension: a view."""
         ...
 
     def unfold(self, dimension: _int, size: _int | Sequence[_int], step: Any) -> Tensor:
@@ -1466,15 +1470,15 @@ class Tensor:
         ...
 
     def as_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-        """A view of the tensor's memory with the given shape, strides and offset (in elements)."""
+        """A view of the tensor's memory with the given shape, strides and offset."""
         ...
 
     def unbind(self, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """The slices along `dim`, as a tuple of views."""
+        """The slices along `dim`, without that dimension: a tuple of views."""
         ...
 
     def split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of the given sizes along `dim`."""
+        """Views of the given sizes along `dim`: a tuple."""
         ...
 
     def split(self, split_size: _int | Sequence[_int], dim: _int=0) -> tuple[Tensor, ...]:
@@ -1482,31 +1486,31 @@ class Tensor:
         ...
 
     def chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
         ...
 
     def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views along `dim`: a number of nearly equal ones, or cut at the given places."""
+        """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places."""
         ...
 
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Views along the dimension that NumPy's hsplit splits."""
+        """Views along the dimension that NumPy's hsplit splits: `tensor_split`."""
         ...
 
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Views along the dimension that NumPy's vsplit splits."""
+        """Views along the dimension that NumPy's vsplit splits: `tensor_split`."""
         ...
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Views along the dimension that NumPy's dsplit splits."""
+        """Views along the dimension that NumPy's dsplit splits: `tensor_split`."""
         ...
 
     def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
-        """Make the tensor `as_strided` of itself, in place."""
+        """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
         ...
 
     def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
         ...
 
     def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1514,7 +1518,7 @@ class Tensor:
         ...
 
     def unsafe_split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of the given sizes along `dim`."""
+        """Views of the given sizes along `dim`: a tuple."""
         ...
 
     @overload
@@ -1534,7 +1538,7 @@ class Tensor:
         ...
 
     def repeat_interleave(self, repeats: _int | Tensor | None = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> Tensor:
-        """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
+        """Each element repeated `repeats` times."""
         ...
 
     @overload
@@ -1546,19 +1550,19 @@ class Tensor:
         ...
 
     def fliplr(self) -> Tensor:
-        """The columns in reversed order."""
+        """The columns in reversed order, as a copy."""
         ...
 
     def flipud(self) -> Tensor:
-        """The rows in reversed order."""
+        """The rows in reversed order, as a copy."""
         ...
 
     def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-        """The elements moved by `shifts` along `dims`, around the ends; without dims over the flattened tensor."""
+        """The elements moved by `shifts` along `dims`, around the ends."""
         ...
 
     def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
-        """The tensor turned by `k` quarters in the plane of `dims`."""
+        """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second."""
         ...
 
     def tril(self, diagonal: _int = 0) -> Tensor:
@@ -1586,7 +1590,7 @@ class Tensor:
         ...
 
     def diag(self, diagonal: _int = 0) -> Tensor:
-        """The diagonal of a matrix, or a matrix with the given diagonal."""
+        """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
         ...
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
@@ -1634,7 +1638,7 @@ class Tensor:
         ...
 
     def matrix_power(self, n: _int) -> Tensor:
-        """Args:"""
+        """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
         ...
 
     def trace(self) -> Tensor:
@@ -2074,7 +2078,7 @@ class Tensor:
         ...
 
     def slice_scatter(self, src: Tensor, dim: _int=0, start: _int | None=None, end: _int | None=None, step: _int=1) -> Tensor:
-        """The input with `src` in a slice of `dim`."""
+        """The input with `src` at start, start + step, ... below end of `dim`."""
         ...
 
     def as_strided_scatter(self, src: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
@@ -2202,7 +2206,7 @@ class Tensor:
         ...
 
     def histogram(self, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> Any:
-        """How many elements fall between each two of the `bins` (edges, or a number of equal intervals)."""
+        """How many elements fall between each pair of edges: a named tuple (hist, bin_edges)."""
         ...
 
     def cov(self, *, correction: _Number = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
@@ -2296,7 +2300,7 @@ class Tensor:
         ...
 
     def index_add_(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Self:
-        """In-place `index_add`."""
+        """In-place form of `index_add`: the result is written into the tensor, which is returned."""
         ...
 
     def index_copy(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -2304,7 +2308,7 @@ class Tensor:
         ...
 
     def index_copy_(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor) -> Self:
-        """In-place `index_copy`."""
+        """In-place form of `index_copy`: the result is written into the tensor, which is returned."""
         ...
 
     def index_fill(self, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -2312,7 +2316,7 @@ class Tensor:
         ...
 
     def index_fill_(self, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number) -> Self:
-        """In-place `index_fill`."""
+        """In-place form of `index_fill`: the result is written into the tensor, which is returned."""
         ...
 
     def gather(self, dim: _int | Sequence[_int], index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
@@ -2332,7 +2336,7 @@ class Tensor:
         ...
 
     def scatter_add_(self, dim: _int | Sequence[_int], index: Tensor, src: Tensor) -> Self:
-        """In-place `scatter_add`."""
+        """In-place form of `scatter_add`: the result is written into the tensor, which is returned."""
         ...
 
     def masked_fill(self, mask: Tensor, value: Tensor | _Number) -> Tensor:
@@ -2352,7 +2356,7 @@ class Tensor:
         ...
 
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Self:
-        """In-place `masked_scatter`."""
+        """In-place form of `masked_scatter`: the result is written into the tensor, which is returned."""
         ...
 
     @overload
@@ -2396,7 +2400,7 @@ class Tensor:
         ...
 
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Self:
-        """In-place `put`."""
+        """In-place form of `put`: the result is written into the tensor, which is returned."""
         ...
 
     def take_along_dim(self, indices: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:

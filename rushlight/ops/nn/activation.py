@@ -33,7 +33,16 @@ def floats_only(x, word):
 def inplace_of(op, *metadata):
     """The function that writes the result of `op`, called with `metadata`, into its first argument."""
     record = op.record
-    return lambda input, *given: write(record, input, (), (*given, *metadata[len(given) :]))
+
+    def f(input, *given):
+        return write(record, input, (), (*given, *metadata[len(given) :]))
+
+    f.__name__ = record.name + "_"
+    f.__doc__ = f"""In-place form of `{record.name}`: the result is written into the tensor, which is returned.
+
+    Shape: (*) -> (*)
+    """
+    return f
 
 
 @primitive(public=False, name="cut", node="HardtanhBackwardBackward0")

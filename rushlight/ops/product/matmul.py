@@ -235,9 +235,9 @@ def check_mv(mat, vec, sizes=None):
 
 @primitive(method=True, out=True)
 def mv(input, vec, /):
-    """
+    """A matrix times a vector.
+
     Args:
-        matrix times a vector.
         out: the tensor to write the result to.
     Shape: (n, k), (k) -> (n)
     Raises:
@@ -411,8 +411,9 @@ def _(g, input, other_shape):
 def matmul(input, other, *, out=None):
     """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast.
 
+    A vector counts as a row on the left and as a column on the right, and its dimension is left out of the result.
+
     Args:
-        vector counts as a row on the left and as a column on the right, and its dimension is left out of the result.
         out: the tensor to write the result to.
     Shape: (n), (n) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m)
     Raises:

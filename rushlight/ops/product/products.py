@@ -173,9 +173,9 @@ def _product_of(matrices, cut, i, j):  # not within `_chain`: a function that ca
 
 @composite(method=True, out=True)
 def matrix_power(input, n):
-    """
+    """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse.
+
     Args:
-        square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse.
         out: the tensor to write the result to.
     Shape: (*, m, m) -> (*, m, m)
     Raises:

@@ -112,12 +112,47 @@ def _complex(draw: Any, generator: Any, shape: tuple, kind: np.dtype) -> np.ndar
     return draw(generator, (*shape, 2), half).view(kind).reshape(shape)
 
 
-rand = _creator("rand", _uniform, None, "A tensor of uniform random numbers in [0, 1).")
+rand = _creator(
+    "rand",
+    _uniform,
+    None,
+    """A tensor of uniform random numbers in [0, 1).
+
+    Args:
+        size: the shape, instead of numbers or one tuple as the first arguments.
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (size)
+    Raises:
+        RuntimeError: a size is negative, as in `rand(-1)`.
+        NotImplementedError: `dtype` is of integers, as in `rand(2, dtype=int64)`.
+
+    >>> _ = manual_seed(0)
+    >>> rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """,
+)
 randn = _creator(
     "randn",
     _normal,
     partial(_normal, contiguous=False),
-    "A tensor of normal random numbers with mean 0 and variance 1.",
+    """A tensor of normal random numbers with mean 0 and variance 1.
+
+    Args:
+        size: the shape, instead of numbers or one tuple as the first arguments.
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (size)
+    Raises:
+        RuntimeError: a size is negative, as in `randn(-1)`.
+        NotImplementedError: `dtype` is of integers, as in `randn(2, dtype=int64)`.
+
+    >>> _ = manual_seed(0)
+    >>> randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """,
 )
 
 
@@ -152,7 +187,21 @@ def _limits(low: Any, high: Any, size: Any) -> tuple[Any, Any, Any]:
 @composite()
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
             requires_grad=False, pin_memory=False):  # fmt: skip
-    """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`."""
+    """A tensor of random integers in [low, high): `randint(high, size)` or `randint(low, high, size)`.
+
+    Args:
+        size: a tuple.
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+        dtype: by default int64.
+    Shape: -> (size)
+    Raises:
+        RuntimeError: low >= high, as in `randint(3, 3, (2,))`.
+
+    >>> _ = manual_seed(0)
+    >>> randint(10, (4,))
+    tensor([4, 9, 3, 0])
+    """
     check_options(layout, pin_memory)
     low, high, size = _limits(low, high, size)
     shape, limits = new_shape_from((size,), "randint"), (int(low), int(high))
@@ -169,7 +218,20 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=None
 def randperm(
     n, *, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A random order of the integers 0 ... n - 1."""
+    """A random order of the integers 0 ... n - 1.
+
+    Args:
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+        dtype: by default int64.
+    Shape: -> (n)
+    Raises:
+        RuntimeError: `n` is negative, as in `randperm(-1)`.
+
+    >>> _ = manual_seed(0)
+    >>> randperm(4)
+    tensor([0, 1, 3, 2])
+    """
     check_options(layout, pin_memory)
     where = backend_for(device) if out is None else backend_like(out)
     n = index(n)
@@ -207,7 +269,20 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
         return fresh(drawn(name, _draw_like, scattered, generator, out, where=where), requires_grad)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"`{name[:-5]}` in the shape and type of `input`."
+    f.__doc__ = f"""`{name[:-5]}` in the shape and type of `input`.
+
+    Args:
+        dtype: by default the type of `input`.
+        memory_format: the order in memory; by default that of `input`.
+        generator: the source of random numbers; the default one of the CPU by default.
+    Shape: (*) -> (*)
+    Raises:
+        TypeError: `input` is not a tensor, as in `{name}([1.0, 2.0])`.
+        NotImplementedError: the type is of integers, as in `{name}(tensor([1, 2]))`.
+
+    >>> {name}(zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
     composite()(f)
 
 
@@ -219,7 +294,18 @@ _like("randn_like", _normal, partial(_normal, contiguous=False))
 def randint_like(
     input, low=0, high=None, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None
 ):
-    """`randint` in the shape and type of `input`."""
+    """`randint` in the shape and type of `input`.
+
+    Args:
+        low: 0 by default, where only the upper limit is given.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: low >= high, as in `randint_like(ones(2), 3, 3)`.
+
+    >>> _ = manual_seed(0)
+    >>> randint_like(ones(3), 10)
+    tensor([4., 9., 3.])
+    """
     check_options(layout, False)
     if high is None:
         low, high = 0, low
@@ -253,7 +339,20 @@ _poisson = _drawn("poisson", lambda input, /, generator: streams.poisson(generat
 
 @composite(method=True)
 def bernoulli(input, p=None, *, generator=None, out=None):
-    """Ones with the probabilities in `input` (or probability `p` in its shape), zeros elsewhere."""
+    """Ones with the probabilities in `input`, zeros elsewhere.
+
+    Args:
+        p: one probability for all; then `input` only gives the shape and type.
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: a probability is outside [0, 1], as in `bernoulli(tensor([2.0]))`.
+        NotImplementedError: `input` is of integers, as in `bernoulli(tensor([1]))`.
+
+    >>> bernoulli(tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
     if out is not None:
         kind_of("bernoulli", out)
         return sized(out, input._array.shape).bernoulli_(input if p is None else p, generator=generator)
@@ -262,7 +361,17 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 
 @composite()
 def poisson(input, generator=None):
-    """Poisson counts with the rates in `input`."""
+    """Poisson counts with the rates in `input`, in its type.
+
+    Args:
+        generator: the source of random numbers; the default one of the CPU by default.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: a rate is negative, as in `poisson(tensor([-1.0]))`.
+
+    >>> poisson(tensor([0.0, 0.0]))
+    tensor([0., 0.])
+    """
     return _poisson(input, generator)
 
 
@@ -273,7 +382,15 @@ def _binomial(count, prob, /, generator):
 
 @composite()
 def binomial(count, prob, generator=None):
-    """Binomial counts of `count` trials with probability `prob`."""
+    """Binomial counts of `count` trials with probability `prob`, in the type of `count`.
+
+    Args:
+        generator: the source of random numbers; the default one of the CPU by default.
+    Shape: (*), (*) -> (*), broadcast
+
+    >>> binomial(tensor([5.0, 5.0]), tensor([0.0, 1.0]))
+    tensor([0., 5.])
+    """
     return _binomial(count, prob, generator)
 
 
@@ -284,7 +401,21 @@ def _multinomial(input, /, num_samples, replacement, generator):
 
 @composite(method=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
-    """`num_samples` column indices for each row of weights."""
+    """`num_samples` column indices for each row of weights.
+
+    Args:
+        input: weights, not negative; they need not add up to 1.
+        replacement: whether an index may be drawn twice.
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+    Shape: (N, C) -> (N, num_samples) int64; (C) -> (num_samples)
+    Raises:
+        RuntimeError: a weight is negative, as in `multinomial(tensor([-1.0, 1.0]), 1)`.
+        RuntimeError: there are too few to draw without replacement, as in `multinomial(ones(2), 3)`.
+
+    >>> multinomial(tensor([0.0, 1.0, 0.0]), 1)
+    tensor([1])
+    """
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {type_word(out.dtype)}")
     result = _multinomial(input, num_samples, replacement, generator)
@@ -294,7 +425,21 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
 @composite(name="normal")
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad=False, pin_memory=False):  # fmt: skip
-    """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`."""
+    """Normal random numbers: means and deviations from tensors or numbers, or numbers and a `size`.
+
+    Args:
+        mean: a tensor or a number.
+        std: a tensor, broadcast against `mean`, or a number.
+        size: the shape, where both are numbers.
+        generator: the source of random numbers; the default one of the CPU by default.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast
+    Raises:
+        RuntimeError: a deviation is negative, as in `normal(zeros(2), -1.0)`.
+
+    >>> normal(tensor([1.0, 2.0]), tensor([0.0, 0.0]))
+    tensor([1., 2.])
+    """
     check_options(layout, pin_memory)
     if size is not None:
         shape = new_shape_from((shape_keyword(size, "normal"),), "normal")
@@ -443,13 +588,37 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) 
 
 @composite(name="dropout", functional=True)
 def dropout(input, p=0.5, training=True, inplace=False):
-    """Zero each element with probability `p` and scale the others by 1 / (1 - p). Nothing happens unless training."""
+    """Zero each element with probability `p` and scale the others by 1 / (1 - p).
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `dropout(ones(2), 1.5, True)`.
+
+    >>> _ = manual_seed(0)
+    >>> dropout(ones(4), 0.5, True)
+    tensor([0., 0., 2., 0.])
+    """
     return _dropped(input, p, training, inplace, _dropout_mask)
 
 
 @composite(name="feature_dropout", functional=False)
 def feature_dropout(input, p=0.5, training=True, inplace=False):
-    """`dropout` of whole channels: input (N, C, *)."""
+    """Zero each channel with probability `p` and scale the others by 1 / (1 - p).
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (N, C, *) -> (N, C, *)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `feature_dropout(ones(2, 2), 1.5, True)`.
+
+    >>> feature_dropout(ones(1, 2, 2), 0.0, True)
+    tensor([[[1., 1.],
+             [1., 1.]]])
+    """
     return _dropped(input, p, training, inplace, _feature_dropout_mask)
 
 
@@ -466,13 +635,34 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool
 
 @composite(functional=True)
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """Dropout that keeps mean and variance of self-normalising activations (SELU)."""
+    """Dropout that keeps mean and variance of self-normalising activations (SELU).
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks, 2017.
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `alpha_dropout(ones(2), 1.5, True)`.
+
+    >>> alpha_dropout(ones(2), 0.5, False)
+    tensor([1., 1.])
+    """
     return _alpha(input, p, training, inplace, False)
 
 
 @composite(functional=True)
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
-    """`alpha_dropout` of whole channels: input (N, C, *)."""
+    """`alpha_dropout` of whole channels.
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (N, C, *) -> (N, C, *)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `feature_alpha_dropout(ones(2, 2), 1.5, True)`.
+    """
     return _alpha(input, p, training, inplace, True)
 
 

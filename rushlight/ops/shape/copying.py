@@ -42,7 +42,18 @@ def _(g):
 
 @composite(method=True)
 def clone(input, *, memory_format=None):
-    """A copy with its own memory, through which gradients flow."""
+    """A copy with its own memory, through which gradients flow.
+
+    Args:
+        memory_format: the order in memory: preserve_format (the default), contiguous_format, channels_last, ...
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: channels_last has not four dimensions, as in `clone(ones(2), memory_format=channels_last)`.
+
+    >>> x = tensor([1.0, 2.0])
+    >>> clone(x).zero_(), x
+    (tensor([0., 0.]), tensor([1., 2.]))
+    """
     if memory_format is None:
         return _clone(input)
     name = format_name(memory_format)
@@ -289,13 +300,32 @@ def _(g):
 
 @composite()
 def fill(input, value):
-    """A tensor in the shape and type of `input` filled with `value`."""
+    """A tensor in the shape and type of `input` filled with `value`.
+
+    Args:
+        value: a number or a 0-d tensor, to which gradients flow.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `value` has dimensions, as in `fill(ones(2), ones(2))`.
+
+    >>> fill(zeros(2), 3)
+    tensor([3., 3.])
+    """
     return input.clone().fill_(value)
 
 
 @composite(method=True)
 def fill_(self, value):
-    """Overwrite every element with `value`, a number or a 0-d tensor."""
+    """Overwrite every element with `value`, a number or a 0-d tensor.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `value` has dimensions, as in `fill_(ones(2), ones(2))`.
+        RuntimeError: the tensor is a leaf that requires grad, as in `fill_(ones(2, requires_grad=True), 0)`.
+
+    >>> fill_(zeros(2), 3)
+    tensor([3., 3.])
+    """
     source = ()
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -313,7 +343,15 @@ def fill_(self, value):
 
 @composite(method=True)
 def zero_(self):
-    """Overwrite every element with zero."""
+    """Overwrite every element with zero.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the tensor is a leaf that requires grad, as in `zero_(ones(2, requires_grad=True))`.
+
+    >>> zero_(ones(2))
+    tensor([0., 0.])
+    """
     if accept_inplace(self) is not None:
         self._array.fill(0)
         return self
@@ -332,7 +370,14 @@ def _(g):
 
 @composite(method=True)
 def detach(input):
-    """An alias without history: it shares memory and version and requires no grad."""
+    """An alias without history: it shares memory and version and requires no grad.
+
+    Shape: (*) -> (*)
+
+    >>> x = tensor([1.0], requires_grad=True)
+    >>> detach(x * 2)
+    tensor([2.])
+    """
     return alias(input, Tensor)
 
 
@@ -410,7 +455,18 @@ def _channels_last_strides(shape: tuple, name: str, itemsize: int) -> tuple[int,
 
 @composite(method=True)
 def resize_as_(self, other, memory_format=None):
-    """`resize_` to the shape of `other`, with torch.preserve_format in the order of its memory."""
+    """`resize_` to the shape of `other`: the elements stay in memory, new ones are undefined.
+
+    Args:
+        memory_format: the order in memory; preserve_format for that of `other`.
+    Shape: (*), other (*) -> (*), as `other`
+    Raises:
+        RuntimeError: the tensor requires grad, as in `resize_as_(ones(2, requires_grad=True), ones(3))`.
+
+    >>> resize_as_(tensor([1, 2, 3, 4]), ones(2, 2))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     name = format_name(memory_format, "contiguous_format")
     if self._edge is not None:
         raise RuntimeError("cannot resize variables that require grad")

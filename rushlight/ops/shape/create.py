@@ -106,10 +106,22 @@ def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
 
 @composite()
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
-    """A new tensor that holds a copy of `data`: a number, nested sequences of numbers, an ndarray or a tensor.
+    """A new tensor that holds a copy of `data`.
 
-    >>> tensor([[1, 2], [3, 4]]).shape
-    torch.Size([2, 2])
+    Args:
+        data: a number, nested sequences of numbers, an ndarray or a tensor.
+        dtype: by default bool, int64, the default float type or complex, as the numbers need; an ndarray's own.
+        requires_grad: whether operations on it are recorded.
+    Shape: nested sequences of shape (*) -> (*)
+    Raises:
+        ValueError: the sequences have different lengths, as in `tensor([[1, 2], [3]])`.
+        RuntimeError: integers are to require grad, as in `tensor([1], requires_grad=True)`.
+
+    >>> tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> tensor(0.5)
+    tensor(0.5000)
     """
     where = backend_for(device) if device is not None or devices.redirected else None
     if pin_memory:
@@ -281,7 +293,16 @@ def _check_shape(values: Any, dim: int = 0) -> None:
 
 @composite()
 def from_numpy(ndarray):
-    """A tensor on the memory of an ndarray. Raises TypeError for types that torch has none of."""
+    """A tensor on the memory of an ndarray: writes to one show in the other.
+
+    Shape: ndarray (*) -> (*)
+    Raises:
+        TypeError: torch has no such type, as in `from_numpy("text")`.
+
+    >>> import numpy as np
+    >>> from_numpy(np.array([1.0, 2.0]))
+    tensor([1., 2.], dtype=torch.float64)
+    """
     if not isinstance(ndarray, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
     dtypes.from_numpy(ndarray.dtype)
@@ -310,7 +331,18 @@ def from_numpy(ndarray):
 
 @composite()
 def as_tensor(data, dtype=None, device=None):
-    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy.
+
+    Args:
+        dtype: by default the type of `data`.
+    Shape: data of shape (*) -> (*)
+    Raises:
+        ValueError: the sequences have different lengths, as in `as_tensor([[1, 2], [3]])`.
+
+    >>> x = tensor([1.0, 2.0])
+    >>> as_tensor(x) is x
+    True
+    """
     if isinstance(data, Tensor):
         return data.to(device, dtype)  # type: ignore[attr-defined]
     where = backend_for(device)
@@ -322,9 +354,16 @@ def as_tensor(data, dtype=None, device=None):
 
 @composite()
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """`obj` as a tensor; copy=True never shares memory with it, copy=False always does.
+    """`obj` as a tensor.
 
-    Raises ValueError where copy=False and the memory cannot be shared.
+    Args:
+        copy: True never shares memory with `obj`, False always does; by default where possible.
+    Shape: obj of shape (*) -> (*)
+    Raises:
+        ValueError: copy=False and the memory cannot be shared, as in `asarray([1, 2], copy=False)`.
+
+    >>> asarray([1, 2])
+    tensor([1, 2])
     """
     if copy is False:
         if not isinstance(obj, (Tensor, np.ndarray)):
@@ -344,13 +383,32 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @composite(name="frombuffer")
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-D tensor on the memory of an object with the buffer protocol."""
+    """A 1-D tensor on the memory of an object with the buffer protocol.
+
+    Args:
+        count: the number of elements; all by default.
+        offset: where to begin, in bytes.
+    Shape: buffer -> (count)
+    Raises:
+        ValueError: the buffer is too short, as in `frombuffer(bytearray(2), dtype=int32)`.
+
+    >>> frombuffer(bytearray([1, 2]), dtype=uint8)
+    tensor([1, 2], dtype=torch.uint8)
+    """
     return fresh(np.frombuffer(buffer, dtype.numpy, count, offset), requires_grad)
 
 
 @composite()
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
-    """A 0-d tensor of the default floating type (or `dtype`)."""
+    """A 0-d tensor of the default float type (or `dtype`).
+
+    Shape: number -> ()
+    Raises:
+        TypeError: `s` is not a number, as in `scalar_tensor("1")`.
+
+    >>> scalar_tensor(3)
+    tensor(3.)
+    """
     kind = numpy_type(dtype, dtypes.get_default_dtype())
     value = np.array(exact(scalar_of(s, "scalar_tensor", "s", 1), kind), kind)
     return fresh(value, requires_grad, backend_for(device))
@@ -401,15 +459,66 @@ def _creator(name: str, make: Any, doc: str) -> Any:
     return f
 
 
-zeros = composite()(_creator("zeros", np.zeros, "A tensor of zeros of the given shape."))
-ones = composite()(_creator("ones", np.ones, "A tensor of ones of the given shape."))
+zeros = composite()(
+    _creator(
+        "zeros",
+        np.zeros,
+        """A tensor of zeros of the given shape.
+
+        Args:
+            size: the shape, instead of numbers or one tuple as the first arguments.
+            out: the tensor to write the result to.
+            dtype: by default the default float type.
+        Shape: -> (size)
+        Raises:
+            RuntimeError: a size is negative, as in `zeros(-1)`.
+
+        >>> zeros(2, 3)
+        tensor([[0., 0., 0.],
+                [0., 0., 0.]])
+        """,
+    )
+)
+ones = composite()(
+    _creator(
+        "ones",
+        np.ones,
+        """A tensor of ones of the given shape.
+
+        Args:
+            size: the shape, instead of numbers or one tuple as the first arguments.
+            out: the tensor to write the result to.
+            dtype: by default the default float type.
+        Shape: -> (size)
+        Raises:
+            RuntimeError: a size is negative, as in `ones(-1)`.
+
+        >>> ones(2, 3, dtype=int64)
+        tensor([[1, 1, 1],
+                [1, 1, 1]])
+        """,
+    )
+)
 _empty = _creator("empty", determinism.empty, "A tensor of the given shape with undefined values.")
 
 
 @composite()
 def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):  # fmt: skip
-    """A tensor of the given shape with undefined values, its elements in memory in the order `memory_format`."""
+    """A tensor of the given shape with undefined values.
+
+    Args:
+        size: the shape, instead of numbers or one tuple as the first arguments.
+        out: the tensor to use.
+        dtype: by default the default float type.
+        memory_format: the order in memory; contiguous_format by default.
+    Shape: -> (size)
+    Raises:
+        RuntimeError: a size is negative, as in `empty(-1)`.
+
+    >>> empty(2, 3).shape
+    torch.Size([2, 3])
+    """
     if memory_format is None:
         return _empty(
             *args, size=size, out=out, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad,
@@ -430,7 +539,20 @@ def empty(*args, size=None, out=None, dtype=None, layout=None, device=None, requ
 
 @composite()
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor of shape `size` filled with a number."""
+    """A tensor of shape `size` filled with a number.
+
+    Args:
+        size: a tuple.
+        out: the tensor to write the result to.
+        dtype: by default bool, int64, the default float type or complex, as the number needs.
+    Shape: -> (size)
+    Raises:
+        RuntimeError: a size is negative, as in `full((-1,), 0)`.
+        TypeError: `size` is not a tuple, as in `full(2, 0)`.
+
+    >>> full((2,), 7)
+    tensor([7, 7])
+    """
     where = backend_for(device)
     check_options(layout, pin_memory)
     value = scalar_of(fill_value, "full", "fill_value", 2)
@@ -459,7 +581,18 @@ def _like(name: str, make: Any) -> Any:
         return fresh(a if memory_format is None else arranged(a, memory_format), requires_grad)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = f"`{name[:-5]}` in the shape, type and layout of `input`."
+    f.__doc__ = f"""`{name[:-5]}` in the shape, type and layout of `input`.
+
+    Args:
+        dtype: by default the type of `input`.
+        memory_format: the order in memory; by default that of `input`.
+    Shape: (*) -> (*)
+    Raises:
+        TypeError: `input` is not a tensor, as in `{name}([1, 2])`.
+
+    >>> {name}(tensor([[1, 2]])).shape
+    torch.Size([1, 2])
+    """
     return composite()(f)
 
 
@@ -502,7 +635,17 @@ def full_like(
     memory_format=None,
     pin_memory=False,
 ):
-    """`full` in the shape and type of `input`."""
+    """`full` in the shape and type of `input`.
+
+    Args:
+        dtype: by default the type of `input`.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the number does not fit the type, as in `full_like(tensor([1], dtype=uint8), 300)`.
+
+    >>> full_like(ones(2), 7)
+    tensor([7., 7.])
+    """
     check_options(layout, pin_memory)
     a = made_like(dense_like, input._array, numpy_type(dtype, input.dtype), device)
     np.copyto(a, exact(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype), "unsafe")
@@ -551,7 +694,13 @@ def new(self, *args, device=None):
 
 @composite()
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A tensor of undefined values with the given shape and strides (in elements)."""
+    """A tensor of undefined values with the given shape and strides (in elements).
+
+    Shape: -> (size)
+
+    >>> empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
     check_options(layout, pin_memory)
     kind = numpy_type(dtype, dtypes.get_default_dtype())
     return fresh(run_on(backend_for(device), _empty_strided, tuple(size), tuple(stride), kind), requires_grad)
@@ -567,7 +716,15 @@ def _empty_strided(size: tuple[int, ...], stride: tuple[int, ...], kind: np.dtyp
 def empty_permuted(
     size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
+    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`.
+
+    Shape: -> (size)
+    Raises:
+        RuntimeError: the lengths differ, as in `empty_permuted((2, 3), (0,))`.
+
+    >>> empty_permuted((2, 3), (1, 0)).stride()
+    (1, 2)
+    """
     check_options(layout, pin_memory)
     if len(size) != len(physical_layout):
         raise RuntimeError(
@@ -590,7 +747,20 @@ def empty_permuted(
 
 @composite()
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """A matrix with ones on the diagonal and zeros elsewhere."""
+    """A matrix with ones on the diagonal and zeros elsewhere.
+
+    Args:
+        m: the number of columns; n by default.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (n, m)
+    Raises:
+        RuntimeError: a size is negative, as in `eye(-1)`.
+
+    >>> eye(2, 3)
+    tensor([[1., 0., 0.],
+            [0., 1., 0.]])
+    """
     check_options(layout, pin_memory)
     for k, v in (("n", n), ("m", n if m is None else m)):
         if v < 0:
@@ -610,7 +780,24 @@ def _indices(name: str, make: Any) -> Any:
     def places(row: int, offset: int, col: int, kind: np.dtype) -> np.ndarray:
         return np.stack(make(row, offset, col)).astype(kind)
 
-    f.__name__, f.__doc__ = name, f"The row and column indices of the {name[:4]} part of a matrix, shape (2, n)."
+    part, shown = (
+        ("lower", "[0, 1, 1],\n            [0, 0, 1]")
+        if name[:4] == "tril"
+        else ("upper", "[0, 0, 1],\n            [0, 1, 1]")
+    )
+    f.__name__, f.__doc__ = (
+        name,
+        f"""The row and column indices of the {part} triangle of a matrix with `row` rows and `col` columns.
+
+    Args:
+        offset: the diagonal where the triangle ends, above the main one (below it if negative).
+        dtype: by default int64.
+    Shape: -> (2, n)
+
+    >>> {name}(2, 2)
+    tensor([{shown}])
+    """,
+    )
     return composite()(f)
 
 

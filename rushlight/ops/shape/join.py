@@ -80,7 +80,20 @@ def _sequence(name: str, tensors) -> tuple:
 
 @composite(aliases=("concat", "concatenate"))
 def cat(tensors, dim=0, *, axis=None, out=None):
-    """The tensors one after another along the existing dimension `dim`."""
+    """The tensors one after another along the existing dimension `dim`; an empty 1-D tensor counts for nothing.
+
+    Args:
+        tensors: a list or tuple; the result has their common type.
+        out: the tensor to write the result to.
+    Shape: (n, *), (m, *), ... -> (n + m + ..., *)
+    Raises:
+        RuntimeError: other sizes differ, as in `cat([ones(1, 2), ones(1, 3)])`.
+        IndexError: `dim` is out of range, as in `cat([ones(2)], 1)`.
+        ValueError: there are no tensors, as in `cat([])`.
+
+    >>> cat([tensor([1, 2]), tensor([3])])
+    tensor([1, 2, 3])
+    """
     if axis is not None:
         dim = axis
     if type(tensors) not in (list, tuple) or not tensors:
@@ -116,7 +129,20 @@ def _(g, dim):
 
 @composite()
 def stack(tensors, dim=0, *, out=None, axis=None):
-    """The tensors, all of one shape, along a new dimension `dim`."""
+    """The tensors, all of one shape, along a new dimension `dim`.
+
+    Args:
+        tensors: a list or tuple; the result has their common type.
+        out: the tensor to write the result to.
+    Shape: (*), (*), ..., n of them -> (n, *)
+    Raises:
+        RuntimeError: the shapes differ, as in `stack([ones(2), ones(3)])`.
+        RuntimeError: there are no tensors, as in `stack([])`.
+
+    >>> stack([tensor([1, 2]), tensor([3, 4])], dim=1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if axis is not None:
         dim = axis
     if type(tensors) not in (list, tuple) or not tensors:
@@ -142,7 +168,18 @@ def _at_least(n: int):
             return tuple(one(t) for t in tensors)
         return one(tensors[0]) if len(tensors) == 1 else tuple(one(t) for t in tensors)
 
-    f.__name__, f.__doc__ = f"atleast_{n}d", f"Views of the tensors with at least {n} dimensions."
+    f.__name__, f.__doc__ = (
+        f"atleast_{n}d",
+        f"""Views of the tensors with at least {n} dimensions; new ones have size 1.
+
+    Args:
+        tensors: one, several, or a sequence of them; several give a tuple.
+    Shape: (*) -> (*) of at least {n} dimensions
+
+    >>> atleast_{n}d(tensor(5)).shape
+    torch.Size([{", ".join("1" * n)}])
+    """,
+    )
     return composite()(f)
 
 
@@ -151,32 +188,87 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 @composite(out=True)
 def hstack(tensors):
-    """The tensors side by side: along dimension 1, or 0 for 1-D tensors."""
+    """The tensors side by side: along dimension 1, or 0 for 1-D tensors.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, k, *), (n, l, *), ... -> (n, k + l + ..., *)
+    Raises:
+        RuntimeError: other sizes differ, as in `hstack([ones(1, 2), ones(2, 2)])`.
+
+    >>> hstack([tensor([[1], [2]]), tensor([[3], [4]])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
     tensors = atleast_1d(list(_sequence("hstack", tensors)))
     return cat(tensors, 0 if tensors[0]._array.ndim == 1 else 1)
 
 
 @composite(out=True, aliases=("row_stack",))
 def vstack(tensors):
-    """The tensors, at least 2-D, below each other."""
+    """The tensors, at least 2-D, below each other: along dimension 0.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, *), (m, *), ... -> (n + m + ..., *); (k), (k) -> (2, k)
+    Raises:
+        RuntimeError: other sizes differ, as in `row_stack([ones(2), ones(3)])`.
+
+    >>> row_stack([tensor([1, 2]), tensor([3, 4])])
+    tensor([[1, 2],
+            [3, 4]])
+    """
     return cat(atleast_2d(list(_sequence("vstack", tensors))), 0)
 
 
 @composite(out=True)
 def dstack(tensors):
-    """The tensors, at least 3-D, behind each other."""
+    """The tensors, at least 3-D, behind each other: along dimension 2.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, m, k), (n, m, l), ... -> (n, m, k + l + ...)
+    Raises:
+        RuntimeError: other sizes differ, as in `dstack([ones(2), ones(3)])`.
+
+    >>> dstack([tensor([1, 2]), tensor([3, 4])])
+    tensor([[[1, 3],
+             [2, 4]]])
+    """
     return cat(atleast_3d(list(_sequence("dstack", tensors))), 2)
 
 
 @composite(out=True)
 def column_stack(tensors):
-    """1-D tensors as the columns of a matrix; others side by side."""
+    """1-D tensors as the columns of a matrix; others side by side.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n), (n), ..., k of them -> (n, k)
+    Raises:
+        RuntimeError: the lengths differ, as in `column_stack([ones(2), ones(3)])`.
+
+    >>> column_stack([tensor([1, 2]), tensor([3, 4])])
+    tensor([[1, 3],
+            [2, 4]])
+    """
     return hstack([reshape(t, t.numel(), 1) if t._array.ndim <= 1 else t for t in _sequence("column_stack", tensors)])
 
 
 @composite()
 def block_diag(*tensors):
-    """A matrix with the given matrices along its diagonal."""
+    """A matrix with the given matrices along its diagonal, zeros elsewhere.
+
+    Args:
+        tensors: matrices; fewer dimensions count as a row.
+    Shape: (n, m), (k, l), ... -> (n + k + ..., m + l + ...)
+    Raises:
+        RuntimeError: one has more than two dimensions, as in `block_diag(ones(1, 1, 1))`.
+
+    >>> block_diag(tensor([[1, 2]]), tensor([[3]]))
+    tensor([[1, 2, 0],
+            [0, 0, 3]])
+    """
     blocks = [atleast_2d(t) for t in tensors]
     rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
     out, at = [], 0
@@ -189,7 +281,19 @@ def block_diag(*tensors):
 
 @composite()
 def meshgrid(*tensors, indexing=None):
-    """Grids of coordinates: one tensor for each input, all of the shape of their lengths."""
+    """Grids of coordinates: one tensor for each input, all of the shape of their lengths.
+
+    Args:
+        tensors: 1-D or 0-d.
+        indexing: "ij" (the default, with a warning), or "xy", which exchanges the first two dimensions.
+    Shape: (n), (m), ... -> (n, m, ...), ... each
+    Raises:
+        RuntimeError: `indexing` is another text, as in `meshgrid(ones(1), indexing="x")`.
+
+    >>> meshgrid(tensor([1, 2]), tensor([3, 4]), indexing="ij")[0]
+    tensor([[1, 1],
+            [2, 2]])
+    """
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if indexing is None:
@@ -214,7 +318,16 @@ def meshgrid(*tensors, indexing=None):
 
 @composite()
 def cartesian_prod(*tensors):
-    """All combinations of one element from each 1-D tensor, a row each."""
+    """All combinations of one element from each 1-D tensor, a row each.
+
+    Shape: (n), (m), ..., k of them -> (n m ..., k); one (n) -> (n)
+
+    >>> cartesian_prod(tensor([1, 2]), tensor([3, 4]))
+    tensor([[1, 3],
+            [1, 4],
+            [2, 3],
+            [2, 4]])
+    """
     if len(tensors) == 1:
         return tensors[0]
     return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
@@ -222,7 +335,17 @@ def cartesian_prod(*tensors):
 
 @composite(method=False)
 def combinations(input, r=2, with_replacement=False):
-    """All combinations of `r` elements of a 1-D tensor, a row each."""
+    """All combinations of `r` elements of a 1-D tensor, a row each.
+
+    Args:
+        with_replacement: whether an element may occur twice.
+    Shape: (n) -> (n choose r, r)
+
+    >>> combinations(tensor([1, 2, 3]))
+    tensor([[1, 2],
+            [1, 3],
+            [2, 3]])
+    """
     from itertools import combinations as without
     from itertools import combinations_with_replacement as with_
 
@@ -265,7 +388,16 @@ def repeat(self, *args, repeats=None):
 
 @composite()
 def tile(input, dims):
-    """The tensor repeated along its last dimensions."""
+    """The tensor repeated along its last dimensions, as a copy.
+
+    Args:
+        dims: how often along each; dimensions that are missing at the front count as 1.
+    Shape: (*, n) -> (*, dims[-1] n)
+
+    >>> tile(tensor([1, 2]), (2, 2))
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     return _repeat(input, (1,) * (input._array.ndim - len(dims)) + dims)
 
@@ -278,7 +410,20 @@ def _tile_method(self, *args, dims=None):
 
 @composite(method=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
-    """Each element repeated `repeats` times (a number or one for each entry of `dim`)."""
+    """Each element repeated `repeats` times.
+
+    Args:
+        repeats: a number, or a tensor with one for each entry of `dim`; alone, `input` itself has the numbers for 0, 1,
+            ...
+        dim: the dimension; the flattened input by default.
+        output_size: the sum of `repeats`, if it is known.
+    Shape: (*, n, *) -> (*, sum(repeats), *)
+    Raises:
+        RuntimeError: the number of repeats differs, as in `repeat_interleave(ones(3), tensor([1, 2]))`.
+
+    >>> repeat_interleave(tensor([5, 6]), tensor([1, 2]))
+    tensor([5, 6, 6])
+    """
     if repeats is None:
         counts = input._array
         if output_size is not None and output_size != counts.sum():
@@ -334,7 +479,15 @@ def _(g, dims):
 
 @composite()
 def flip(input, dims):
-    """The elements in reversed order along `dims`."""
+    """The elements in reversed order along `dims`, as a copy.
+
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: a dimension is out of range, as in `flip(ones(2), (1,))`.
+
+    >>> flip(tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """
     return _flip(input, (dims,) if isinstance(dims, int) else tuple(dims))
 
 
@@ -346,7 +499,16 @@ def _flip_method(self, *args, dims=None):
 
 @composite(method=True)
 def fliplr(input):
-    """The columns in reversed order."""
+    """The columns in reversed order, as a copy.
+
+    Shape: (n, m, *) -> (n, m, *)
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `fliplr(ones(2))`.
+
+    >>> fliplr(tensor([[1, 2], [3, 4]]))
+    tensor([[2, 1],
+            [4, 3]])
+    """
     if input._array.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return _flip(input, (1,))
@@ -354,7 +516,15 @@ def fliplr(input):
 
 @composite(method=True)
 def flipud(input):
-    """The rows in reversed order."""
+    """The rows in reversed order, as a copy.
+
+    Shape: (n, *) -> (n, *)
+    Raises:
+        RuntimeError: `input` is 0-d, as in `flipud(ones(()))`.
+
+    >>> flipud(tensor([1, 2, 3]))
+    tensor([3, 2, 1])
+    """
     if input._array.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return _flip(input, (0,))
@@ -373,7 +543,18 @@ def _(g, shifts, dims):
 
 @composite(method=True)
 def roll(input, shifts, dims=None):
-    """The elements moved by `shifts` along `dims`, around the ends; without dims over the flattened tensor."""
+    """The elements moved by `shifts` along `dims`, around the ends.
+
+    Args:
+        shifts: an int or a tuple.
+        dims: as many dimensions; the flattened tensor by default.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the numbers of shifts and dimensions differ, as in `roll(ones(2, 2), (1, 1), (0,))`.
+
+    >>> roll(tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
     shifts = (shifts,) if hasattr(shifts, "__index__") else tuple(shifts)
     if dims is None or dims == ():
         if len(shifts) != 1:
@@ -400,7 +581,16 @@ def _(g, k, dims):
 
 @composite(method=True)
 def rot90(input, k=1, dims=(0, 1)):
-    """The tensor turned by `k` quarters in the plane of `dims`."""
+    """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second.
+
+    Shape: (n, m) -> (m, n) for odd k, else (n, m)
+    Raises:
+        RuntimeError: there are not two different dimensions, as in `rot90(ones(2, 2), 1, (0, 0))`.
+
+    >>> rot90(tensor([[1, 2], [3, 4]]))
+    tensor([[2, 4],
+            [1, 3]])
+    """
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input._array.ndim < 2:
@@ -415,7 +605,19 @@ def rot90(input, k=1, dims=(0, 1)):
 
 @primitive(method=True, inplace=True, out=True)
 def tril(input, /, diagonal=0):
-    """The lower triangle of (a batch of) matrices, zeros elsewhere."""
+    """The lower triangle of (a batch of) matrices, zeros elsewhere.
+
+    Args:
+        diagonal: the last diagonal that stays, above the main one (below it if negative).
+        out: the tensor to write the result to.
+    Shape: (*, n, m) -> (*, n, m)
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `tril(ones(2))`.
+
+    >>> tril(tensor([[1, 2], [3, 4]]))
+    tensor([[1, 0],
+            [3, 4]])
+    """
     if input.ndim < 2:
         raise RuntimeError("tril: input tensor must have at least 2 dimensions")
     return np.asarray(np.tril(input, diagonal), order="C")
@@ -428,7 +630,19 @@ def _(g, diagonal):
 
 @primitive(method=True, inplace=True, out=True)
 def triu(input, /, diagonal=0):
-    """The upper triangle of (a batch of) matrices, zeros elsewhere."""
+    """The upper triangle of (a batch of) matrices, zeros elsewhere.
+
+    Args:
+        diagonal: the first diagonal that stays, above the main one (below it if negative).
+        out: the tensor to write the result to.
+    Shape: (*, n, m) -> (*, n, m)
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `triu(ones(2))`.
+
+    >>> triu(tensor([[1, 2], [3, 4]]), diagonal=1)
+    tensor([[0, 2],
+            [0, 0]])
+    """
     if input.ndim < 2:
         raise RuntimeError("triu: input tensor must have at least 2 dimensions")
     return np.asarray(np.triu(input, diagonal), order="C")
@@ -441,7 +655,18 @@ def _(g, diagonal):
 
 @primitive(method=True)
 def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
-    """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
+    """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal.
+
+    Args:
+        offset: above the main diagonal (below it if negative).
+    Shape: (*, n) -> (*, n, n)
+    Raises:
+        RuntimeError: the dimensions are the same, as in `diag_embed(ones(2), 0, 1, 1)`.
+
+    >>> diag_embed(tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     if not input.ndim:
         raise RuntimeError("diag_embed: input must have at least one dimension")
     n = input.shape[-1] + abs(offset)
@@ -465,13 +690,35 @@ def _(g, offset, dim1, dim2):
 
 @composite(method=True)
 def diagflat(input, offset=0):
-    """A matrix with the flattened input on its diagonal."""
+    """A matrix with the flattened input on its diagonal.
+
+    Args:
+        offset: above the main diagonal (below it if negative).
+    Shape: (*) of n elements -> (n + |offset|, n + |offset|)
+
+    >>> diagflat(tensor([1, 2]), 1)
+    tensor([[0, 1, 0],
+            [0, 0, 2],
+            [0, 0, 0]])
+    """
     return diag_embed(flatten(input), offset)
 
 
 @composite(method=True, out=True)
 def diag(input, diagonal=0):
-    """The diagonal of a matrix, or a matrix with the given diagonal."""
+    """The diagonal of a matrix, or a matrix with the given diagonal, as a copy.
+
+    Args:
+        diagonal: above the main one (below it if negative).
+        out: the tensor to write the result to.
+    Shape: (n, n) -> (n); (n) -> (n, n)
+    Raises:
+        RuntimeError: `input` has neither one nor two dimensions, as in `diag(ones(1, 1, 1))`.
+
+    >>> diag(tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
     n = input._array.ndim
     if n not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")

@@ -59,7 +59,19 @@ def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple:
 def arange(
     start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """The numbers start, start + step, ... below `end`."""
+    """The numbers start, start + step, ... below `end`; `arange(end)` starts at 0.
+
+    Args:
+        out: the tensor to write the result to.
+        dtype: by default int64 for integers, else the default float type.
+    Shape: -> (ceil((end - start) / step))
+    Raises:
+        RuntimeError: `step` is 0, as in `arange(0, 2, 0)`.
+        RuntimeError: `end` is on the other side, as in `arange(2, 0)`.
+
+    >>> arange(1, 2, 0.5)
+    tensor([1.0000, 1.5000])
+    """
     if (
         type(start) is int
         and end is None
@@ -116,7 +128,12 @@ def _ranged(start: Any, step: Any, n: int, kind: np.dtype) -> np.ndarray:
 def range(
     start=0, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """The numbers start, start + step, ... up to and including `end` (deprecated: use arange)."""
+    """The numbers start, start + step, ... up to and including `end` (deprecated: use `arange`).
+
+    Args:
+        dtype: by default the default float type.
+    Shape: -> (floor((end - start) / step) + 1)
+    """
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
         "Python's range builtin. Instead, use torch.arange, which produces values in [start, end).",
@@ -134,7 +151,19 @@ def range(
 def linspace(
     start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
 ):
-    """`steps` numbers from `start` to `end`, both included, evenly spaced."""
+    """`steps` numbers from `start` to `end`, both included, evenly spaced.
+
+    Args:
+        start, end: numbers or 0-d tensors.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (steps)
+    Raises:
+        RuntimeError: `steps` is negative, as in `linspace(0, 1, -1)`.
+
+    >>> linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
     check_options(layout, pin_memory)
     if isinstance(steps, float):
         raise TypeError("linspace(): argument 'steps' must be int, not float")
@@ -160,7 +189,19 @@ def logspace(
     requires_grad=False,
     pin_memory=False,
 ):
-    """`base` to the power of `steps` numbers from `start` to `end`."""
+    """`base` to the power of `steps` numbers from `start` to `end`, both included, evenly spaced.
+
+    Args:
+        start, end: numbers or 0-d tensors.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (steps)
+    Raises:
+        RuntimeError: `steps` is negative, as in `logspace(0, 1, -1)`.
+
+    >>> logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
     check_options(layout, pin_memory)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")

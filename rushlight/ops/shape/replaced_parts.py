@@ -23,16 +23,52 @@ def _embedding(name: str, view: Any, doc: str) -> None:
     composite(method=True, out=True)(f)
 
 
-_embedding("select_scatter", lambda t, dim, index: t.select(dim, index), "The input with `src` at `index` of `dim`.")
+_embedding(
+    "select_scatter",
+    lambda t, dim, index: t.select(dim, index),
+    """The input with `src` at `index` of `dim`.
+
+    Args:
+        src: of the shape of `select(input, dim, index)`.
+    Shape: (*, n, *), src (*, *) -> (*, n, *)
+    Raises:
+        RuntimeError: the shape of `src` differs, as in `select_scatter(ones(2, 2), ones(3), 0, 0)`.
+
+    >>> select_scatter(zeros(2, 2), ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """,
+)
 _embedding(
     "diagonal_scatter",
     lambda t, offset=0, dim1=0, dim2=1: t.diagonal(offset, dim1, dim2),
-    "The input with `src` on its diagonal.",
+    """The input with `src` on its diagonal.
+
+    Args:
+        src: of the shape of `diagonal(input, offset, dim1, dim2)`.
+    Shape: (*, n, m), src (*, min(n, m)) -> (*, n, m)
+    Raises:
+        RuntimeError: the shape of `src` differs, as in `diagonal_scatter(ones(2, 2), ones(3))`.
+
+    >>> diagonal_scatter(zeros(2, 2), ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """,
 )
 _embedding(
     "slice_scatter",
     lambda t, dim=0, start=None, end=None, step=1: _sliced(t, dim, start, end, step),
-    "The input with `src` in a slice of `dim`.",
+    """The input with `src` at start, start + step, ... below end of `dim`.
+
+    Args:
+        src: of the shape of that slice.
+    Shape: (*, n, *), src (*, m, *) -> (*, n, *)
+    Raises:
+        RuntimeError: the shape of `src` differs, as in `slice_scatter(ones(2), ones(3), 0, 0, 1)`.
+
+    >>> slice_scatter(zeros(4), ones(2), 0, 1, 3)
+    tensor([0., 1., 1., 0.])
+    """,
 )
 
 
@@ -44,7 +80,18 @@ def _sliced(t: Tensor, dim: int, start: Any, end: Any, step: int) -> Tensor:
 
 @composite(method=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """The input with `src` at the places that `as_strided` would show."""
+    """The input with `src` at the places that `as_strided` would show.
+
+    Args:
+        stride: the distance of neighbours along each dimension, in elements.
+        storage_offset: where the places begin in the storage, in elements.
+    Shape: (*), src (size) -> (*), as `input`
+    Raises:
+        RuntimeError: the places leave the storage, as in `as_strided_scatter(ones(2), ones(3), (3,), (1,))`.
+
+    >>> as_strided_scatter(zeros(4), ones(2), (2,), (2,))
+    tensor([1., 0., 1., 0.])
+    """
     out = input.clone()
     out.as_strided(size, stride, storage_offset).copy_(src)
     return out

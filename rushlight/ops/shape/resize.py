@@ -50,8 +50,16 @@ def _(g, pad):
 
 @composite()
 def constant_pad_nd(input, pad, value=0):
-    """The input with `value` around it: `pad` has (before, after) for the last dimension, then the one before it,
-    ...
+    """The input with `value` around it.
+
+    Args:
+        pad: (before, after) for the last dimension, then for the one before it, ...; negative numbers cut off.
+    Shape: (*, n) -> (*, pad[0] + n + pad[1])
+    Raises:
+        RuntimeError: `pad` has an odd length, as in `constant_pad_nd(ones(2), (1,))`.
+
+    >>> constant_pad_nd(ones(2), (1, 2), 9)
+    tensor([9., 1., 1., 9., 9.])
     """
     return _constant_pad(input, tuple(pad), exact(value, input._array.dtype) if value else 0)
 
@@ -170,12 +178,20 @@ def _number_around(value: Any) -> Any:
 
 @composite(functional=True)
 def pad(input, pad, mode="constant", value=None):
-    """The input with something around it: `pad` has (before, after) for the last dimension, then the one before it, ...
+    """The input with something around it.
 
-    mode: 'constant' (`value`, 0 by default), 'reflect' (mirrored at the edge element), 'replicate' (the edge element)
-    or 'circular' (the other end). Negative numbers cut off.
-    >>> pad(ones(2, 3), (1, 2)).shape
-    torch.Size([2, 6])
+    Args:
+        pad: (before, after) for the last dimension, then for the one before it, ...; negative numbers cut off.
+        mode: "constant" (`value`), "reflect" (mirrored at the edge element), "replicate" (the edge element) or
+            "circular".
+        value: 0 by default.
+    Shape: (*, n) -> (*, pad[0] + n + pad[1])
+    Raises:
+        RuntimeError: `pad` has an odd length, as in `pad(ones(2), (1,))`.
+        NotImplementedError: `mode` is another text, as in `pad(ones(1, 1, 2), (1, 1), mode="x")`.
+
+    >>> pad(tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
     """
     if not isinstance(input, Tensor):
         raise argument_type("pad", "input", 1, input)
@@ -203,7 +219,17 @@ def pad(input, pad, mode="constant", value=None):
 
 @primitive(functional=True, follows=(0,))
 def pixel_shuffle(input, /, upscale_factor):
-    """r^2 channels of each pixel become r x r pixels. Shape: (*, C r^2, H, W) -> (*, C, H r, W r)"""
+    """r^2 channels of each pixel become r x r pixels.
+
+    Args:
+        upscale_factor: r.
+    Shape: (*, C r^2, H, W) -> (*, C, H r, W r)
+    Raises:
+        RuntimeError: the channels are no multiple of r^2, as in `pixel_shuffle(ones(3, 2, 2), 2)`.
+
+    >>> pixel_shuffle(ones(1, 8, 2, 3), 2).shape
+    torch.Size([1, 2, 4, 6])
+    """
     r = upscale_factor
     if input.ndim < 3:
         raise RuntimeError(
@@ -229,7 +255,17 @@ def _(g, upscale_factor):
 
 @primitive(functional=True, follows=(0,))
 def pixel_unshuffle(input, /, downscale_factor):
-    """r x r pixels become r^2 channels of one. Shape: (*, C, H r, W r) -> (*, C r^2, H, W)"""
+    """r x r pixels become r^2 channels of one.
+
+    Args:
+        downscale_factor: r.
+    Shape: (*, C, H r, W r) -> (*, C r^2, H, W)
+    Raises:
+        RuntimeError: a side is no multiple of r, as in `pixel_unshuffle(ones(1, 3, 2), 2)`.
+
+    >>> pixel_unshuffle(ones(1, 2, 4, 6), 2).shape
+    torch.Size([1, 8, 2, 3])
+    """
     r = downscale_factor
     if input.ndim < 3:
         raise RuntimeError(
@@ -256,7 +292,15 @@ def _(g, downscale_factor):
 
 @primitive(functional=True, follows=(0,), aliases=("native_channel_shuffle",))
 def channel_shuffle(input, /, groups):
-    """The channels of `groups` groups in turn. Shape: (N, C, *) -> (N, C, *)"""
+    """The channels of `groups` groups in turn: the first of each group, the second of each, ...
+
+    Shape: (N, C, *) -> (N, C, *)
+    Raises:
+        RuntimeError: C is no multiple of `groups`, as in `channel_shuffle(ones(1, 3, 1), 2)`.
+
+    >>> channel_shuffle(tensor([[[1], [2], [3], [4]]]), 2).flatten()
+    tensor([1, 3, 2, 4])
+    """
     if input.ndim <= 2:
         raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(input.shape)}")
     if groups <= 0:
@@ -342,7 +386,23 @@ def _window_arguments(kernel_size, dilation, padding, stride):
 
 @composite(functional=True)
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
-    """The windows of an image, each as a column. Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L)"""
+    """The windows of an image, each as a column.
+
+    Args:
+        kernel_size: R, S of a window: an int or a pair, as the others.
+        dilation: the distance of a window's elements.
+        padding: zeros added on each side.
+        stride: the distance of windows.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C R S, L) or (C R S, L), L windows
+    Raises:
+        RuntimeError: the windows are larger than the image, as in `unfold(ones(1, 2, 2), 3)`.
+
+    >>> unfold(arange(9.0).reshape(1, 3, 3), 2)
+    tensor([[0., 1., 3., 4.],
+            [1., 2., 4., 5.],
+            [3., 4., 6., 7.],
+            [4., 5., 7., 8.]])
+    """
     if not isinstance(input, Tensor):
         raise argument_type("unfold", "input", 1, input)
     window, dilation, padding, stride = _window_arguments(kernel_size, dilation, padding, stride)
@@ -371,7 +431,17 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Columns added up to an image: the transpose of `unfold`.
 
-    Shape: (N, C R S, L) or (C R S, L) -> (N, C, *output_size)
+    Args:
+        output_size: H, W: an int or a pair.
+        kernel_size: R, S of a window, as in `unfold`; so the other options.
+    Shape: (N, C R S, L) or (C R S, L) -> (N, C, H, W) or (C, H, W)
+    Raises:
+        RuntimeError: there are not as many windows, as in `fold(ones(4, 5), (3, 3), 2)`.
+
+    >>> fold(ones(4, 4), (3, 3), 2)
+    tensor([[[1., 2., 1.],
+             [2., 4., 2.],
+             [1., 2., 1.]]])
     """
     if not isinstance(input, Tensor):
         raise argument_type("fold", "input", 1, input)

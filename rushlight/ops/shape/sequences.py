@@ -14,7 +14,14 @@ from ...core.tensor.tensor import Tensor, constant
 
 @composite()
 def vander(x, N=None, increasing=False):
-    """The matrix of powers of the elements of a vector. Shape: (n,) -> (n, N); the powers fall unless `increasing`.
+    """The matrix of powers of the elements of a vector.
+
+    Args:
+        N: the number of powers; n by default.
+        increasing: whether the powers rise from 0 rather than fall to it.
+    Shape: (n) -> (n, N)
+    Raises:
+        RuntimeError: `x` is not 1-D, as in `vander(ones(2, 2))`.
 
     >>> vander(tensor([1, 2, 3]), increasing=True)
     tensor([[1, 1, 1],
@@ -66,7 +73,15 @@ def _isin(elements, test_elements, /, assume_unique, invert):
 
 @composite()
 def unravel_index(indices, shape):
-    """Places in a flattened tensor of `shape` as a tuple of indices, one tensor for each dimension."""
+    """Places in a flattened tensor of `shape` as a tuple of indices, one tensor for each dimension.
+
+    Args:
+        indices: integers.
+    Shape: (*) -> (*), ...
+
+    >>> unravel_index(tensor([4]), (2, 3))
+    (tensor([1]), tensor([1]))
+    """
     if indices.dtype.is_floating_point or indices.dtype.is_complex or indices.dtype is dtypes.bool_:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
@@ -81,10 +96,16 @@ def unravel_index(indices, shape):
 
 @composite()
 def gradient(input, *, spacing=None, dim=None, edge_order=1):
-    """Estimates of the derivative along each of `dim` (default: all) by central differences, as a tuple of tensors.
+    """Estimates of the derivative along each of `dim` by central differences, as a tuple of tensors.
 
-    spacing: the distance of points, for each dimension a number, or a tensor of the points' coordinates.
-    edge_order: 1 or 2, the order of the estimates at both ends.
+    Args:
+        spacing: the distance of points, for each dimension a number, or a tensor of the points' coordinates.
+        dim: an int or a tuple; all dimensions by default.
+        edge_order: 1 or 2, the order of the estimates at both ends.
+    Shape: (*) -> (*), ...
+    Raises:
+        RuntimeError: there are too few points, as in `gradient(ones(1))`.
+        RuntimeError: `edge_order` is neither 1 nor 2, as in `gradient(ones(4), edge_order=3)`.
 
     >>> gradient(tensor([1.0, 2.0, 4.0, 7.0]))
     (tensor([1.0000, 1.5000, 2.5000, 3.0000]),)

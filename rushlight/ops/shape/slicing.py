@@ -22,7 +22,15 @@ from .view import _in_place, copied
 
 @primitive(method=True, view=True)
 def select(input, /, dim, index):
-    """The slice at `index` of dimension `dim`, without that dimension."""
+    """The slice at `index` of dimension `dim`, without that dimension: a view.
+
+    Shape: (*, n, *) -> (*, *)
+    Raises:
+        IndexError: `index` is out of range, as in `select(ones(2), 0, 2)`.
+
+    >>> select(tensor([[1, 2], [3, 4]]), 1, 0)
+    tensor([1, 3])
+    """
     if not input.ndim:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, input.ndim)
@@ -79,13 +87,34 @@ embed = _embed
 
 @composite(method=True, out=True)
 def narrow_copy(input, dim, start, length):
-    """`narrow` as a copy."""
+    """`narrow` as a copy.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, *) -> (*, length, *)
+    Raises:
+        RuntimeError: the entries are not there, as in `narrow_copy(ones(3), 0, 2, 2)`.
+
+    >>> narrow_copy(tensor([1, 2, 3]), 0, 1, 2)
+    tensor([2, 3])
+    """
     return narrow(input, dim, start, length).clone(memory_format=contiguous_format)
 
 
 @composite(method=True)
 def narrow(input, dim, start, length):
-    """The `length` entries of dimension `dim` from `start`."""
+    """The `length` entries of dimension `dim` from `start`: a view.
+
+    Args:
+        start: an int or a 0-d tensor of one; negative from the end.
+    Shape: (*, n, *) -> (*, length, *)
+    Raises:
+        RuntimeError: the entries are not there, as in `narrow(ones(3), 0, 2, 2)`.
+        RuntimeError: `length` is negative, as in `narrow(ones(3), 0, 0, -1)`.
+
+    >>> narrow(tensor([1, 2, 3]), 0, 1, 2)
+    tensor([2, 3])
+    """
     if not input._array.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     d = wrap_dim(dim, input._array.ndim)
@@ -105,7 +134,18 @@ def narrow(input, dim, start, length):
 
 @primitive(method=True, view=True)
 def diagonal(input, /, offset=0, dim1=0, dim2=1):
-    """The diagonal over `dim1` and `dim2`, as the last dimension."""
+    """The diagonal over `dim1` and `dim2`, as the last dimension: a view.
+
+    Args:
+        offset: above the main diagonal (below it if negative).
+    Shape: (*, n, m) -> (*, min(n, m)) for offset 0
+    Raises:
+        RuntimeError: the dimensions are the same, as in `diagonal(ones(2, 2), 0, 1, 1)`.
+        IndexError: a dimension is out of range, as in `diagonal(ones(2))`.
+
+    >>> diagonal(tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     d1, d2 = wrap_dim(dim1, input.ndim), wrap_dim(dim2, input.ndim)
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -191,7 +231,20 @@ def _flat(root: np.ndarray, kind: np.dtype) -> np.ndarray:
 
 @primitive(name="as_strided", method=True, view=True, extras=("geometry",))
 def as_strided(input, /, size, stride, storage_offset=None):
-    """A view of the tensor's memory with the given shape, strides and offset (in elements)."""
+    """A view of the tensor's memory with the given shape, strides and offset.
+
+    Args:
+        stride: the distance of neighbours along each dimension, in elements.
+        storage_offset: where the view begins in the storage, in elements; by default where `input` does.
+    Shape: (*) -> (size)
+    Raises:
+        RuntimeError: the view leaves the storage, as in `as_strided(ones(2), (3,), (1,))`.
+        RuntimeError: the lengths differ, as in `as_strided(ones(2), (1, 1), (1,))`.
+
+    >>> as_strided(tensor([1, 2, 3]), (2, 2), (1, 1))
+    tensor([[1, 2],
+            [2, 3]])
+    """
     size, stride = tuple(size), tuple(stride)
     if len(size) != len(stride):
         raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and {len(size)}")
@@ -261,7 +314,16 @@ def _(g, input_shape, dim):
 
 @composite(method=True)
 def unbind(input, dim=0, *, axis=None):
-    """The slices along `dim`, as a tuple of views."""
+    """The slices along `dim`, without that dimension: a tuple of views.
+
+    Shape: (n, *) -> (*), ..., n of them
+    Raises:
+        IndexError: `dim` is out of range, as in `unbind(ones(2), 1)`.
+        IndexError: `input` is 0-d, as in `unbind(ones(()))`.
+
+    >>> unbind(tensor([[1, 2], [3, 4]]))
+    (tensor([1, 2]), tensor([3, 4]))
+    """
     if axis is not None:
         dim = axis
     if not input._array.ndim:
@@ -325,13 +387,32 @@ def _(g, input_shape, split_sizes, dim):
 
 @composite(method=True)
 def split_with_sizes(input, split_sizes, dim=0):
-    """Views of the given sizes along `dim`."""
+    """Views of the given sizes along `dim`: a tuple.
+
+    Shape: (n, *) -> (split_sizes[0], *), ...
+    Raises:
+        RuntimeError: the sizes have another sum, as in `split_with_sizes(ones(3), [1, 1])`.
+
+    >>> split_with_sizes(tensor([1, 2, 3]), [1, 2])
+    (tensor([1]), tensor([2, 3]))
+    """
     return _split_sizes(input, tuple(split_sizes), dim)
 
 
 @composite()
 def split(tensor, split_size_or_sections, dim=0):
-    """Views of `split_size_or_sections` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+    """Views of equal size along `dim`, or of the listed sizes: a tuple.
+
+    Args:
+        split_size_or_sections: the size of each (the last may be smaller), or a list of all sizes.
+    Shape: (n, *) -> (size, *), ...
+    Raises:
+        RuntimeError: the listed sizes have another sum, as in `split(ones(3), [1, 1])`.
+        RuntimeError: the size is negative, as in `split(ones(3), -1)`.
+
+    >>> split(tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    """
     return _split_method(tensor, split_size_or_sections, dim)
 
 
@@ -347,7 +428,15 @@ def _split_method(self, split_size, dim=0):
 
 @composite(method=True)
 def chunk(input, chunks, dim=0, *, axis=None):
-    """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
+    """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple.
+
+    Shape: (n, *) -> (ceil(n / chunks), *), ...
+    Raises:
+        RuntimeError: `chunks` is not positive, as in `chunk(ones(3), 0)`.
+
+    >>> chunk(tensor([1, 2, 3, 4, 5]), 2)
+    (tensor([1, 2, 3]), tensor([4, 5]))
+    """
     if axis is not None:
         dim = axis
     if not input._array.ndim:
@@ -361,7 +450,20 @@ def chunk(input, chunks, dim=0, *, axis=None):
 
 @composite(method=True)
 def tensor_split(input, indices_or_sections, dim=0):
-    """Views along `dim`: a number of nearly equal ones, or cut at the given places."""
+    """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places.
+
+    Args:
+        indices_or_sections: the number of views, or a list or tensor of the places.
+    Shape: (n, *) -> (*, *), ...
+    Raises:
+        RuntimeError: the number is not positive, as in `tensor_split(ones(3), 0)`.
+        IndexError: `dim` is out of range, as in `tensor_split(ones(3), 1, 1)`.
+
+    >>> tensor_split(tensor([1, 2, 3]), 2)
+    (tensor([1, 2]), tensor([3]))
+    >>> tensor_split(tensor([1, 2, 3]), [1])
+    (tensor([1]), tensor([2, 3]))
+    """
     if not input._array.ndim:
         raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
     n = input._array.shape[wrap_dim(dim, input._array.ndim)]
@@ -393,7 +495,18 @@ def _numpy_split(name, dim_of, least):
             )
         return tensor_split(input, indices_or_sections, d)
 
-    f.__name__, f.__doc__ = name, f"Views along the dimension that NumPy's {name} splits."
+    f.__name__, f.__doc__ = (
+        name,
+        f"""Views along the dimension that NumPy's {name} splits: `tensor_split`.
+
+    Args:
+        indices_or_sections: a number of equal views, or a list of places to cut at.
+    Shape: (n, m, k) -> a tuple of (n / s, m, k), (n, m / s, k) or (n, m, k / s) for s views
+    Raises:
+        RuntimeError: the size is no multiple of the number, as in `{name}(ones(3, 3, 3), 2)`.
+        RuntimeError: there are too few dimensions, as in `{name}(ones({"()" if name == "hsplit" else "2"}), 1)`.
+    """,
+    )
     return composite(method=True)(f)
 
 

@@ -91,7 +91,20 @@ def view(self, *shape, dtype=None, size=None):
 
 @composite(method=True)
 def reshape(input, *dims, shape=None):
-    """The elements in another shape: a view where possible, else a copy. One entry may be -1."""
+    """The elements in another shape: a view where possible, else a copy.
+
+    Args:
+        dims: the new shape, as numbers or one tuple; one entry may be -1, which is computed.
+        shape: the new shape, instead of `dims`.
+    Shape: (*) -> (dims)
+    Raises:
+        RuntimeError: the number of elements differs, as in `reshape(ones(6), (4, 2))`.
+        RuntimeError: two entries are -1, as in `reshape(ones(6), (-1, -1))`.
+
+    >>> reshape(tensor([1, 2, 3, 4]), (2, -1))
+    tensor([[1, 2],
+            [3, 4]])
+    """
     if shape is not None:
         dims = (shape,)
     try:
@@ -116,7 +129,16 @@ def reshape_as(self, other):
 
 @composite(method=True)
 def flatten(input, start_dim=0, end_dim=-1):
-    """The dimensions from `start_dim` to `end_dim` made one."""
+    """The dimensions from `start_dim` to `end_dim` made one; a view where possible.
+
+    Shape: (*) -> (*); by default (n)
+    Raises:
+        IndexError: a dimension is out of range, as in `flatten(ones(2), 1)`.
+        RuntimeError: the start comes after the end, as in `flatten(ones(2, 2), 1, 0)`.
+
+    >>> flatten(ones(2, 3, 4), 1).shape
+    torch.Size([2, 12])
+    """
     shape = input._array.shape
     start, end = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if start > end:
@@ -133,13 +155,29 @@ def flatten(input, start_dim=0, end_dim=-1):
 
 @composite(method=True)
 def ravel(input):
-    """The elements as one dimension."""
+    """The elements as one dimension; a view where possible.
+
+    Shape: (*) -> (n)
+
+    >>> ravel(tensor([[1, 2], [3, 4]]))
+    tensor([1, 2, 3, 4])
+    """
     return reshape(input.contiguous(), -1)
 
 
 @composite(method=True)
 def unflatten(input, dim, sizes):
-    """Dimension `dim` split into `sizes` (one may be -1)."""
+    """Dimension `dim` split into `sizes`: a view.
+
+    Args:
+        sizes: a tuple with the product of that dimension's size; one entry may be -1.
+    Shape: (*, n, *) -> (*, sizes, *)
+    Raises:
+        RuntimeError: the product differs, as in `unflatten(ones(6), 0, (4, 2))`.
+
+    >>> unflatten(ones(6), 0, (2, -1)).shape
+    torch.Size([2, 3])
+    """
     shape = input._array.shape
     if not shape:
         raise RuntimeError("unflatten: the input has no dimensions")
@@ -161,7 +199,16 @@ def unflatten(input, dim, sizes):
 
 @primitive(method=True, view=True)
 def transpose(input, /, dim0, dim1):
-    """The tensor with dimensions `dim0` and `dim1` exchanged."""
+    """The tensor with dimensions `dim0` and `dim1` exchanged: a view.
+
+    Shape: (*, n, *, m, *) -> (*, m, *, n, *)
+    Raises:
+        IndexError: a dimension is out of range, as in `transpose(ones(2), 0, 1)`.
+
+    >>> transpose(tensor([[1, 2], [3, 4]]), 0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if not input.ndim:
         wrap_dim(dim0, 0)
         wrap_dim(dim1, 0)
@@ -181,7 +228,16 @@ def _(g, dim0, dim1):
 
 @primitive(method=True, view=True)
 def t(input, /):
-    """The transpose of a matrix; a tensor of fewer dimensions as it is."""
+    """The transpose of a matrix, a view; a tensor of fewer dimensions as it is.
+
+    Shape: (n, m) -> (m, n)
+    Raises:
+        RuntimeError: `input` has more than two dimensions, as in `t(ones(1, 2, 3))`.
+
+    >>> t(tensor([[1, 2], [3, 4]]))
+    tensor([[1, 3],
+            [2, 4]])
+    """
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
     return input.T
@@ -216,7 +272,18 @@ def _(g, dims):
 
 @composite(name="permute")
 def permute(input, dims):
-    """The tensor with its dimensions in the order `dims`."""
+    """The tensor with its dimensions in the order `dims`: a view.
+
+    Args:
+        dims: every dimension once.
+    Shape: (*) -> (*), reordered
+    Raises:
+        RuntimeError: the number of dimensions differs, as in `permute(ones(2, 3), (0,))`.
+        RuntimeError: a dimension is given twice, as in `permute(ones(2, 3), (0, 0))`.
+
+    >>> permute(ones(2, 3, 4), (2, 0, 1)).shape
+    torch.Size([4, 2, 3])
+    """
     return _permute(input, tuple(dims))
 
 
@@ -228,13 +295,34 @@ def _permute_method(self, *args, dims=None):
     return _permute(self, shape_from(args, "permute", "dims") if dims is None else tuple(dims))
 
 
+def _transposed(name: str) -> None:
+    def f(input, dim0, dim1):
+        return transpose(input, dim0, dim1)
+
+    f.__name__, f.__doc__ = (
+        name,
+        like(transpose, name, "The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."),
+    )
+    composite(method=True)(f)
+
+
 for _alias in ("swapaxes", "swapdims"):
-    composite(name=_alias, method=True)(lambda input, dim0, dim1: transpose(input, dim0, dim1))
+    _transposed(_alias)
 
 
 @composite(method=True, aliases=("moveaxis",))
 def movedim(input, source, destination):
-    """The tensor with dimensions `source` moved to the places `destination`."""
+    """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view.
+
+    Args:
+        source, destination: ints, or tuples of the same length.
+    Shape: (*) -> (*), reordered
+    Raises:
+        RuntimeError: the lengths differ, as in `moveaxis(ones(2, 3), (0, 1), (0,))`.
+
+    >>> moveaxis(ones(2, 3, 4), 0, -1).shape
+    torch.Size([3, 4, 2])
+    """
     n = input._array.ndim
     src = wrap_dims((source,) if isinstance(source, int) else source, n)
     dst = wrap_dims((destination,) if isinstance(destination, int) else destination, n)
@@ -308,7 +396,15 @@ composite(name="adjoint", method=True)(_adjoint)
 
 @primitive(name="unsqueeze", method=True, view=True)
 def unsqueeze(input, /, dim):
-    """The tensor with a dimension of size 1 put in at `dim`."""
+    """The tensor with a dimension of size 1 put in at `dim`: a view.
+
+    Shape: (*, *) -> (*, 1, *)
+    Raises:
+        IndexError: `dim` is out of range, as in `unsqueeze(ones(2), 2)`.
+
+    >>> unsqueeze(ones(2), 1).shape
+    torch.Size([2, 1])
+    """
     if dim == 0:
         return input[None]
     return input[(_FULL,) * wrap_dim(dim, input.ndim + 1) + (None,)]
@@ -356,7 +452,19 @@ def _(g, input_shape):
 
 @composite(method=True)
 def squeeze(input, dim=None, *, axis=None):
-    """The tensor without its dimensions of size 1, or without those of `dim` that have it."""
+    """The tensor without its dimensions of size 1: a view.
+
+    Args:
+        dim: an int or a tuple, of which those of size 1 go; all by default.
+    Shape: (*, 1, *) -> (*, *)
+    Raises:
+        IndexError: `dim` is out of range, as in `squeeze(ones(2), 1)`.
+
+    >>> squeeze(ones(1, 2, 1)).shape
+    torch.Size([2])
+    >>> squeeze(ones(1, 2, 1), 0).shape
+    torch.Size([2, 1])
+    """
     if type(dim) is int:
         return _squeeze_dim(input, dim)
     if axis is not None:
@@ -431,13 +539,30 @@ def sum_to_size(self, *size):
 
 @composite(method=True)
 def broadcast_to(input, size):
-    """The tensor expanded to `size`."""
+    """The tensor expanded to `size`: a view, whose new entries share memory.
+
+    Shape: (*) -> (size)
+    Raises:
+        RuntimeError: the sizes do not fit, as in `broadcast_to(ones(2), (3,))`.
+
+    >>> broadcast_to(tensor([1, 2]), (2, 2))
+    tensor([[1, 2],
+            [1, 2]])
+    """
     return _expand(input, tuple(size))
 
 
 @composite()
 def broadcast_tensors(*tensors):
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape: a tuple of views, whose new entries share memory.
+
+    Shape: (*), (*), ... -> (*), (*), ..., all of the common shape
+    Raises:
+        RuntimeError: there is none, as in `broadcast_tensors(ones(2), ones(3))`.
+
+    >>> [t.shape for t in broadcast_tensors(ones(2, 1), ones(3))]
+    [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
     tensors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = broadcast_shapes(*(x._array.shape for x in tensors))
     return tuple(_expand(x, shape) for x in tensors)
@@ -445,7 +570,17 @@ def broadcast_tensors(*tensors):
 
 @composite(name="broadcast_shapes")
 def _broadcast_shapes(*shapes):
-    """The shape to which all `shapes` broadcast. Raises RuntimeError where there is none."""
+    """The shape to which all `shapes` broadcast.
+
+    Args:
+        shapes: tuples or numbers.
+    Shape: tuples of numbers (*), ... -> (*)
+    Raises:
+        RuntimeError: there is none, as in `broadcast_shapes((2,), (3,))`.
+
+    >>> broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
     out: list[int] = []
     for i, given in enumerate(shapes):
         shape = (given,) if isinstance(given, int) else tuple(given)
@@ -498,7 +633,10 @@ def _in_place(name: str, view_of) -> None:
         storage_of(self).wrote(thread.state.writer or user_line(2))
         return self
 
-    f.__name__, f.__doc__ = name + "_", f"Make the tensor `{name}` of itself, in place."
+    f.__name__, f.__doc__ = (
+        name + "_",
+        f"Make the tensor `{name}` of itself, in place: its memory stays, its shape and strides change.",
+    )
     composite(method=True, function=False)(f)
 
 
