@@ -667,7 +667,7 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
     ...
 
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
-    """leaky_relu with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
     ...
 
 def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
@@ -675,11 +675,11 @@ def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
     ...
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """elu with the alpha and scale that keep activations normal (Klambauer et al., 2017)."""
+    """`elu` with the alpha and scale that keep activations normal."""
     ...
 
 def celu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
-    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element."""
     ...
 
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -699,15 +699,15 @@ def glu(input: Tensor, dim: _int | None = -1) -> Tensor:
     ...
 
 def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
-    """In-place form of `leaky_relu`."""
+    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
     ...
 
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place form of `rrelu`."""
+    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
     ...
 
 def selu_(input: Tensor) -> Tensor:
-    """In-place form of `selu`."""
+    """In-place form of `selu`: the result is written into the tensor, which is returned."""
     ...
 
 def threshold_(input: Tensor, *given: Any) -> Tensor:
@@ -927,7 +927,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor | _Nu
     ...
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _Number = 0, reduction: _int | _str = 0, zero_infinity: _bool = False) -> Tensor:
-    """Minus the log-probability of all alignments of each target sequence (connectionist temporal classification)."""
+    """Connectionist temporal classification; torch's core form of `nn.functional.ctc_loss`."""
     ...
 
 @overload
@@ -951,15 +951,15 @@ def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: 
     ...
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None, max_norm: _float | None = None, norm_type: _float = 2.0, scale_grad_by_freq: _bool = False, sparse: _bool = False) -> Tensor:
-    """The rows of `weight` at the indices `input`. Shape: (*), (V, E) -> (*, E)."""
+    """The rows of `weight` at the indices `input`."""
     ...
 
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: _float | None = None, norm_type: _float = 2, scale_grad_by_freq: _bool = False, mode: _str = 'mean', sparse: _bool = False, per_sample_weights: Tensor | None = None, include_last_offset: _bool = False, padding_idx: _int | None = None) -> Any:
-    """The sum, mean or maximum of the rows of each bag of indices. Shape: (B, N) or (N) with offsets (B) -> (B, E)."""
+    """The sum, mean or maximum of the rows of each bag of indices."""
     ...
 
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
-    """A new last dimension with a one at each index. Shape: (*) int64 -> (*, C) int64."""
+    """A new last dimension with a one at each index."""
     ...
 
 def mse_loss(input: Tensor, target: Tensor, reduction: _str = 'mean') -> Tensor:
@@ -979,7 +979,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _
     ...
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: _str = 'mean') -> Tensor:
-    """exp(input) - target * input, or without log_input input - target * log(input + eps); full adds Stirling's term."""
+    """exp(input) - target * input of each element, reduced; torch's core form of `nn.functional.poisson_nll_loss`."""
     ...
 
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean') -> Tensor:
@@ -991,7 +991,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, i
     ...
 
 def kl_div(input: Tensor, target: Tensor, reduction: _str = 'mean', log_target: _bool = False) -> Tensor:
-    """target (log target - input), for log-probabilities `input`; with log_target, exp(target) (target - input)."""
+    """target * (log(target) - input) for log-probabilities `input`, reduced; torch's core form of `nn.functional.kl_div`."""
     ...
 
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: _str = 'mean') -> Tensor:
@@ -999,7 +999,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     ...
 
 def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: _str | _int = 'mean') -> Tensor:
-    """`binary_cross_entropy` of sigmoid(input), computed stably; pos_weight multiplies the target's term."""
+    """`binary_cross_entropy` of sigmoid(input), computed without overflow; torch's core form."""
     ...
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: _str = 'mean') -> Tensor:
@@ -1007,19 +1007,19 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: _str = 'mean') ->
     ...
 
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _str = 'mean') -> Tensor:
-    """max(0, -target (input1 - input2) + margin)."""
+    """max(0, -target * (input1 - input2) + margin), reduced; torch's core form of `nn.functional.margin_ranking_loss`."""
     ...
 
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, reduction: _str = 'mean') -> Tensor:
-    """input where target is 1, max(0, margin - input) where it is -1."""
+    """input where the target is 1, max(0, margin - input) where it is -1, reduced; torch's core form."""
     ...
 
 def cosine_embedding_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: _str = 'mean') -> Tensor:
-    """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos(input1, input2) where the target is 1, max(0, cos(input1, input2) - margin) where it is -1; torch's core form."""
     ...
 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06, swap: _bool = False, reduction: _str = 'mean') -> Tensor:
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d, reduced; torch's core form."""
     ...
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False) -> Tensor:
@@ -1031,7 +1031,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     ...
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows. Shape: (N, M) -> (N (N - 1) / 2)."""
+    """The p-norm distances of all pairs of rows: of 0 and 1, 0 and 2, ..., 1 and 2, ..."""
     ...
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: _float = 1, margin: _float = 1.0, weight: Tensor | None = None, reduction: _str = 'mean') -> Tensor:
@@ -1043,39 +1043,39 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: _str = 'mea
     ...
 
 def layer_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enable: _bool = True) -> Tensor:
-    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions. Shape: (*, normalized_shape)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions; torch's core form of `nn.functional.layer_norm`."""
     ...
 
 def rms_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = None, eps: _float | None = None) -> Tensor:
-    """x / sqrt(mean(x^2) + eps) weight over the last dimensions; eps defaults to the type's machine epsilon."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions."""
     ...
 
 def batch_norm(input: Tensor, running_mean: Tensor, running_var: Tensor, weight: Tensor | None = None, bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """(x - mean) / sqrt(var + eps) weight + bias for each channel. Shape: (N, C, *), the others (C)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel; torch's core form of `nn.functional.batch_norm`."""
     ...
 
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """(x - mean) / sqrt(var + eps) weight + bias over groups of channels. Shape: (N, C, *), weight and bias (C)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias over groups of channels; torch's core form of `nn.functional.group_norm`."""
     ...
 
 def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, cudnn_enabled: _bool = True) -> Tensor:
-    """`batch_norm` of every sample by itself. Shape: (N, C, *)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample; torch's core form."""
     ...
 
 def local_response_norm(input: Tensor, size: _int | Sequence[_int], alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> Tensor:
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. Shape: (N, C, *)."""
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta."""
     ...
 
 def gelu(input: Tensor, *, approximate: _str = 'none', out: Any = None) -> Tensor:
-    """input times the normal distribution function of it; 'tanh' uses the approximation of Hendrycks and Gimpel."""
+    """input times the normal distribution function of it."""
     ...
 
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """input * sigmoid(input)."""
+    """input * sigmoid(input) of each element."""
     ...
 
 def mish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """input * tanh(softplus(input))."""
+    """input * tanh(softplus(input)) of each element."""
     ...
 
 def softplus(input: Tensor, beta: _Number = 1.0, threshold: _float = 20.0, *, out: Any = None) -> Tensor:
@@ -1087,11 +1087,11 @@ def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def softsign(input: Tensor) -> Tensor:
-    """input / (1 + |input|)."""
+    """input / (1 + |input|) of each element."""
     ...
 
 def tanhshrink(input: Tensor) -> Tensor:
-    """input - tanh(input)."""
+    """input - tanh(input) of each element."""
     ...
 
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -1139,7 +1139,7 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int] = ..., keepdim: _bool = 
     ...
 
 def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
-    """exp(input) / sum(exp(input)) along `dim`."""
+    """exp(input) / sum(exp(input)) along `dim`, without overflow."""
     ...
 
 def log_softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -1147,11 +1147,11 @@ def log_softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stackl
     ...
 
 def softmin(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: _Number = 3, dtype: _dtype | None = None) -> Tensor:
-    """softmax of -input."""
+    """`softmax` of -input."""
     ...
 
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1) -> Tensor:
-    """A sample from the Gumbel-softmax distribution (Jang et al., 2017); `hard` makes it one-hot."""
+    """A sample from the Gumbel-softmax distribution: softmax((logits + Gumbel noise) / tau)."""
     ...
 
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12, out: Any = None) -> Tensor:
@@ -1411,11 +1411,11 @@ def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _i
     ...
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, dilation: _int | Sequence[_int] = 1, groups: _int = 1) -> Tensor:
-    """Cross-correlation of volumes with a bank of filters."""
+    """Cross-correlation of volumes with a bank of filters; options as in `conv2d`."""
     ...
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
-    """The gradient of `conv1d` with respect to its input, as an operator. See `conv_transpose2d`."""
+    """The gradient of `conv1d` with respect to its input, as an operator: each element spreads the filters."""
     ...
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
@@ -1423,30 +1423,30 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     ...
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] | _str = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1) -> Tensor:
-    """The gradient of `conv3d` with respect to its input, as an operator. See `conv_transpose2d`."""
+    """The gradient of `conv3d` with respect to its input, as an operator; options as in `conv_transpose2d`."""
     ...
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: _int | Sequence[_int] = 0) -> Tensor:
-    """`conv1d` on (time, batch, channels). Shape: (T, N, C), weight (R, C, K), bias (K,) -> (T', N, K)"""
+    """`conv1d` on (time, batch, channels)."""
     ...
 
 @overload
 def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
-    """The maximum of each window of an image, and, with return_indices, its place in the flattened image."""
+    """The maximum of each window of an image."""
     ...
 @overload
 def max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
 
 @overload
 def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
-    """The maximum of each window of a volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The maximum of each window of a volume; options as in `max_pool2d`."""
     ...
 @overload
 def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
 
 @overload
 def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: Literal[False] = False) -> Tensor:
-    """The maximum of each window of a sequence. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
+    """The maximum of each window of a sequence."""
     ...
 @overload
 def max_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False) -> Any: ...
@@ -1456,7 +1456,7 @@ def max_pool1d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], s
     ...
 
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True) -> Tensor:
-    """The mean of each window of a sequence. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
+    """The mean of each window of a sequence."""
     ...
 
 def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
@@ -1464,56 +1464,56 @@ def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int |
     ...
 
 def avg_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Any = None) -> Tensor:
-    """The mean of each window of a volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The mean of each window of a volume; options as in `avg_pool2d`."""
     ...
 
 def lp_pool1d(input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False) -> Tensor:
-    """The p-th root of the sum of p-th powers of each window. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
+    """The p-th root of the sum of p-th powers of each window of a sequence."""
     ...
 
 def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False) -> Tensor:
-    """The p-th root of the sum of p-th powers of each window. Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W')"""
+    """The p-th root of the sum of p-th powers of each window of an image."""
     ...
 
 def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False) -> Tensor:
-    """The p-th root of the sum of p-th powers of each window. Shape: (N, C, D, H, W) -> (N, C, D', H', W')"""
+    """The p-th root of the sum of p-th powers of each window of a volume."""
     ...
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
-    """The means of `output_size` windows that cover the sequence. Shape: (N, C, L) or (C, L) -> (N, C, output_size)"""
+    """The means of `output_size` windows that cover the sequence."""
     ...
 
 def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
-    """The means of windows that cover the image: an int, or (H', W') where None keeps a size."""
+    """The means of H' x W' windows that cover the image."""
     ...
 
 def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
-    """The means of windows that cover the volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The means of D' x H' x W' windows that cover the volume."""
     ...
 
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: Literal[False] = False) -> Tensor:
-    """The maxima of `output_size` windows that cover the sequence. Shape: (N, C, L) or (C, L) -> (N, C, output_size)"""
+    """The maxima of `output_size` windows that cover the sequence."""
     ...
 @overload
 def adaptive_max_pool1d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any: ...
 
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: Literal[False] = False) -> Tensor:
-    """The maxima of windows that cover the image, and, with return_indices, their places in the flattened image."""
+    """The maxima of H' x W' windows that cover the image."""
     ...
 @overload
 def adaptive_max_pool2d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any: ...
 
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: Literal[False] = False) -> Tensor:
-    """The maxima of windows that cover the volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The maxima of D' x H' x W' windows that cover the volume."""
     ...
 @overload
 def adaptive_max_pool3d(input: Tensor, output_size: _int | Sequence[_int | None], return_indices: _bool = False) -> Any: ...
 
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None) -> Tensor:
-    """Zeros with the maxima of `max_pool1d` at their places. Shape: (N, C, L') or (C, L') twice -> (N, C, L)"""
+    """Zeros with the maxima of `max_pool1d` at their places."""
     ...
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None) -> Tensor:
@@ -1521,19 +1521,19 @@ def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_i
     ...
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None) -> Tensor:
-    """Zeros with the maxima of `max_pool3d` at their places. Shape: (N, C, D', H', W') twice -> (N, C, D, H, W)"""
+    """Zeros with the maxima of `max_pool3d` at their places."""
     ...
 
 @overload
 def fractional_max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: Any = None, return_indices: Literal[False] = False, _random_samples: Any = None) -> Tensor:
-    """The maxima of windows at random places (arXiv:1412.6071)."""
+    """The maxima of windows at random places."""
     ...
 @overload
 def fractional_max_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any: ...
 
 @overload
 def fractional_max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: Any = None, return_indices: Literal[False] = False, _random_samples: Any = None) -> Tensor:
-    """The maxima of windows at random places. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, output_size)"""
+    """The maxima of windows at random places."""
     ...
 @overload
 def fractional_max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], output_size: _int | Sequence[_int] | None = None, output_ratio: Any = None, return_indices: _bool = False, _random_samples: Any = None) -> Any: ...
@@ -2507,11 +2507,11 @@ def gru(*args: Any, **kwargs: Any) -> Any:
     ...
 
 def rnn_tanh(*args: Any, **kwargs: Any) -> Any:
-    """Layers of Elman's network with tanh: (output, h_n). Arguments and shapes as for `gru`."""
+    """Layers of Elman's network with tanh: (output, h_n). Arguments as for `gru`."""
     ...
 
 def rnn_relu(*args: Any, **kwargs: Any) -> Any:
-    """Layers of Elman's network with relu: (output, h_n). Arguments and shapes as for `gru`."""
+    """Layers of Elman's network with relu: (output, h_n). Arguments as for `gru`."""
     ...
 
 def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Any:
@@ -2527,7 +2527,7 @@ def rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tens
     ...
 
 def rnn_relu_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
-    """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh). Shapes as for `rnn_tanh_cell`."""
+    """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh)."""
     ...
 
 def resolve_conj(input: Tensor) -> Tensor:

@@ -43,19 +43,25 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of ``num_heads`` heads between projections of the inputs (Vaswani et al., 2017).
+    """Attention of `num_heads` heads between projections of the inputs.
 
-    Masks are True where a key is hidden, or numbers to add to the scores. ``is_causal`` says that ``attn_mask`` is the
-    causal one. ``need_weights``: also give the weights, their mean over the heads with ``average_attn_weights``.
-    ``bias_k`` and ``bias_v`` are one more key and value, ``add_zero_attn`` a further one of zeros.
-    ``static_k`` and ``static_v`` replace the projected keys and values: (N * heads, S, E / heads).
-
-    Shape: query (L, N, E), key (S, N, Ek), value (S, N, Ev) -> (L, N, E), and the weights (N, L, S), or
-    (N, heads, L, S) if they are not averaged; without N for inputs of two dimensions. attn_mask (L, S) or (N * heads, L, S),
-    key_padding_mask (N, S)
+    Source: Vaswani et al., Attention Is All You Need, 2017.
+        (N, heads, L, S) if they are not averaged; without N for inputs of two dimensions. attn_mask (L, S) or
+        (N * heads, L, S), key_padding_mask (N, S)
 
     AssertionError for ranks, extents and projections that do not fit; RuntimeError for masks that do not, and for
-    ``is_causal`` without ``attn_mask``.
+    `is_causal` without `attn_mask`.
+
+    Args:
+        bias_k, bias_v: one more key and value.
+        add_zero_attn: whether a key and value of zeros are added.
+        dropout_p: the probability with which a weight is set to zero in training.
+        key_padding_mask: true where a key is hidden, or numbers to add to the scores.
+        need_weights: also give the weights; their mean over the heads with `average_attn_weights`.
+        attn_mask: true where a query does not see a key, or numbers to add to the scores.
+        static_k, static_v: replace the projected keys and values: (N * heads, S, E / heads).
+        is_causal: says that `attn_mask` is the causal one.
+    Shape: query (L, N, E), key (S, N, Ek), value (S, N, Ev) -> (L, N, E), and the weights (N, L, S), or
     """
     batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

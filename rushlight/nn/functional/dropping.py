@@ -16,7 +16,18 @@ feature_alpha_dropout = ops.feature_alpha_dropout
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each channel with probability ``p``. Shape: (N, C, L) or (C, L)."""
+    """Zero each channel with probability `p` and scale the others by 1 / (1 - p).
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (N, C, L) or (C, L) -> the same: (N, C, L) or (C, L)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `dropout1d(ones(1, 2, 3), 1.5)`.
+
+    >>> dropout1d(ones(1, 2), 0.0)
+    tensor([[1., 1.]])
+    """
     _check_probability(p)
     if input.dim() not in (2, 3):
         raise RuntimeError(
@@ -28,7 +39,18 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each channel with probability ``p``. Shape: (N, C, H, W); three dimensions are taken for (N, C, L)."""
+    """Zero each channel with probability `p` and scale the others by 1 / (1 - p).
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (N, C, H, W) -> (N, C, H, W); three dimensions are taken for (N, C, L)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `dropout2d(ones(1, 2, 3, 3), 1.5)`.
+
+    >>> dropout2d(ones(1, 2, 1, 1), 0.0).flatten()
+    tensor([1., 1.])
+    """
     _check_probability(p)
     _warn_about_rank("dropout2d", input.dim(), 2)
     if input.dim() == 3:
@@ -43,7 +65,18 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Zero each channel with probability ``p``. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    """Zero each channel with probability `p` and scale the others by 1 / (1 - p).
+
+    Args:
+        training: False leaves the input as it is.
+        inplace: whether to write the result into `input`.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> the same: (N, C, D, H, W) or (C, D, H, W)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `dropout3d(ones(1, 2, 1, 1, 1), 1.5)`.
+
+    >>> dropout3d(ones(1, 2, 1, 1, 1), 0.0).flatten()
+    tensor([1., 1.])
+    """
     _check_probability(p)
     _warn_about_rank("dropout3d", input.dim(), 3)
     return _drop_channels(input, p, training, inplace, batched=input.dim() == 5)

@@ -156,7 +156,15 @@ def _(g, input, threshold):
 
 
 def threshold(input, threshold, value, inplace=False):
-    """The input where it is above `threshold`, `value` elsewhere."""
+    """The input where it is above `threshold`, `value` elsewhere.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+
+    >>> threshold(tensor([0.5, 2.0]), 1.0, 9.0)
+    tensor([9., 2.])
+    """
     return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
 
 
@@ -182,7 +190,17 @@ def _(g, input, min_val, max_val):
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
-    """Each element, but at least `min_val` and at most `max_val`."""
+    """Each element, but at least `min_val` and at most `max_val`.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        ValueError: min_val > max_val, as in `hardtanh(ones(2), 1.0, 0.0)`.
+
+    >>> hardtanh(tensor([-2.0, 0.5, 3.0]))
+    tensor([-1.0000,  0.5000,  1.0000])
+    """
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
     return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
@@ -192,7 +210,15 @@ hardtanh_ = inplace_of(_hardtanh, -1.0, 1.0)
 
 
 def relu6(input, inplace=False):
-    """min(max(input, 0), 6) of each element."""
+    """min(max(input, 0), 6) of each element.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+
+    >>> relu6(tensor([-1.0, 3.0, 9.0]))
+    tensor([0., 3., 6.])
+    """
     return hardtanh_(input, 0.0, 6.0) if inplace else _hardtanh(input, 0.0, 6.0)
 
 
@@ -237,12 +263,30 @@ def _(g):
 
 
 def leaky_relu(input, negative_slope=0.01, inplace=False):
-    """The input where it is positive, negative_slope * input elsewhere."""
+    """The input where it is positive, negative_slope * input elsewhere.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `leaky_relu(tensor([1]))`.
+
+    >>> leaky_relu(tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
     return leaky_relu_(input, negative_slope) if inplace else _leaky_relu(input, negative_slope)
 
 
 def leaky_relu_(input, negative_slope=0.01):
-    """In-place form of `leaky_relu`."""
+    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the tensor is a leaf that requires grad, as in `leaky_relu_(ones(2, requires_grad=True))`.
+
+    >>> leaky_relu_(tensor([-1.0, 2.0]), 0.1)
+    tensor([-0.1000,  2.0000])
+    """
     if negative_slope < 0 and input.requires_grad and thread.state.grad:
         raise RuntimeError(
             "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is "
@@ -269,7 +313,15 @@ def _(g, input, weight, needs):
 def prelu(input, weight):
     """The input where it is positive, weight * input elsewhere; one weight, or one for each channel.
 
+    Source: He et al., Delving Deep into Rectifiers, 2015.
+
     Shape: input (N, C, *), weight (C) or (1) -> (N, C, *)
+    Raises:
+        RuntimeError: the number of weights differs from the channels, as in `prelu(ones(1, 2), ones(3))`.
+        RuntimeError: the types differ, as in `prelu(ones(2), ones(1, dtype=float64))`.
+
+    >>> prelu(tensor([[-1.0, -1.0]]), tensor([0.5, 2.0]))
+    tensor([[-0.5000, -2.0000]])
     """
     if input.dtype is not weight.dtype:
         raise RuntimeError(
@@ -312,7 +364,17 @@ def _rrelu_noise(input, lower, upper):
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
-    """leaky_relu with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: lower > upper, as in `rrelu(ones(2), 0.5, 0.1)`.
+
+    >>> rrelu(tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -322,7 +384,15 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
 
 
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
-    """In-place form of `rrelu`."""
+    """In-place form of `rrelu`: the result is written into the tensor, which is returned.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the tensor is a leaf that requires grad, as in `rrelu_(ones(2, requires_grad=True))`.
+
+    >>> rrelu_(tensor([-1.0, 2.0]), 0.1, 0.3)
+    tensor([-0.2000,  2.0000])
+    """
     return rrelu(input, lower, upper, training, True)
 
 
@@ -372,17 +442,53 @@ _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
 
 def elu(input, alpha=1.0, inplace=False):
-    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    """The input where it is positive, alpha * (exp(input) - 1) elsewhere.
+
+    Source: Clevert et al., Fast and Accurate Deep Network Learning by Exponential Linear Units, 2015.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `elu(tensor([1]))`.
+
+    >>> elu(tensor([-1.0, 1.0]))
+    tensor([-0.6321,  1.0000])
+    """
     return elu_(input, alpha) if inplace else _elu(input, alpha, 1.0, 1.0)
 
 
 def selu(input, inplace=False):
-    """elu with the alpha and scale that keep activations normal (Klambauer et al., 2017)."""
+    """`elu` with the alpha and scale that keep activations normal.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks, 2017.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `selu(tensor([1]))`.
+
+    >>> selu(tensor([-1.0, 1.0]))
+    tensor([-1.1113,  1.0507])
+    """
     return selu_(input) if inplace else _elu(input, *_SELU, 1.0)
 
 
 def celu(input, alpha=1.0, inplace=False):
-    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1))."""
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element.
+
+    Source: Barron, Continuously Differentiable Exponential Linear Units, 2017.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `alpha` is 0, as in `celu(ones(2), 0)`.
+
+    >>> celu(tensor([-1.0, 1.0]), 0.5)
+    tensor([-0.4323,  1.0000])
+    """
     return celu_(input, alpha) if inplace else _celu(input, alpha)
 
 
@@ -391,7 +497,15 @@ celu_ = inplace_of(_celu, 1.0)
 
 
 def selu_(input):
-    """In-place form of `selu`."""
+    """In-place form of `selu`: the result is written into the tensor, which is returned.
+
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the tensor is a leaf that requires grad, as in `selu_(ones(2, requires_grad=True))`.
+
+    >>> selu_(tensor([-1.0, 1.0]))
+    tensor([-1.1113,  1.0507])
+    """
     return write(_elu.record, input, (), (*_SELU, 1.0))
 
 
@@ -413,7 +527,17 @@ def _(g, input):
 
 
 def hardsigmoid(input, inplace=False):
-    """(input + 3) / 6, limited to [0, 1]."""
+    """(input + 3) / 6, limited to [0, 1].
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `hardsigmoid(tensor([1]))`.
+
+    >>> hardsigmoid(tensor([-4.0, 0.0, 1.5]))
+    tensor([0.0000, 0.5000, 0.7500])
+    """
     return hardsigmoid_(input) if inplace else _hardsigmoid(input)
 
 
@@ -432,7 +556,19 @@ def _(g, input):
 
 
 def hardswish(input, inplace=False):
-    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
+    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above.
+
+    Source: Howard et al., Searching for MobileNetV3, 2019.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `hardswish(tensor([1]))`.
+
+    >>> hardswish(tensor([-4.0, 1.0, 4.0]))
+    tensor([-0.0000, 0.6667, 4.0000])
+    """
     return hardswish_(input) if inplace else _hardswish(input)
 
 
@@ -441,7 +577,17 @@ hardswish_ = inplace_of(_hardswish)
 
 @primitive(name="hardshrink", method=True, functional=True, out=True)
 def hardshrink(input, /, lambd=0.5):
-    """The input where |input| > lambd, 0 elsewhere."""
+    """The input where |input| > lambd, 0 elsewhere.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `hardshrink(tensor([1]))`.
+
+    >>> hardshrink(tensor([-1.0, 0.2, 0.7]))
+    tensor([-1.0000,  0.0000,  0.7000])
+    """
     floats_only(input, "hardshrink_cpu")
     bound = input.dtype.type(lambd)
     return np.where((input >= -bound) & (input <= bound), input.dtype.type(0), input)
@@ -466,7 +612,17 @@ def _(g, input, lambd):
 
 
 def softshrink(input, lambd=0.5, *, out=None):
-    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
+    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `lambd` is negative, as in `softshrink(ones(2), -1.0)`.
+
+    >>> softshrink(tensor([-1.0, 0.2, 0.7]))
+    tensor([-0.5000,  0.0000,  0.2000])
+    """
     result = _softshrink(input, lambd)
     return result if out is None else write_out("softshrink", (input,), result, out)
 
@@ -510,7 +666,18 @@ def _(g, dim, first_shape):
 
 
 def glu(input, dim=-1):
-    """The first half of the input along `dim` times the sigmoid of the second half."""
+    """The first half of the input along `dim` times the sigmoid of the second half.
+
+    Source: Dauphin et al., Language Modeling with Gated Convolutional Networks, 2016.
+
+    Shape: (*, 2 n) -> (*, n)
+    Raises:
+        RuntimeError: the size is odd, as in `glu(ones(3))`.
+        RuntimeError: `input` is 0-d, as in `glu(ones(()))`.
+
+    >>> glu(tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
     return _glu(input, dim)
 
 

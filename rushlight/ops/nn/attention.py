@@ -142,10 +142,21 @@ def scaled_dot_product_attention(
 ):
     """softmax(query key^T scale + mask) value: each query's mean of the values, weighted by how well the keys fit.
 
-    attn_mask: True where a key may be seen (bool), or numbers to add. A query that sees no key gets zeros. is_causal:
-    query i sees the keys up to i. scale: 1 / sqrt(E) by default. enable_gqa: key and value have fewer heads, each of
-    which serves several of the query's.
-    Shape: query (*, L, E), key (*, S, E), value (*, S, Ev) -> (*, L, Ev). Source: Vaswani et al. 2017.
+    Source: Vaswani et al., Attention Is All You Need, 2017.
+
+    Args:
+        attn_mask: true where a key may be seen (bools), or numbers to add. A query that sees no key gets zeros.
+        dropout_p: the probability with which a weight is set to zero.
+        is_causal: query i sees the keys up to i.
+        scale: 1 / sqrt(E) by default.
+        enable_gqa: key and value have fewer heads, each of which serves several of the query's.
+    Shape: query (*, L, E), key (*, S, E), value (*, S, Ev) -> (*, L, Ev)
+    Raises:
+        RuntimeError: a mask is given with is_causal, as in
+            `scaled_dot_product_attention(*[ones(1, 2, 3)] * 3, ones(2, 2), is_causal=True)`.
+
+    >>> scaled_dot_product_attention(zeros(1, 1, 2), ones(1, 2, 2), tensor([[[1.0, 2.0], [3.0, 4.0]]]))
+    tensor([[[2., 3.]]])
     """
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa:

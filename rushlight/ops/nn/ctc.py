@@ -22,11 +22,21 @@ _REDUCTIONS = ("none", "mean", "sum")
 
 @composite()
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction=0, zero_infinity=False):
-    """Minus the log-probability of all alignments of each target sequence (connectionist temporal classification).
+    """Connectionist temporal classification; torch's core form of `nn.functional.ctc_loss`.
 
-    Shape: log_probs (T, N, C) or (T, C); targets (N, S) or concatenated; lengths (N), tensors or tuples -> () or (N).
-    reduction: "none", "mean" (each loss divided by its target's length first) or "sum", or 0, 1, 2. The gradient is that with
-    respect to what log_softmax made `log_probs` of. Raises RuntimeError for lengths and shapes that do not fit.
+    Args:
+        log_probs: log-probabilities of C labels at each time; the gradient is that by what `log_softmax` made them of.
+        targets: labels of each sequence, or all of them concatenated.
+        blank: the label that means none.
+        reduction: "none", "mean" (each loss divided by its target's length first) or "sum", or 0, 1, 2.
+        zero_infinity: whether the loss of a target that does not fit is 0 rather than infinite.
+    Shape: log_probs (T, N, C) or (T, C), targets (N, S) or (sum of lengths), lengths (N) -> () or (N)
+    Raises:
+        RuntimeError: the number of lengths differs from N, as in
+            `ctc_loss(ones(3, 2, 4), ones(2, 1).long(), (3,), (1,))`.
+
+    >>> ctc_loss(log_softmax(zeros(2, 1, 2), 2), tensor([[1]]), (2,), (1,))
+    tensor([0.2877])
     """
     lengths = _given(log_probs, targets, input_lengths, target_lengths)
     reduction = reduction if isinstance(reduction, str) else dict(enumerate(_REDUCTIONS)).get(reduction, "none")

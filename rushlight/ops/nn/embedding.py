@@ -101,10 +101,23 @@ def renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float
 
 @composite()
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
-    """The rows of `weight` at the indices `input`. Shape: (*), (V, E) -> (*, E).
+    """The rows of `weight` at the indices `input`.
 
-    padding_idx: a row without gradient. max_norm: rows in use are first scaled down to it, in place. sparse: the gradient
-    of `weight` is a sparse tensor of the rows in use.
+    Args:
+        input: int32 or int64.
+        padding_idx: a row without gradient.
+        max_norm: rows in use are first scaled down to it, in place.
+        norm_type: the p of that norm.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it is used.
+        sparse: whether the gradient of `weight` is a sparse tensor of the rows in use.
+    Shape: (*), (V, E) -> (*, E)
+    Raises:
+        IndexError: an index is out of range, as in `embedding(tensor([2]), ones(2, 3))`.
+        RuntimeError: `weight` is not a matrix, as in `embedding(tensor([0]), ones(2))`.
+
+    >>> embedding(tensor([1, 0]), tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[3., 4.],
+            [1., 2.]])
     """
     if not isinstance(weight, Tensor) or not isinstance(input, Tensor):
         wrong = input if isinstance(weight, Tensor) else weight
@@ -124,7 +137,27 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 @composite()
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
-    """The sum, mean or maximum of the rows of each bag of indices. Shape: (B, N) or (N) with offsets (B) -> (B, E)."""
+    """The sum, mean or maximum of the rows of each bag of indices.
+
+    Args:
+        input: int32 or int64.
+        offsets: where each bag begins, for a 1-D `input`.
+        max_norm: rows in use are first scaled down to it, in place.
+        norm_type: the p of that norm.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it is used.
+        mode: "sum", "mean" or "max".
+        sparse: whether the gradient of `weight` is a sparse tensor.
+        per_sample_weights: a factor for each index, for "sum".
+        include_last_offset: whether the last offset is the end of the last bag.
+        padding_idx: a row that is left out.
+    Shape: (B, N), weight (V, E) -> (B, E); (N), weight (V, E), offsets (B) -> (B, E)
+    Raises:
+        ValueError: `mode` is another text, as in `embedding_bag(tensor([[0]]), ones(2, 3), mode="x")`.
+        ValueError: a 1-D input has no offsets, as in `embedding_bag(tensor([0]), ones(2, 3))`.
+
+    >>> embedding_bag(tensor([[0, 1]]), tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor([[2., 3.]])
+    """
     if weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
         import warnings
 
@@ -207,7 +240,21 @@ def _check_classes(not_negative, below):
 
 @composite(name="one_hot")
 def one_hot(tensor, num_classes=-1):
-    """A new last dimension with a one at each index. Shape: (*) int64 -> (*, C) int64."""
+    """A new last dimension with a one at each index.
+
+    Args:
+        tensor: int64.
+        num_classes: C; by default the largest index and one more.
+    Shape: (*) int64 -> (*, C) int64
+    Raises:
+        RuntimeError: an index is negative, as in `one_hot(tensor([-1]), 2)`.
+        RuntimeError: an index is not below C, as in `one_hot(tensor([2]), 2)`.
+        RuntimeError: `tensor` is not of int64, as in `one_hot(ones(2))`.
+
+    >>> one_hot(tensor([0, 2]))
+    tensor([[1, 0, 0],
+            [0, 0, 1]])
+    """
     a = tensor._array
     if a.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")

@@ -142,7 +142,14 @@ def _(g, input, target, reduction, delta):
 
 @composite()
 def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction="mean"):
-    """exp(input) - target * input, or without log_input input - target * log(input + eps); full adds Stirling's term."""
+    """exp(input) - target * input of each element, reduced; torch's core form of `nn.functional.poisson_nll_loss`.
+
+    Args:
+        log_input: False for input - target * log(input + eps).
+        full: whether to add Stirling's approximation of log(target!), for targets above 1.
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    """
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * np.pi * target).log()
@@ -353,7 +360,13 @@ def _smooth(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduct
 
 @composite()
 def kl_div(input, target, reduction="mean", log_target=False):
-    """target (log target - input), for log-probabilities `input`; with log_target, exp(target) (target - input)."""
+    """target * (log(target) - input) for log-probabilities `input`, reduced; torch's core form of `nn.functional.kl_div`.
+
+    Args:
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+        log_target: whether the target has log-probabilities, too.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    """
     if input.dtype.category < 2 or target.dtype.category < 2:
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
@@ -431,7 +444,17 @@ def _(g, input, target, weight, pos_weight, reduction):
 
 @composite()
 def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None, reduction="mean"):
-    """`binary_cross_entropy` of sigmoid(input), computed stably; pos_weight multiplies the target's term."""
+    """`binary_cross_entropy` of sigmoid(input), computed without overflow; torch's core form.
+
+    Args:
+        weight: a factor for each element, broadcast.
+        pos_weight: a factor for the target's term, broadcast.
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+
+    >>> binary_cross_entropy_with_logits(tensor([0.0, 100.0]), tensor([1.0, 1.0]))
+    tensor(0.3466)
+    """
     if target.dtype is dtypes.bool_:
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
@@ -483,13 +506,23 @@ def _(g, input, target, reduction):
 
 @composite()
 def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
-    """max(0, -target (input1 - input2) + margin)."""
+    """max(0, -target * (input1 - input2) + margin), reduced; torch's core form of `nn.functional.margin_ranking_loss`.
+
+    Args:
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+    Shape: (N), (N), (N) -> (), or (N) with reduction="none"
+    """
     return _reduce((-target * (input1 - input2) + margin).clamp_min(0), reduction)
 
 
 @composite()
 def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
-    """input where target is 1, max(0, margin - input) where it is -1."""
+    """input where the target is 1, max(0, margin - input) where it is -1, reduced; torch's core form.
+
+    Args:
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    """
     broadcast_shapes(target._array.shape, input._array.shape)
     near = input.masked_fill(target == -1, 0)
     far = (margin - input).clamp_min(0).masked_fill(target == 1, 0)
@@ -498,7 +531,12 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction="mean"):
 
 @composite()
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
-    """1 - cos(input1, input2) where target is 1, max(0, cos - margin) where it is -1."""
+    """1 - cos(input1, input2) where the target is 1, max(0, cos(input1, input2) - margin) where it is -1; torch's core form.
+
+    Args:
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+    Shape: (N, D), (N, D), (N) -> (), or (N) with reduction="none"; without N for single vectors
+    """
     if target._array.ndim + 1 != input1._array.ndim or input1._array.ndim not in (1, 2):
         raise RuntimeError(
             f"{target._array.ndim}D target tensor expects {target._array.ndim + 1}D input tensors, but found inputs with "
@@ -515,7 +553,14 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
 
 @composite()
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6, swap=False, reduction="mean"):
-    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d."""
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin) for the p-norm distance d, reduced; torch's core form.
+
+    Args:
+        swap: whether the distance of `positive` and `negative` counts where it is less than that of `anchor` and
+            `negative`.
+        reduction: "mean", "sum" or "none", or 1, 2, 0.
+    Shape: (N, D), (N, D), (N, D) -> (), or (N) with reduction="none"
+    """
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
@@ -526,7 +571,17 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
 
 @composite()
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
-    """The p-norm of x1 - x2 + eps over the last dimension."""
+    """The p-norm of x1 - x2 + eps over the last dimension.
+
+    Args:
+        keepdim: whether that dimension stays, with size 1.
+    Shape: (*, n), (*, n) -> (*)
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `pairwise_distance(ones(1, 2), ones(1, 3))`.
+
+    >>> pairwise_distance(tensor([[0.0, 0.0]]), tensor([[3.0, 4.0]]))
+    tensor([5.0000])
+    """
     last = max(x1._array.ndim, x2._array.ndim) - 1
     return (x1 - x2 + eps).norm(p, last, keepdim)
 
@@ -544,7 +599,17 @@ def _(g):
 
 @composite()
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
-    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`."""
+    """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`.
+
+    Args:
+        x2: a tensor, broadcast against `x1`.
+    Shape: (*), (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `cosine_similarity(ones(1, 2), ones(1, 3))`.
+
+    >>> cosine_similarity(tensor([[1.0, 0.0]]), tensor([[1.0, 1.0]]))
+    tensor([0.7071])
+    """
     shape = broadcast_shapes(x1._array.shape, x2._array.shape)
     x1, x2 = x1.expand(shape), x2.expand(shape)
     kind = dtypes.promote_types(x1.dtype, x2.dtype)
@@ -558,7 +623,15 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
 
 @composite()
 def pdist(input, p=2.0):
-    """The p-norm distances of all pairs of rows. Shape: (N, M) -> (N (N - 1) / 2)."""
+    """The p-norm distances of all pairs of rows: of 0 and 1, 0 and 2, ..., 1 and 2, ...
+
+    Shape: (N, M) -> (N (N - 1) / 2)
+    Raises:
+        RuntimeError: `input` is not a matrix, as in `pdist(ones(2))`.
+
+    >>> pdist(tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+    tensor([5.0000, 1.0000, 4.2426])
+    """
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)

@@ -189,14 +189,39 @@ def _layer_norm_backward(grad, input, mean, rstd, weight=None, /, normalized_sha
 
 @composite()
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_enable=True):
-    """(x - mean) / sqrt(var + eps) weight + bias over the last dimensions. Shape: (*, normalized_shape)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions; torch's core form of `nn.functional.layer_norm`.
+
+    Args:
+        normalized_shape: the sizes of these dimensions, a tuple.
+        weight, bias: of that shape, or None.
+    Shape: (*, normalized_shape) -> (*, normalized_shape)
+    Raises:
+        RuntimeError: the last sizes are others, as in `layer_norm(ones(2, 3), (2,))`.
+
+    >>> layer_norm(tensor([1.0, 2.0, 3.0]), (3,))
+    tensor([-1.2247,  0.0000,  1.2247])
+    """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     return _layer_norm(input, weight, bias, shape, eps)
 
 
 @composite()
 def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """x / sqrt(mean(x^2) + eps) weight over the last dimensions; eps defaults to the type's machine epsilon."""
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions.
+
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+
+    Args:
+        normalized_shape: the sizes of these dimensions, a tuple.
+        weight: of that shape, or None.
+        eps: the type's machine epsilon by default.
+    Shape: (*, normalized_shape) -> (*, normalized_shape)
+    Raises:
+        RuntimeError: the last sizes are others, as in `rms_norm(ones(2, 3), (2,))`.
+
+    >>> rms_norm(tensor([3.0, 4.0]), (2,))
+    tensor([0.8485, 1.1314])
+    """
     shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     k, n = len(shape), input._array.ndim
     if not k:
@@ -324,10 +349,18 @@ def _update(running: Tensor, new: Tensor, momentum: float) -> None:
 @composite()
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5,
                cudnn_enabled=True):  # fmt: skip
-    """(x - mean) / sqrt(var + eps) weight + bias for each channel. Shape: (N, C, *), the others (C).
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel; torch's core form of `nn.functional.batch_norm`.
 
     In training mean and (biased) variance are the batch's, and the running ones move towards them (with the unbiased
-    variance) by the share `momentum`; otherwise the running ones are used.
+    variance) by the share `momentum`, in place; otherwise the running ones are used.
+
+    Shape: (N, C, *), the others (C) -> (N, C, *)
+    Raises:
+        RuntimeError: the running statistics have another size, as in `batch_norm(ones(2, 3), ones(2), ones(2))`.
+
+    >>> batch_norm(tensor([[1.0], [3.0]]), None, None, training=True)
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
     if input._array.shape == (0,):
         return input.clone()
@@ -415,7 +448,17 @@ def _group_norm_backward(grad, input, mean, rstd, weight=None, /, num_groups=1):
 
 @composite()
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
-    """(x - mean) / sqrt(var + eps) weight + bias over groups of channels. Shape: (N, C, *), weight and bias (C)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias over groups of channels; torch's core form of `nn.functional.group_norm`.
+
+    Args:
+        weight, bias: one for each channel, or None.
+    Shape: (N, C, *), weight and bias (C) -> (N, C, *)
+    Raises:
+        RuntimeError: C is no multiple of `num_groups`, as in `group_norm(ones(2, 3, 4), 2)`.
+
+    >>> group_norm(tensor([[1.0, 3.0]]), 1)
+    tensor([[-1.0000,  1.0000]])
+    """
     if input._array.ndim < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input._array.ndim}")
     return _group_norm(input, weight, bias, num_groups, eps)
@@ -424,7 +467,16 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enable
 @composite()
 def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True, momentum=0.1,
                   eps=1e-5, cudnn_enabled=True):  # fmt: skip
-    """`batch_norm` of every sample by itself. Shape: (N, C, *)."""
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of each sample; torch's core form.
+
+    Args:
+        use_input_stats: whether to use the sample's statistics rather than the running ones.
+        momentum: the share by which running statistics, if given, move towards the batch's.
+    Shape: (N, C, *), the others (C) -> (N, C, *)
+
+    >>> instance_norm(tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
+    """
     if use_input_stats is False and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
     shape = input._array.shape
@@ -442,7 +494,17 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
 
 @composite()
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
-    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta. Shape: (N, C, *)."""
+    """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta.
+
+    Source: Krizhevsky et al., ImageNet Classification with Deep Convolutional Neural Networks, 2012.
+
+    Shape: (N, C, *) -> (N, C, *)
+    Raises:
+        ValueError: `input` has less than three dimensions, as in `local_response_norm(ones(2, 2), 2)`.
+
+    >>> local_response_norm(ones(1, 2, 1), 2, alpha=1.0, beta=1.0).flatten()
+    tensor([0.6667, 0.5000])
+    """
     from ...core.dispatch.op import OPS
 
     shape = input._array.shape

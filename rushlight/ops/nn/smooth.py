@@ -87,7 +87,17 @@ def _gelu_curvature(x, approximate):
 
 
 def gelu(input, *, approximate="none", out=None):
-    """input times the normal distribution function of it; 'tanh' uses the approximation of Hendrycks and Gimpel.
+    """input times the normal distribution function of it.
+
+    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.
+
+    Args:
+        approximate: "none", or "tanh" for the approximation 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `approximate` is another text, as in `gelu(ones(2), approximate="x")`.
+        NotImplementedError: `input` is of integers, as in `gelu(tensor([1]))`.
 
     >>> gelu(tensor([-1.0, 0.0, 1.0]))
     tensor([-0.1587,  0.0000,  0.8413])
@@ -138,7 +148,17 @@ def _silu_curvature(x):
 
 
 def silu(input, inplace=False):
-    """input * sigmoid(input)."""
+    """input * sigmoid(input) of each element.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `silu(tensor([1]))`.
+
+    >>> silu(tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.2689,  0.0000,  0.7311])
+    """
     return silu_(input) if inplace else _silu(input)
 
 
@@ -178,7 +198,19 @@ def _(g, input):
 
 
 def mish(input, inplace=False):
-    """input * tanh(softplus(input))."""
+    """input * tanh(softplus(input)) of each element.
+
+    Source: Misra, Mish, 2019.
+
+    Args:
+        inplace: whether to write the result into `input`.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `mish(tensor([1]))`.
+
+    >>> mish(tensor([-1.0, 0.0, 1.0]))
+    tensor([-0.3034,  0.0000,  0.8651])
+    """
     return mish_(input) if inplace else _mish(input)
 
 
@@ -198,7 +230,17 @@ def _(g, input, beta, threshold):
 
 
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):
-    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
+    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `softplus(tensor([1]))`.
+
+    >>> softplus(tensor([-1.0, 0.0, 30.0]))
+    tensor([ 0.3133,  0.6931, 30.0000])
+    """
     result = _softplus(input, beta, threshold)
     return result if out is None else write_out("softplus", (input,), result, out)
 
@@ -221,18 +263,40 @@ def _(g, input):
 
 
 def logsigmoid(input, *, out=None):
-    """log(sigmoid(input)), without overflow."""
+    """log(sigmoid(input)), without overflow.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        NotImplementedError: `input` is of integers, as in `logsigmoid(tensor([1]))`.
+
+    >>> logsigmoid(tensor([-200.0, 0.0]))
+    tensor([-200.0000,   -0.6931])
+    """
     result = _log_sigmoid(input)
     return result if out is None else write_out("logsigmoid", (input,), result, out)
 
 
 def softsign(input):
-    """input / (1 + |input|)."""
+    """input / (1 + |input|) of each element.
+
+    Shape: (*) -> (*)
+
+    >>> softsign(tensor([-1.0, 0.0, 3.0]))
+    tensor([-0.5000,  0.0000,  0.7500])
+    """
     return input / (1 + input.abs())
 
 
 def tanhshrink(input):
-    """input - tanh(input)."""
+    """input - tanh(input) of each element.
+
+    Shape: (*) -> (*)
+
+    >>> tanhshrink(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
     return input - input.tanh()
 
 

@@ -134,9 +134,17 @@ def _implicit_dim(name, ndim, stacklevel):
 
 
 def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
-    """exp(input) / sum(exp(input)) along `dim`.
+    """exp(input) / sum(exp(input)) along `dim`, without overflow.
 
+    Args:
+        dim: an int; without it one is chosen by the number of dimensions, with a warning.
+        dtype: the type to compute in; by default the input's.
+        out: the tensor to write the result to.
     Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `softmax(ones(2), 1)`.
+        NotImplementedError: `input` is of integers and `dtype` is not given, as in `softmax(tensor([1, 2]), 0)`.
+
     >>> softmax(tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
@@ -155,7 +163,19 @@ def _legacy_dtype(dim, third, dtype):
 
 
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
-    """The logarithm of `softmax`, without overflow."""
+    """The logarithm of `softmax`, without overflow.
+
+    Args:
+        dim: an int; without it one is chosen by the number of dimensions, with a warning.
+        dtype: the type to compute in; by default the input's.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `log_softmax(ones(2), 1)`.
+
+    >>> log_softmax(tensor([0.0, 0.0]), dim=0)
+    tensor([-0.6931, -0.6931])
+    """
     if axis is not None:
         dim = axis
     if dim is None:
@@ -166,16 +186,37 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=No
 
 
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
-    """softmax of -input."""
+    """`softmax` of -input.
+
+    Args:
+        dim: an int; without it one is chosen by the number of dimensions, with a warning.
+        dtype: the type to compute in; by default the input's.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `softmin(ones(2), 1)`.
+
+    >>> softmin(tensor([0.0, 1.0]), dim=0)
+    tensor([0.7311, 0.2689])
+    """
     if dim is None:
         dim = _implicit_dim("softmin", input.ndim, _stacklevel)
     return _softmax(-input, dim, dtype)
 
 
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
-    """A sample from the Gumbel-softmax distribution (Jang et al., 2017); `hard` makes it one-hot.
+    """A sample from the Gumbel-softmax distribution: softmax((logits + Gumbel noise) / tau).
 
+    Source: Jang et al., Categorical Reparameterization with Gumbel-Softmax, 2017.
+
+    Args:
+        tau: the temperature; small ones come near to one-hot.
+        hard: whether the result is one-hot; its gradient is that of the soft sample.
+        eps: not used.
     Shape: (*, classes) -> (*, classes)
+
+    >>> _ = manual_seed(0)
+    >>> gumbel_softmax(zeros(3), hard=True).sum()
+    tensor(1.)
     """
     if eps != 1e-10:
         import warnings
@@ -194,6 +235,14 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input divided by its p-norm over `dim`, which counts as at least `eps`.
+
+    Args:
+        p: a number.
+        dim: an int or a tuple.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `normalize(ones(2))`.
 
     >>> normalize(tensor([[3.0, 4.0]]))
     tensor([[0.6000, 0.8000]])

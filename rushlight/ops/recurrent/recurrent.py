@@ -175,9 +175,15 @@ def lstm(*args: Any, **kwargs: Any):
 
     lstm(input, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or packed:
     lstm(data, batch_sizes, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional)
+        -> output (T, N, directions * P), h_n as h0, c_n as c0
 
-    Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, P), c0 likewise with H
-    -> output with directions * P features, h_n, c_n
+    Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, P), c0 likewise with
+        H
+
+    >>> parameters = [zeros(12, 2), zeros(12, 3)]
+    >>> output, h, c = lstm(ones(5, 1, 2), [ones(1, 1, 3)] * 2, parameters, False, 1, 0.0, False, False, False)
+    >>> output.shape
+    torch.Size([5, 1, 3])
     """
     return _run("lstm", _lstm_layer, args, kwargs)
 
@@ -188,21 +194,40 @@ def gru(*args: Any, **kwargs: Any):
 
     gru(input, h0, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or packed:
     gru(data, batch_sizes, h0, params, has_biases, num_layers, dropout, train, bidirectional)
+        -> output (T, N, directions * H), h_n as h0
 
     Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, H)
+
+    >>> parameters = [zeros(9, 2), zeros(9, 3)]
+    >>> gru(ones(5, 1, 2), ones(1, 1, 3), parameters, False, 1, 0.0, False, False, False)[1]
+    tensor([[[0.0312, 0.0312, 0.0312]]])
     """
     return _run("gru", _gru_layer, args, kwargs)
 
 
 @composite()
 def rnn_tanh(*args: Any, **kwargs: Any):
-    """Layers of Elman's network with tanh: (output, h_n). Arguments and shapes as for `gru`."""
+    """Layers of Elman's network with tanh: (output, h_n). Arguments as for `gru`.
+        -> output (T, N, directions * H), h_n as h0
+
+    Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, H)
+
+    >>> rnn_tanh(ones(5, 1, 2), ones(1, 1, 3), [zeros(3, 2), zeros(3, 3)], False, 1, 0.0, False, False, False)[1]
+    tensor([[[0., 0., 0.]]])
+    """
     return _run("rnn_tanh", _tanh_layer, args, kwargs)
 
 
 @composite()
 def rnn_relu(*args: Any, **kwargs: Any):
-    """Layers of Elman's network with relu: (output, h_n). Arguments and shapes as for `gru`."""
+    """Layers of Elman's network with relu: (output, h_n). Arguments as for `gru`.
+        -> output (T, N, directions * H), h_n as h0
+
+    Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, H)
+
+    >>> rnn_relu(ones(5, 1, 2), ones(1, 1, 3), [ones(3, 2), zeros(3, 3)], False, 1, 0.0, False, False, False)[1]
+    tensor([[[2., 2., 2.]]])
+    """
     return _run("rnn_relu", _relu_layer, args, kwargs)
 
 
@@ -235,6 +260,10 @@ def lstm_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     c' = f c + i g,  h' = o tanh(c')
 
     Shape: input (N, I), hx ((N, H), (N, H)), w_ih (4 H, I), w_hh (4 H, H) -> (N, H), (N, H)
+
+    >>> h, c = lstm_cell(ones(1, 2), (zeros(1, 3), zeros(1, 3)), zeros(12, 2), zeros(12, 3))
+    >>> h
+    tensor([[0., 0., 0.]])
     """
     if not isinstance(hx, (tuple, list)):
         raise TypeError(f"lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not {type(hx).__name__}")
@@ -254,6 +283,9 @@ def gru_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     h' = (1 - z) n + z h
 
     Shape: input (N, I), hx (N, H), w_ih (3 H, I), w_hh (3 H, H) -> (N, H)
+
+    >>> gru_cell(ones(1, 2), ones(1, 3), zeros(9, 2), zeros(9, 3))
+    tensor([[0.5000, 0.5000, 0.5000]])
     """
     _check_cell("gru_cell", input, (hx,), w_ih, w_hh, 3)
     (r, z, n), (hr, hz, hn) = linear(input, w_ih, b_ih).chunk(3, 1), linear(hx, w_hh, b_hh).chunk(3, 1)
@@ -266,6 +298,9 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
     """One step of Elman's network: tanh(w_ih x + b_ih + w_hh h + b_hh).
 
     Shape: input (N, I), hx (N, H), w_ih (H, I), w_hh (H, H) -> (N, H)
+
+    >>> rnn_tanh_cell(ones(1, 2), zeros(1, 3), ones(3, 2), zeros(3, 3))
+    tensor([[0.9640, 0.9640, 0.9640]])
     """
     _check_cell("rnn_tanh_cell", input, (hx,), w_ih, w_hh, 1)
     return (linear(hx, w_hh, b_hh) + linear(input, w_ih, b_ih)).tanh()
@@ -273,6 +308,12 @@ def rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
 
 @composite()
 def rnn_relu_cell(input, hx, w_ih, w_hh, b_ih=None, b_hh=None):
-    """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh). Shapes as for `rnn_tanh_cell`."""
+    """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh).
+
+    Shape: input (N, I), hx (N, H), w_ih (H, I), w_hh (H, H) -> (N, H)
+
+    >>> rnn_relu_cell(ones(1, 2), zeros(1, 3), ones(3, 2), zeros(3, 3))
+    tensor([[2., 2., 2.]])
+    """
     _check_cell("rnn_relu_cell", input, (hx,), w_ih, w_hh, 1)
     return (linear(hx, w_hh, b_hh) + linear(input, w_ih, b_ih)).relu()

@@ -147,23 +147,47 @@ def _sequence(name, input, output_size):
 
 @composite(functional=True)
 def adaptive_avg_pool1d(input, output_size):
-    """The means of `output_size` windows that cover the sequence. Shape: (N, C, L) or (C, L) -> (N, C, output_size)"""
+    """The means of `output_size` windows that cover the sequence.
+
+    Shape: (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size)
+    Raises:
+        RuntimeError: `input` has neither two nor three dimensions, as in `adaptive_avg_pool1d(ones(2), 1)`.
+
+    >>> adaptive_avg_pool1d(tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+    tensor([[1.5000, 3.5000]])
+    """
     out = _sequence("adaptive_avg_pool1d", input, output_size)
     return _adaptive_avg_2d(input.unsqueeze(-2), (1, out)).squeeze(-2)
 
 
 @composite(functional=True)
 def adaptive_avg_pool2d(input, output_size):
-    """The means of windows that cover the image: an int, or (H', W') where None keeps a size.
+    """The means of H' x W' windows that cover the image.
 
+    Args:
+        output_size: an int, or (H', W') where None keeps a size.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> adaptive_avg_pool2d(arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
     """
     return _adaptive_avg("adaptive_avg_pool2d", 2, input, output_size)
 
 
 @composite(functional=True)
 def adaptive_avg_pool3d(input, output_size):
-    """The means of windows that cover the volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The means of D' x H' x W' windows that cover the volume.
+
+    Args:
+        output_size: an int, or (D', H', W') where None keeps a size.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: `input` has neither four nor five dimensions, as in `adaptive_avg_pool3d(ones(2, 2), 1)`.
+
+    >>> adaptive_avg_pool3d(ones(1, 2, 4, 4, 4), 2).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
     return _adaptive_avg("adaptive_avg_pool3d", 3, input, output_size)
 
 
@@ -271,7 +295,17 @@ def _adaptive_max(name, n, input, output_size, return_indices):
 
 @composite(functional=True)
 def adaptive_max_pool1d(input, output_size, return_indices=False):
-    """The maxima of `output_size` windows that cover the sequence. Shape: (N, C, L) or (C, L) -> (N, C, output_size)"""
+    """The maxima of `output_size` windows that cover the sequence.
+
+    Args:
+        return_indices: also give their places in the sequence.
+    Shape: (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size)
+    Raises:
+        RuntimeError: `input` has neither two nor three dimensions, as in `adaptive_max_pool1d(ones(2), 1)`.
+
+    >>> adaptive_max_pool1d(tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+    tensor([[2., 4.]])
+    """
     out = _sequence("adaptive_max_pool1d", input, output_size)
     y, at = _adaptive_max_2d(input.unsqueeze(-2), (1, out))
     return (y.squeeze(-2), at.squeeze(-2)) if return_indices else y.squeeze(-2)
@@ -279,16 +313,36 @@ def adaptive_max_pool1d(input, output_size, return_indices=False):
 
 @composite(functional=True)
 def adaptive_max_pool2d(input, output_size, return_indices=False):
-    """The maxima of windows that cover the image, and, with return_indices, their places in the flattened image.
+    """The maxima of H' x W' windows that cover the image.
 
+    Args:
+        output_size: an int, or (H', W') where None keeps a size.
+        return_indices: also give their places in the flattened image.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+    Raises:
+        RuntimeError: `input` has neither three nor four dimensions, as in `adaptive_max_pool2d(ones(2, 2), 1)`.
+
+    >>> adaptive_max_pool2d(arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
     """
     return _adaptive_max("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 @composite(functional=True)
 def adaptive_max_pool3d(input, output_size, return_indices=False):
-    """The maxima of windows that cover the volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The maxima of D' x H' x W' windows that cover the volume.
+
+    Args:
+        output_size: an int, or (D', H', W') where None keeps a size.
+        return_indices: also give their places in the flattened volume.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: `input` has neither four nor five dimensions, as in `adaptive_max_pool3d(ones(2, 2), 1)`.
+
+    >>> adaptive_max_pool3d(ones(1, 2, 4, 4, 4), 2).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
     return _adaptive_max("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
@@ -365,7 +419,20 @@ def _unpool_steps(name, n, input, kernel_size, stride, padding, output_size):
 
 @composite(functional=True)
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with the maxima of `max_pool1d` at their places. Shape: (N, C, L') or (C, L') twice -> (N, C, L)"""
+    """Zeros with the maxima of `max_pool1d` at their places.
+
+    Args:
+        indices: the places that `max_pool1d` gave.
+        stride: the distance of windows; `kernel_size` by default.
+        output_size: the sequence's length, where several are possible.
+    Shape: (N, C, L') or (C, L') twice -> (N, C, L) or (C, L), L = (L' - 1) stride + kernel_size - 2 padding
+    Raises:
+        ValueError: the output size is impossible, as in
+            `max_unpool1d(ones(1, 2), tensor([[0, 2]]), 2, output_size=(9,))`.
+
+    >>> max_unpool1d(tensor([[5.0, 7.0]]), tensor([[1, 2]]), 2)
+    tensor([[0., 5., 7., 0.]])
+    """
     (size,) = _unpool_steps("max_unpool1d", 1, input, kernel_size, stride, padding, output_size)
     return _max_unpool_2d(input.unsqueeze(-2), indices.unsqueeze(-2), (1, size)).squeeze(-2)
 
@@ -374,7 +441,19 @@ def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_siz
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Zeros with the maxima of `max_pool2d` at their places.
 
-    Shape: (N, C, H', W') or (C, H', W') twice -> (N, C, H, W), H = (H' - 1) stride + kernel_size - 2 padding
+    Args:
+        indices: the places in the flattened image that `max_pool2d` gave.
+        stride: the distance of windows; `kernel_size` by default.
+        output_size: H, W, where several are possible.
+    Shape: (N, C, H', W') or (C, H', W') twice -> (N, C, H, W) or (C, H, W), H = (H' - 1) stride + kernel_size - 2
+        padding
+    Raises:
+        ValueError: the output size is impossible, as in
+            `max_unpool2d(ones(1, 1, 1), tensor([[[0]]]), 2, output_size=(9, 9))`.
+
+    >>> max_unpool2d(tensor([[[5.0]]]), tensor([[[2]]]), 2)
+    tensor([[[0., 0.],
+             [5., 0.]]])
     """
     return _max_unpool_2d(
         input, indices, _unpool_steps("max_unpool2d", 2, input, kernel_size, stride, padding, output_size)
@@ -383,7 +462,17 @@ def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_siz
 
 @composite(functional=True)
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Zeros with the maxima of `max_pool3d` at their places. Shape: (N, C, D', H', W') twice -> (N, C, D, H, W)"""
+    """Zeros with the maxima of `max_pool3d` at their places.
+
+    Args:
+        indices: the places in the flattened volume that `max_pool3d` gave.
+        stride: the distance of windows; `kernel_size` by default.
+        output_size: D, H, W, where several are possible.
+    Shape: (N, C, D', H', W') or (C, D', H', W') twice -> (N, C, D, H, W) or (C, D, H, W)
+
+    >>> max_unpool3d(ones(1, 1, 1, 1), zeros(1, 1, 1, 1, dtype=int64), 2).shape
+    torch.Size([1, 2, 2, 2])
+    """
     return _max_unpool_3d(
         input, indices, _unpool_steps("max_unpool3d", 3, input, kernel_size, stride, padding, output_size)
     )
@@ -461,9 +550,21 @@ def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_i
 def fractional_max_pool2d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """The maxima of windows at random places (arXiv:1412.6071).
+    """The maxima of windows at random places.
 
-    Shape: (N, C, H, W) or (C, H, W) -> (N, C, output_size)
+    Source: Graham, Fractional Max-Pooling, 2014.
+
+    Args:
+        kernel_size: an int or a pair.
+        output_size: H', W': an int or a pair.
+        output_ratio: H' / H and W' / W in (0, 1), instead of `output_size`.
+        return_indices: also give the places of the maxima in the flattened image.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+    Raises:
+        ValueError: neither size nor ratio is given, as in `fractional_max_pool2d(ones(1, 4, 4), 2)`.
+
+    >>> fractional_max_pool2d(ones(1, 1, 4, 4), 2, output_size=3).shape
+    torch.Size([1, 1, 3, 3])
     """
     name = "fractional_max_pool2d"
     return _fractional(name, 2, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
@@ -473,6 +574,18 @@ def fractional_max_pool2d(
 def fractional_max_pool3d(
     input, kernel_size, output_size=None, output_ratio=None, return_indices=False, _random_samples=None
 ):
-    """The maxima of windows at random places. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, output_size)"""
+    """The maxima of windows at random places.
+
+    Source: Graham, Fractional Max-Pooling, 2014.
+
+    Args:
+        kernel_size: an int or three.
+        output_size: D', H', W': an int or three.
+        output_ratio: the result's share of each size in (0, 1), instead of `output_size`.
+        return_indices: also give the places of the maxima in the flattened volume.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        ValueError: neither size nor ratio is given, as in `fractional_max_pool3d(ones(1, 4, 4, 4), 2)`.
+    """
     name = "fractional_max_pool3d"
     return _fractional(name, 3, input, kernel_size, output_size, output_ratio, return_indices, _random_samples)

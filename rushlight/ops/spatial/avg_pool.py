@@ -167,7 +167,20 @@ def _avg_pool(name, n, input, kernel_size, stride, padding, ceil_mode, count_inc
 
 @composite(functional=True)
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
-    """The mean of each window of a sequence. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
+    """The mean of each window of a sequence.
+
+    Args:
+        stride: the distance of windows; `kernel_size` by default.
+        padding: zeros added on each side, at most half of `kernel_size`.
+        ceil_mode: whether L' is rounded up, so that a last window may reach beyond the end.
+        count_include_pad: whether the padding's zeros count as elements.
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L'), L' = floor((L + 2 padding - kernel_size) / stride) + 1
+    Raises:
+        RuntimeError: the padding is too large, as in `avg_pool1d(ones(1, 4), 2, padding=2)`.
+
+    >>> avg_pool1d(tensor([[1.0, 2.0, 3.0, 4.0]]), 2)
+    tensor([[1.5000, 3.5000]])
+    """
     if not isinstance(input, Tensor):
         raise argument_type("avg_pool1d", "input", 1, input)
     if input._array.ndim not in (2, 3):
@@ -198,10 +211,23 @@ def avg_pool2d(
     out=None,
 ):
     """The mean of each window of an image.
+        H' = floor((H + 2 padding - kernel_size) / stride) + 1
 
+    Args:
+        kernel_size: an int or a pair, as `stride` and `padding`.
+        stride: the distance of windows; `kernel_size` by default.
+        padding: zeros added on each side, at most half of `kernel_size`.
+        ceil_mode: whether H' and W' are rounded up, so that a last window may reach beyond the end.
+        count_include_pad: whether the padding's zeros count as elements.
+        divisor_override: what to divide the sums by, instead of the number of elements.
+        out: the tensor to write the result to.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
-        H' = floor((H + 2 padding - kernel_size) / stride) + 1; stride is kernel_size by default
-    count_include_pad: whether the padding's zeros count as elements. divisor_override: divides the sums instead.
+    Raises:
+        RuntimeError: the padding is too large, as in `avg_pool2d(ones(1, 4, 4), 2, padding=2)`.
+
+    >>> avg_pool2d(arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
     """
     r = _avg_pool("avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return r if out is None else write_out("avg_pool2d", (input,), r, out)
@@ -219,7 +245,19 @@ def avg_pool3d(
     *,
     out=None,
 ):
-    """The mean of each window of a volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The mean of each window of a volume; options as in `avg_pool2d`.
+
+    Args:
+        kernel_size: an int or three, as `stride` and `padding`.
+        stride: the distance of windows; `kernel_size` by default.
+        out: the tensor to write the result to.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: the padding is too large, as in `avg_pool3d(ones(1, 4, 4, 4), 2, padding=2)`.
+
+    >>> avg_pool3d(ones(1, 2, 4, 4, 4), 2).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
     r = _avg_pool("avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
     return r if out is None else write_out("avg_pool3d", (input,), r, out)
 
@@ -238,7 +276,16 @@ def _lp(pool, maximum, input, norm_type, window, stride, ceil_mode):
 
 @composite(functional=True)
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-th root of the sum of p-th powers of each window. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
+    """The p-th root of the sum of p-th powers of each window of a sequence.
+
+    Args:
+        norm_type: p.
+        stride: the distance of windows; `kernel_size` by default.
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+
+    >>> lp_pool1d(tensor([[3.0, 4.0]]), 2, 2)
+    tensor([[5.]])
+    """
     from .pool import max_pool1d
 
     return _lp(
@@ -254,7 +301,16 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
 @composite(functional=True)
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-th root of the sum of p-th powers of each window. Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W')"""
+    """The p-th root of the sum of p-th powers of each window of an image.
+
+    Args:
+        norm_type: p.
+        stride: the distance of windows; `kernel_size` by default.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> lp_pool2d(ones(1, 2, 2), 2, 2)
+    tensor([[[2.]]])
+    """
     return _lp(
         avg_pool2d,
         max_pool2d,
@@ -268,7 +324,16 @@ def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
 
 @composite(functional=True)
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
-    """The p-th root of the sum of p-th powers of each window. Shape: (N, C, D, H, W) -> (N, C, D', H', W')"""
+    """The p-th root of the sum of p-th powers of each window of a volume.
+
+    Args:
+        norm_type: p.
+        stride: the distance of windows; `kernel_size` by default.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> lp_pool3d(ones(1, 2, 2, 2), 1, 2)
+    tensor([[[[8.]]]])
+    """
     return _lp(
         avg_pool3d,
         max_pool3d,

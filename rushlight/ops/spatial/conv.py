@@ -496,7 +496,19 @@ def _transpose(name, n, input, weight, bias, stride, padding, output_padding, gr
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """Cross-correlation of sequences with a bank of filters.
 
-    Shape: (N, C, L) or (C, L), weight (K, C/groups, R), bias (K,) -> (N, K, L') or (K, L')
+    Args:
+        bias: a tensor that is added, or None.
+        stride: the distance of windows.
+        padding: zeros added on each side: a number, "valid" (none) or "same" (L' = L, for stride 1).
+        dilation: the distance of a window's elements.
+        groups: how many groups of channels are computed separately.
+    Shape: (N, C, L) or (C, L), weight (K, C/groups, R), bias (K) -> (N, K, L') or (K, L')
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv1d(ones(1, 2, 4), ones(1, 3, 2))`.
+        RuntimeError: the window is larger than the sequence, as in `conv1d(ones(1, 1, 2), ones(1, 1, 3))`.
+
+    >>> conv1d(tensor([[1.0, 2.0, 3.0]]), tensor([[[1.0, -1.0]]]))
+    tensor([[-1., -1.]])
     """
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
@@ -506,50 +518,124 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """2-D cross-correlation of an image batch with a bank of filters.
 
     out[n, k] = bias[k] + sum_c weight[k, c] * input[n, c]
-
-    Shape: input (N, C, H, W) or (C, H, W), weight (K, C/groups, R, S), bias (K,) -> (N, K, H', W') or (K, H', W')
         H' = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1
-    padding: a number, one for each axis, 'valid' (none) or 'same' (H' = H, for stride 1).
-    >>> conv2d(ones(1, 1, 3, 3), ones(1, 1, 2, 2)).shape
-    torch.Size([1, 1, 2, 2])
+
+    Args:
+        bias: a tensor that is added, or None.
+        stride: the distance of windows: an int or a pair, as the others.
+        padding: zeros added on each side: numbers, "valid" (none) or "same" (H' = H, for stride 1).
+        dilation: the distance of a window's elements.
+        groups: how many groups of channels are computed separately.
+    Shape: input (N, C, H, W) or (C, H, W), weight (K, C/groups, R, S), bias (K) -> (N, K, H', W') or (K, H', W')
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv2d(ones(1, 2, 4, 4), ones(1, 3, 2, 2))`.
+        RuntimeError: the window is larger than the image, as in `conv2d(ones(1, 1, 2, 2), ones(1, 1, 3, 3))`.
+        RuntimeError: padding="same" with a stride, as in
+            `conv2d(ones(1, 4, 4), ones(1, 1, 3, 3), stride=2, padding="same")`.
+
+    >>> conv2d(ones(1, 1, 3, 3), ones(1, 1, 2, 2))
+    tensor([[[[4., 4.],
+              [4., 4.]]]])
     """
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
 @composite(functional=True)
 def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-    """Cross-correlation of volumes with a bank of filters.
+    """Cross-correlation of volumes with a bank of filters; options as in `conv2d`.
 
-    Shape: (N, C, D, H, W) or (C, D, H, W), weight (K, C/groups, Q, R, S), bias (K,) -> (N, K, D', H', W')
+    Args:
+        bias: a tensor that is added, or None.
+        stride: the distance of windows: an int or three, as the others.
+        padding: zeros added on each side: numbers, "valid" (none) or "same" (D' = D, for stride 1).
+        dilation: the distance of a window's elements.
+        groups: how many groups of channels are computed separately.
+    Shape: (N, C, D, H, W) or (C, D, H, W), weight (K, C/groups, Q, R, S), bias (K) -> (N, K, D', H', W') or (K, D', H',
+        W')
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv3d(ones(1, 2, 4, 4, 4), ones(1, 3, 2, 2, 2))`.
+
+    >>> conv3d(ones(1, 1, 3, 3, 3), ones(5, 1, 2, 2, 2)).shape
+    torch.Size([1, 5, 2, 2, 2])
     """
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
 @composite(functional=True)
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of `conv1d` with respect to its input, as an operator. See `conv_transpose2d`."""
+    """The gradient of `conv1d` with respect to its input, as an operator: each element spreads the filters.
+        L' = (L - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1
+
+    Args:
+        bias: a tensor that is added, or None.
+        padding: how much is cut off on each side.
+        output_padding: how much is added at the end; less than stride or dilation.
+        groups: how many groups of channels are computed separately.
+    Shape: (N, C, L) or (C, L), weight (C, K/groups, R), bias (K) -> (N, K, L') or (K, L')
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv_transpose1d(ones(1, 2, 4), ones(3, 1, 2))`.
+
+    >>> conv_transpose1d(tensor([[1.0, 2.0]]), tensor([[[1.0, 10.0]]]))
+    tensor([[ 1., 12., 20.]])
+    """
     return _transpose("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @composite(functional=True)
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The gradient of `conv2d` with respect to its input, as an operator: each element spreads the filters.
-
-    Shape: input (N, C, H, W) or (C, H, W), weight (C, K/groups, R, S), bias (K,) -> (N, K, H', W') or (K, H', W')
         H' = (H - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1
+
+    Args:
+        bias: a tensor that is added, or None.
+        stride: the distance of windows: an int or a pair, as the others.
+        padding: how much is cut off on each side.
+        output_padding: how much is added at the end; less than stride or dilation.
+        groups: how many groups of channels are computed separately.
+    Shape: input (N, C, H, W) or (C, H, W), weight (C, K/groups, R, S), bias (K) -> (N, K, H', W') or (K, H', W')
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv_transpose2d(ones(1, 2, 4, 4), ones(3, 1, 2, 2))`.
+        RuntimeError: `output_padding` is too large, as in
+            `conv_transpose2d(ones(1, 2, 2), ones(1, 1, 2, 2), output_padding=1)`.
+
+    >>> conv_transpose2d(tensor([[[1.0, 2.0]]]), ones(1, 1, 2, 2))
+    tensor([[[1., 3., 2.],
+             [1., 3., 2.]]])
     """
     return _transpose("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @composite(functional=True)
 def conv_transpose3d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
-    """The gradient of `conv3d` with respect to its input, as an operator. See `conv_transpose2d`."""
+    """The gradient of `conv3d` with respect to its input, as an operator; options as in `conv_transpose2d`.
+
+    Args:
+        bias: a tensor that is added, or None.
+        output_padding: how much is added at the end; less than stride or dilation.
+    Shape: (N, C, D, H, W) or (C, D, H, W), weight (C, K/groups, Q, R, S), bias (K) -> (N, K, D', H', W') or (K, D', H',
+        W')
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv_transpose3d(ones(1, 2, 4, 4, 4), ones(3, 1, 2, 2, 2))`.
+
+    >>> conv_transpose3d(ones(1, 1, 1, 1, 1), ones(1, 5, 2, 2, 2)).shape
+    torch.Size([1, 5, 2, 2, 2])
+    """
     return _transpose("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 @composite(functional=True)
 def conv_tbc(input, weight, bias, pad=0):
-    """`conv1d` on (time, batch, channels). Shape: (T, N, C), weight (R, C, K), bias (K,) -> (T', N, K)"""
+    """`conv1d` on (time, batch, channels).
+
+    Args:
+        pad: zeros added at each end.
+    Shape: (T, N, C), weight (R, C, K), bias (K) -> (T', N, K), T' = T + 2 pad - R + 1
+    Raises:
+        RuntimeError: the channels do not fit, as in `conv_tbc(ones(3, 1, 2), ones(2, 3, 1), ones(1))`.
+
+    >>> conv_tbc(ones(3, 1, 2), ones(2, 2, 1), zeros(1)).flatten()
+    tensor([4., 4.])
+    """
     if input.size(2) != weight.size(1):
         raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
     return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1).contiguous()

@@ -249,7 +249,17 @@ _CORNERS = (
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The image (or volume) at the places of a grid; (-1, -1) is its upper left corner, x comes before y.
 
+    Args:
+        mode: "bilinear", "nearest" or, of images, "bicubic".
+        padding_mode: outside of the image: "zeros", "border" (the nearest element) or "reflection".
+        align_corners: whether -1 and 1 are the centres of the corner elements rather than their outer edges (False).
     Shape: (N, C, H, W), (N, H', W', 2) -> (N, C, H', W'); (N, C, D, H, W), (N, D', H', W', 3) -> (N, C, D', H', W')
+    Raises:
+        ValueError: `mode` is another text, as in `grid_sample(ones(1, 1, 2, 2), zeros(1, 1, 1, 2), mode="x")`.
+        RuntimeError: the batches differ, as in `grid_sample(ones(1, 1, 2, 2), zeros(2, 1, 1, 2))`.
+
+    >>> grid_sample(tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), tensor([[[[0.0, 0.0], [1.0, 1.0]]]]), align_corners=True)
+    tensor([[[[2.5000, 4.0000]]]])
     """
     if mode not in ("bilinear", "nearest", "bicubic"):
         raise ValueError(
@@ -286,14 +296,33 @@ grid_sampler_3d = _numbered(_grid_sampler_3d, "grid_sampler_3d")
 
 @composite()
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
-    """`grid_sampler_2d` of images, `grid_sampler_3d` of volumes."""
+    """`grid_sampler_2d` of images, `grid_sampler_3d` of volumes.
+
+    Args:
+        interpolation_mode: 0 bilinear, 1 nearest, 2 bicubic.
+        padding_mode: 0 zeros, 1 border, 2 reflection.
+    Shape: (N, C, H, W), (N, H', W', 2) -> (N, C, H', W'); (N, C, D, H, W), (N, D', H', W', 3) -> (N, C, D', H', W')
+    Raises:
+        RuntimeError: the batches differ, as in `grid_sampler(ones(1, 1, 2, 2), zeros(2, 1, 1, 2), 0, 0, True)`.
+
+    >>> grid_sampler(ones(1, 1, 2, 2), zeros(1, 1, 1, 2), 0, 0, True)
+    tensor([[[[1.]]]])
+    """
     sampler = grid_sampler_3d if input._array.ndim == 5 else grid_sampler_2d
     return sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
 @composite()
 def affine_grid_generator(theta, size, align_corners):
-    """`affine_grid`, as torch's core has it."""
+    """`affine_grid`, as torch's core has it.
+
+    Args:
+        theta: a matrix for each image, from places of the result to places of the input.
+    Shape: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H, W) -> (N, D, H, W, 3)
+
+    >>> affine_grid_generator(zeros(1, 2, 3), (1, 1, 4, 5), False).shape
+    torch.Size([1, 4, 5, 2])
+    """
     return affine_grid(theta, size, align_corners)
 
 
@@ -301,7 +330,21 @@ def affine_grid_generator(theta, size, align_corners):
 def affine_grid(theta, size, align_corners=None):
     """The grid that samples an image of `size` under the affine maps theta.
 
+    Args:
+        theta: a matrix for each image, from places of the result to places of the input.
+        size: of the result: (N, C, H, W) or (N, C, D, H, W).
+        align_corners: whether -1 and 1 are the centres of the corner elements rather than their outer edges (False).
     Shape: theta (N, 2, 3), size (N, C, H, W) -> (N, H, W, 2); theta (N, 3, 4), size (N, C, D, H, W) -> (N, D, H, W, 3)
+    Raises:
+        ValueError: theta has another shape, as in `affine_grid(ones(1, 3, 3), (1, 1, 2, 2), align_corners=True)`.
+        ValueError: theta is of integers, as in
+            `affine_grid(tensor([[[1, 0, 0], [0, 1, 0]]]), (1, 1, 2, 2), align_corners=True)`.
+
+    >>> affine_grid(tensor([[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]), (1, 1, 2, 2), align_corners=True).reshape(-1, 2)
+    tensor([[-1., -1.],
+            [ 1., -1.],
+            [-1.,  1.],
+            [ 1.,  1.]])
     """
     if align_corners is None:
         warnings.warn(_CORNERS, stacklevel=2)

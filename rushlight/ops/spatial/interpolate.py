@@ -299,9 +299,22 @@ def interpolate(
 ):
     """The sequence, image or volume resampled to `size`, or to its size times `scale_factor`.
 
+    Args:
+        size: an int or one for each spatial dimension.
+        scale_factor: a number or one for each spatial dimension, instead of `size`.
+        mode: nearest, nearest-exact, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D), area, lanczos (antialias
+            only).
+        align_corners: the centres of the corner elements stay where they are, instead of the elements' outer edges.
+        recompute_scale_factor: whether the scale is computed from the rounded size.
+        antialias: whether windows grow with the step when an image shrinks (bilinear, bicubic).
     Shape: (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> (N, C, *size)
-    mode: nearest, nearest-exact, linear (3-D), bilinear, bicubic (4-D), trilinear (5-D), area, lanczos (antialias
-    only). align_corners: the centres of the corner elements stay where they are, instead of the elements' outer edges.
+    Raises:
+        ValueError: size and scale_factor are both given or both missing, as in `interpolate(ones(1, 1, 2))`.
+        NotImplementedError: `mode` does not go with the dimensions, as in
+            `interpolate(ones(1, 1, 2), 4, mode="bilinear")`.
+
+    >>> interpolate(tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
     """
     if not isinstance(input, Tensor):
         raise argument_type("interpolate", "input", 1, input)

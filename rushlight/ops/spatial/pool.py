@@ -374,19 +374,43 @@ def _max_pool(name, n, input, kernel_size, stride, padding, dilation, ceil_mode,
 
 @composite(functional=True)
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The maximum of each window of an image, and, with return_indices, its place in the flattened image.
+    """The maximum of each window of an image.
+        H' = floor((H + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
 
+    Args:
+        kernel_size: an int or a pair, as the others.
+        stride: the distance of windows; `kernel_size` by default.
+        padding: infinitely small elements added on each side, at most half of `kernel_size`.
+        dilation: the distance of a window's elements.
+        ceil_mode: whether H' and W' are rounded up, so that a last window may reach beyond the end.
+        return_indices: also give the places of the maxima in the flattened image.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
-        H' = floor((H + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1; stride is kernel_size by default
-    >>> max_pool2d(ones(1, 1, 4, 6), 2).shape
-    torch.Size([1, 1, 2, 3])
+    Raises:
+        RuntimeError: the padding is too large, as in `max_pool2d(ones(1, 4, 4), 2, padding=2)`.
+        RuntimeError: the window is larger than the image, as in `max_pool2d(ones(1, 2, 2), 3)`.
+
+    >>> max_pool2d(arange(16.0).reshape(1, 4, 4), 2)
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
     """
     return _max_pool("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @composite(functional=True)
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The maximum of each window of a volume. Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W')"""
+    """The maximum of each window of a volume; options as in `max_pool2d`.
+
+    Args:
+        kernel_size: an int or three, as the others.
+        stride: the distance of windows; `kernel_size` by default.
+        return_indices: also give the places of the maxima in the flattened volume.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: the padding is too large, as in `max_pool3d(ones(1, 4, 4, 4), 2, padding=2)`.
+
+    >>> max_pool3d(ones(1, 2, 4, 4, 4), 2).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
     if not return_indices:  # with indices it is another operator of torch's, which autocast leaves alone
         (input,) = brought(FLOAT32, input) or (input,)
     return _max_pool("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
@@ -426,7 +450,22 @@ def _check_max1d(input, kernel_size, stride, padding, dilation, ceil_mode):
 
 @composite(functional=True)
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
-    """The maximum of each window of a sequence. Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')"""
+    """The maximum of each window of a sequence.
+        L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
+
+    Args:
+        stride: the distance of windows; `kernel_size` by default.
+        padding: infinitely small elements added on each side, at most half of `kernel_size`.
+        dilation: the distance of a window's elements.
+        ceil_mode: whether L' is rounded up, so that a last window may reach beyond the end.
+        return_indices: also give the places of the maxima in the sequence.
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+    Raises:
+        RuntimeError: the padding is too large, as in `max_pool1d(ones(1, 4), 2, padding=2)`.
+
+    >>> max_pool1d(tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+    tensor([[3., 4.]])
+    """
     k, s, p, d = _check_max1d(input, kernel_size, stride, padding, dilation, ceil_mode)
     steps = (1, k), (1, s), (0, p), (1, d), ceil_mode
     if input._array.dtype.kind in "iub":
@@ -442,5 +481,13 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
 
 @composite()
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-    """`max_pool1d` with return_indices=True."""
+    """`max_pool1d` with return_indices=True.
+
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L'), twice
+    Raises:
+        RuntimeError: the padding is too large, as in `max_pool1d_with_indices(ones(1, 4), 2, padding=2)`.
+
+    >>> max_pool1d_with_indices(tensor([[1.0, 3.0, 2.0, 4.0]]), 2)
+    (tensor([[3., 4.]]), tensor([[1, 3]]))
+    """
     return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)
