@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.dispatch.docs import like
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.tensor import Tensor
 
@@ -49,43 +50,103 @@ __all__ = [
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from U(a, b)."""
+    """Draw from U(a, b).
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: a > b, as in `uniform_(zeros(2), 1.0, 0.0)`.
+
+    >>> _ = manual_seed(0)
+    >>> uniform_(zeros(3))
+    tensor([0.4963, 0.7682, 0.0885])
+    """
     with no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from N(mean, std^2)."""
+    """Draw from N(mean, std^2).
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `std` is negative, as in `normal_(zeros(2), 0.0, -1.0)`.
+
+    >>> _ = manual_seed(0)
+    >>> normal_(zeros(3))
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with a number."""
+    """Fill with a number; no gradient is recorded.
+
+    Shape: (*) -> (*)
+
+    >>> constant_(zeros(2), 3.0)
+    tensor([3., 3.])
+    """
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones; no gradient is recorded.
+
+    Shape: (*) -> (*)
+
+    >>> ones_(zeros(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros; no gradient is recorded.
+
+    Shape: (*) -> (*)
+
+    >>> zeros_(tensor([1.0, 2.0]))
+    tensor([0., 0.])
+    """
     with no_grad():
         return tensor.zero_()
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal, zeros elsewhere. Shape: (rows, columns)."""
+    """Ones on the diagonal, zeros elsewhere.
+
+    Shape: (n, m) -> (n, m)
+    Raises:
+        ValueError: the tensor is not a matrix, as in `eye_(zeros(2))`.
+
+    >>> eye_(zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     _require_matrix(tensor)
     with no_grad():
         return tensor.copy_(ops.eye(*tensor.shape, dtype=tensor.dtype, device=tensor.device))
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution the identity, as far as the channels go. Shape: (out channels, in channels, 1 to 3 sizes)."""
+    """Make a convolution the identity, as far as the channels go.
+
+    Args:
+        groups: how many groups of output channels repeat it.
+    Shape: (out, in, 1 to 3 sizes) -> the same shape: (out, in, *)
+    Raises:
+        ValueError: there are other dimensions, as in `dirac_(zeros(2, 2))`.
+        ValueError: the output channels are no multiple of `groups`, as in `dirac_(zeros(3, 1, 1), 2)`.
+
+    >>> dirac_(zeros(2, 2, 1)).flatten()
+    tensor([1., 0., 0., 1.])
+    """
     if tensor.dim() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     if tensor.size(0) % groups != 0:
@@ -148,13 +209,39 @@ def _xavier_std(tensor: Tensor, gain: float) -> float:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from U(-a, a), a = gain * sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio, 2010). Shape: (out, in, *)."""
+    """Draw from U(-a, a), a = gain * sqrt(6 / (fan_in + fan_out)).
+
+    Source: Glorot and Bengio, Understanding the Difficulty of Training Deep Feedforward Neural Networks, 2010.
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (out, in, *) -> (out, in, *)
+    Raises:
+        ValueError: there are less than two dimensions, as in `xavier_uniform_(zeros(2))`.
+
+    >>> _ = manual_seed(0)
+    >>> xavier_uniform_(zeros(1, 2))
+    tensor([[-0.0106,  0.7586]])
+    """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from N(0, s^2), s = gain * sqrt(2 / (fan_in + fan_out)) (Glorot & Bengio, 2010). Shape: (out, in, *)."""
+    """Draw from N(0, s^2), s = gain * sqrt(2 / (fan_in + fan_out)).
+
+    Source: Glorot and Bengio, Understanding the Difficulty of Training Deep Feedforward Neural Networks, 2010.
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (out, in, *) -> (out, in, *)
+    Raises:
+        ValueError: there are less than two dimensions, as in `xavier_normal_(zeros(2))`.
+
+    >>> _ = manual_seed(0)
+    >>> xavier_normal_(zeros(1, 2))
+    tensor([[ 1.2582, -0.2396]])
+    """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
 
@@ -173,9 +260,23 @@ def _is_empty(tensor: Tensor) -> bool:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Draw from U(-b, b), b = gain * sqrt(3 / fan) (He et al., 2015). Shape: (out, in, *).
+    """Draw from U(-b, b), b = gain * sqrt(3 / fan).
 
-    ``a``: the slope if ``nonlinearity`` is 'leaky_relu'. ``mode``: 'fan_in' or 'fan_out'.
+    Source: He et al., Delving Deep into Rectifiers, 2015.
+
+    Args:
+        a: the slope below 0, if `nonlinearity` is "leaky_relu".
+        mode: "fan_in" or "fan_out".
+        nonlinearity: what follows, for the gain, as in `calculate_gain`.
+        generator: the source of random numbers; the default one by default.
+    Shape: (out, in, *) -> (out, in, *)
+    Raises:
+        ValueError: there are less than two dimensions, as in `kaiming_uniform_(zeros(2))`.
+        ValueError: `mode` is another text, as in `kaiming_uniform_(zeros(2, 2), mode="x")`.
+
+    >>> _ = manual_seed(0)
+    >>> kaiming_uniform_(zeros(1, 2), nonlinearity="relu")
+    tensor([[-0.0130,  0.9291]])
     """
     if _is_empty(tensor):
         return tensor
@@ -186,7 +287,23 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Tensor:
-    """Draw from N(0, s^2), s = gain / sqrt(fan) (He et al., 2015). Arguments as for `kaiming_uniform_`."""
+    """Draw from N(0, s^2), s = gain / sqrt(fan).
+
+    Source: He et al., Delving Deep into Rectifiers, 2015.
+
+    Args:
+        a: the slope below 0, if `nonlinearity` is "leaky_relu".
+        mode: "fan_in" or "fan_out".
+        nonlinearity: what follows, for the gain, as in `calculate_gain`.
+        generator: the source of random numbers; the default one by default.
+    Shape: (out, in, *) -> (out, in, *)
+    Raises:
+        ValueError: there are less than two dimensions, as in `kaiming_normal_(zeros(2))`.
+
+    >>> _ = manual_seed(0)
+    >>> kaiming_normal_(zeros(1, 2), nonlinearity="relu")
+    tensor([[ 1.5410, -0.2934]])
+    """
     if _is_empty(tensor):
         return tensor
     return normal_(tensor, 0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
@@ -198,7 +315,16 @@ def kaiming_normal_(
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Draw from N(mean, std^2) within [a, b]. Note that the bounds are absolute, not in units of ``std``."""
+    """Draw from N(mean, std^2) within [a, b]. The bounds are absolute, not in units of `std`.
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (*) -> (*)
+
+    >>> _ = manual_seed(0)
+    >>> trunc_normal_(zeros(100)).abs().max() <= 2
+    tensor(True)
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warnings.warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
@@ -244,7 +370,20 @@ def _redraw_uniform(tensor: Tensor, mean: float, std: float, a: float, b: float,
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A random (semi-)orthogonal matrix times ``gain`` (Saxe et al., 2014). Shape: (rows, *), the rest flattened."""
+    """A random (semi-)orthogonal matrix times `gain`.
+
+    Source: Saxe et al., Exact Solutions to the Nonlinear Dynamics of Learning in Deep Linear Neural Networks, 2013.
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (n, *), the rest flattened -> (n, *)
+    Raises:
+        ValueError: there are less than two dimensions, as in `orthogonal_(zeros(2))`.
+
+    >>> w = orthogonal_(zeros(2, 3))
+    >>> allclose(w @ w.T, eye(2), atol=1e-5)
+    True
+    """
     if tensor.dim() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -260,9 +399,18 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Draw from N(0, std^2), then zero the share ``sparsity`` of each column. Shape: (rows, columns).
+    """Draw from N(0, std^2), then zero the share `sparsity` of each column.
 
     The zeros' places come from the global generator, as in torch.
+
+    Args:
+        generator: the source of random numbers; the default one by default.
+    Shape: (n, m) -> (n, m)
+    Raises:
+        ValueError: the tensor is not a matrix, as in `sparse_(zeros(2), 0.5)`.
+
+    >>> (sparse_(zeros(4, 2), 0.25) == 0).sum(0)
+    tensor([1, 1])
     """
     _require_matrix(tensor)
     rows, columns = tensor.shape
@@ -292,7 +440,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old
-    renamed.__doc__ = f"`{new}` under its deprecated name."
+    renamed.__doc__ = like(function, old, f"`{new}` under its deprecated name.", example=False)
     return renamed
 
 

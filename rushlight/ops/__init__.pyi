@@ -523,7 +523,7 @@ def sigmoid_(self: Tensor) -> Tensor:
     ...
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
-    """log(input / (1 - input)), with the input first limited to [eps, 1 - eps] when `eps` is given."""
+    """log(input / (1 - input)), the inverse of `sigmoid`."""
     ...
 
 def erf(input: Tensor, *, out: Any = None) -> Tensor:
@@ -583,11 +583,11 @@ def digamma_(self: Tensor) -> Tensor:
     ...
 
 def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The derivative number `n` of digamma."""
+    """The n-th derivative of `digamma` at each element."""
     ...
 
 def mvlgamma(input: Tensor, p: _float, *, out: Any = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p`."""
+    """The logarithm of the multivariate gamma function of dimension `p` of each element."""
     ...
 
 def special_zeta(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -2407,19 +2407,19 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: _int | Sequence[_int] | 
     ...
 
 def triangular_solve(input: Tensor, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False, *, out: Any = None) -> Any:
-    """x with A x = input for triangular A, or A^T x = input with `transpose`; and a copy of A."""
+    """x with A x = input for triangular A, and a copy of A. Deprecated: use `linalg.solve_triangular`."""
     ...
 
 def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
-    """(LU, pivots), and with `get_infos` the infos: the packed factors that `lu_unpack` and `lu_solve` take."""
+    """The packed factors that `lu_unpack` and `lu_solve` take: (LU, pivots)."""
     ...
 
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None) -> Any:
-    """(P, L, U) of packed factors; what is not asked for is empty."""
+    """(P, L, U) of packed factors."""
     ...
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """As `linalg.lu_solve`, with the right-hand side first."""
+    """X with A X = input from A's packed factors: `linalg.lu_solve`, with the right-hand side first."""
     ...
 
 def inverse(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2427,23 +2427,23 @@ def inverse(input: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def cholesky_solve(input: Tensor, L: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
-    """X with A X = input, where A = L L^H, or U^H U with `upper`. Shape: (*, n, k), (*, n, n) -> (*, n, k)"""
+    """X with A X = input, where A = L L^H, or U^H U with `upper`."""
     ...
 
 def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
-    """The inverse of A, where A = L L^H, or U^H U with `upper`. Shape: (*, n, n)"""
+    """The inverse of A, where A = L L^H, or U^H U with `upper`."""
     ...
 
 def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> Any:
-    """As `linalg.qr`: some=True is the reduced form, False the complete one."""
+    """(Q, R) with input = Q R: `linalg.qr`."""
     ...
 
 def cholesky(input: Tensor, upper: _bool = False, *, out: Any = None) -> Tensor:
-    """As `linalg.cholesky`."""
+    """The lower triangular L with A = L L^H, or with `upper` the upper one: `linalg.cholesky`."""
     ...
 
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> Any:
-    """As `linalg.svd` with V itself; some=True is the reduced form, compute_uv=False gives zeros for U and V."""
+    """input = U diag(S) V^H: `linalg.svd`, with V itself."""
     ...
 
 def det(input: Tensor) -> Tensor:
@@ -2451,11 +2451,11 @@ def det(input: Tensor) -> Tensor:
     ...
 
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
-    """The determinant's sign and the logarithm of its size: `linalg.slogdet`."""
+    """The determinant's sign and the logarithm of its absolute value: `linalg.slogdet`."""
     ...
 
 def logdet(input: Tensor) -> Tensor:
-    """The logarithm of the determinant: nan where it is negative. Shape: (*, n, n) -> (*)"""
+    """The logarithm of the determinant: nan where that is negative."""
     ...
 
 def geqrf(input: Tensor, *, out: Any = None) -> _return_types.geqrf:
@@ -2467,11 +2467,11 @@ def orgqr(input: Tensor, input2: Tensor, *, out: Any = None) -> Tensor:
     ...
 
 def ormqr(input: Tensor, tau: Tensor, other: Tensor | _Number, left: _bool = True, transpose: _bool = False, *, out: Any = None) -> Tensor:
-    """Q other, with Q the product of Householder reflections; Q^H with `transpose`; from the right if not `left`."""
+    """Q other, with Q the product of Householder reflections."""
     ...
 
 def nuclear_norm(input: Tensor, dim: _int | Sequence[_int] = (-2, -1), keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
-    """The sum of the singular values of matrices: `matrix_norm(input, 'nuc')`."""
+    """The sum of the singular values of matrices: `linalg.matrix_norm(input, \"nuc\")`."""
     ...
 
 def frobenius_norm(input: Tensor, dim: _int | Sequence[_int] = (), keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
@@ -2483,19 +2483,19 @@ def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     ...
 
 def matrix_exp(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices. Shape: (*, n, n)"""
+    """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices."""
     ...
 
 def svd_lowrank(A: Tensor, q: Any = 6, niter: _int = 2, M: Tensor | None = None) -> Any:
-    """The q largest singular values of A (minus M) with their vectors: (U, S, V). Shape: (*, m, n) -> (*, m, q), (*, q),"""
+    """The q largest singular values of A (minus M) with their vectors: (U, S, V). Random numbers are drawn."""
     ...
 
 def pca_lowrank(A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2) -> Any:
-    """The q largest principal components of the rows of A: (U, S, V) as of `svd_lowrank` of A, centered if `center`."""
+    """The q largest principal components of the rows of A: (U, S, V) as of `svd_lowrank` of A. Random numbers are drawn."""
     ...
 
 def lobpcg(A: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Raises: the iterative eigenvalue solver is not implemented."""
+    """Not here: the iterative eigenvalue solver is not implemented."""
     ...
 
 def lstm(*args: Any, **kwargs: Any) -> Any:

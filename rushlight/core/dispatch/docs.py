@@ -83,13 +83,13 @@ def of_inplace(name: str, kind: str, promote: str | None, differentiable: bool, 
     return _joined(text, blocks, example)
 
 
-def like(other: Callable[..., Any], name: str, text: str, *, arguments: bool = True) -> str:
+def like(other: Callable[..., Any], name: str, text: str, *, arguments: bool = True, example: bool = True) -> str:
     """`text`, and what follows the first lines of the docstring of `other`, with its calls as calls of `name`."""
     _, blocks, examples = _split(other.__doc__ or "")
     if not arguments:
         blocks.pop("Args:", None)
     old = other.__name__
-    body = _joined(text, blocks, examples)
+    body = _joined(text, blocks, examples if example else "")
     for before in ("`", " ", "."):
         body = body.replace(f"{before}{old}(", f"{before}{name}(")
     return body

@@ -912,7 +912,7 @@ class Tensor:
         ...
 
     def logit(self, eps: _float | None = None) -> Tensor:
-        """log(input / (1 - input)), with the input first limited to [eps, 1 - eps] when `eps` is given."""
+        """log(input / (1 - input)), the inverse of `sigmoid`."""
         ...
 
     def logit_(self, eps: _float | None = None) -> Self:
@@ -966,7 +966,7 @@ class Tensor:
         ...
 
     def mvlgamma(self, p: _float) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension `p`."""
+        """The logarithm of the multivariate gamma function of dimension `p` of each element."""
         ...
 
     def mvlgamma_(self, p: _float) -> Self: ...
@@ -2408,15 +2408,15 @@ class Tensor:
         ...
 
     def triangular_solve(self, A: Tensor, upper: _bool = True, transpose: _bool = False, unitriangular: _bool = False) -> Any:
-        """x with A x = input for triangular A, or A^T x = input with `transpose`; and a copy of A."""
+        """x with A x = input for triangular A, and a copy of A. Deprecated: use `linalg.solve_triangular`."""
         ...
 
     def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
-        """(LU, pivots), and with `get_infos` the infos: the packed factors that `lu_unpack` and `lu_solve` take."""
+        """The packed factors that `lu_unpack` and `lu_solve` take: (LU, pivots)."""
         ...
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """As `linalg.lu_solve`, with the right-hand side first."""
+        """X with A X = input from A's packed factors: `linalg.lu_solve`, with the right-hand side first."""
         ...
 
     def inverse(self) -> Tensor:
@@ -2424,23 +2424,23 @@ class Tensor:
         ...
 
     def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
-        """X with A X = input, where A = L L^H, or U^H U with `upper`. Shape: (*, n, k), (*, n, n) -> (*, n, k)"""
+        """X with A X = input, where A = L L^H, or U^H U with `upper`."""
         ...
 
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
-        """The inverse of A, where A = L L^H, or U^H U with `upper`. Shape: (*, n, n)"""
+        """The inverse of A, where A = L L^H, or U^H U with `upper`."""
         ...
 
     def qr(self, some: _bool = True) -> Any:
-        """As `linalg.qr`: some=True is the reduced form, False the complete one."""
+        """(Q, R) with input = Q R: `linalg.qr`."""
         ...
 
     def cholesky(self, upper: _bool = False) -> Tensor:
-        """As `linalg.cholesky`."""
+        """The lower triangular L with A = L L^H, or with `upper` the upper one: `linalg.cholesky`."""
         ...
 
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> Any:
-        """As `linalg.svd` with V itself; some=True is the reduced form, compute_uv=False gives zeros for U and V."""
+        """input = U diag(S) V^H: `linalg.svd`, with V itself."""
         ...
 
     def det(self) -> Tensor:
@@ -2448,11 +2448,11 @@ class Tensor:
         ...
 
     def slogdet(self) -> Any:
-        """The determinant's sign and the logarithm of its size: `linalg.slogdet`."""
+        """The determinant's sign and the logarithm of its absolute value: `linalg.slogdet`."""
         ...
 
     def logdet(self) -> Tensor:
-        """The logarithm of the determinant: nan where it is negative. Shape: (*, n, n) -> (*)"""
+        """The logarithm of the determinant: nan where that is negative."""
         ...
 
     def geqrf(self) -> _return_types.geqrf:
@@ -2464,7 +2464,7 @@ class Tensor:
         ...
 
     def ormqr(self, tau: Tensor, other: Tensor | _Number, left: _bool = True, transpose: _bool = False) -> Tensor:
-        """Q other, with Q the product of Householder reflections; Q^H with `transpose`; from the right if not `left`."""
+        """Q other, with Q the product of Householder reflections."""
         ...
 
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
@@ -2472,7 +2472,7 @@ class Tensor:
         ...
 
     def matrix_exp(self) -> Tensor:
-        """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices. Shape: (*, n, n)"""
+        """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices."""
         ...
 
     def is_same_size(self, other: Tensor | _Number) -> _bool:

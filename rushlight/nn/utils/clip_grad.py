@@ -21,9 +21,19 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all elements together: the norm of the tensors' norms. Shape: ().
+    """The norm of all elements together: the norm of the tensors' norms.
 
-    ``error_if_nonfinite``: RuntimeError if it is infinite or NaN.
+    Args:
+        norm_type: the order, possibly inf.
+        error_if_nonfinite: whether to raise where the norm is infinite or nan.
+        foreach: changes nothing here.
+    Shape: (*), ... -> ()
+    Raises:
+        RuntimeError: the norm is infinite or nan, as in
+            `get_total_norm([tensor([float("nan")])], error_if_nonfinite=True)`.
+
+    >>> get_total_norm([tensor([3.0]), tensor([4.0])])
+    tensor(5.)
     """
     listed = _as_list(tensors)
     norm_type = float(norm_type)
@@ -44,7 +54,14 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensor | Iterable[Tensor], max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Multiply the gradients by ``max_norm / total_norm``, in place, unless that is above 1."""
+    """Multiply the gradients by max_norm / total_norm, in place, unless that is above 1.
+
+    Args:
+        parameters: a tensor or several; those without gradient do not count.
+        total_norm: the norm of all gradients together, as `get_total_norm` gives it.
+        foreach: changes nothing here.
+    Shape: gradients (*), ..., total_norm () -> None, in place: (*), ...
+    """
     grads = _grads(_as_list(parameters))
     if not grads:
         return
@@ -61,10 +78,19 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Scale the gradients, in place, so that the norm of all together is at most ``max_norm``.
+    """Scale the gradients, in place, so that the norm of all together is at most `max_norm`; the norm before is returned.
 
-    Returns the norm before, shape ().
-    ``norm_type``: the order, possibly inf. ``error_if_nonfinite``: RuntimeError if the norm is infinite or NaN.
+    Args:
+        parameters: a tensor or several; those without gradient do not count.
+        norm_type: the order, possibly inf.
+        error_if_nonfinite: whether to raise where the norm is infinite or nan.
+        foreach: changes nothing here.
+    Shape: gradients (*), ... -> ()
+
+    >>> w = tensor([3.0, 4.0], requires_grad=True)
+    >>> (w * w / 2).sum().backward()
+    >>> clip_grad_norm_([w], 1.0), w.grad
+    (tensor(5.), tensor([0.6000, 0.8000]))
     """
     listed = _as_list(parameters)
     if not listed and isinstance(parameters, types.GeneratorType):
@@ -91,7 +117,19 @@ def clip_grad_norm(
 
 
 def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, foreach: bool | None = None) -> None:
-    """Clamp every element of the gradients to ``[-clip_value, clip_value]``, in place."""
+    """Clamp every element of the gradients to [-clip_value, clip_value], in place.
+
+    Args:
+        parameters: a tensor or several; those without gradient do not count.
+        foreach: changes nothing here.
+    Shape: gradients (*), ... -> None, in place: (*), ...
+
+    >>> w = tensor([3.0, 0.5], requires_grad=True)
+    >>> (w * w / 2).sum().backward()
+    >>> clip_grad_value_([w], 1.0)
+    >>> w.grad
+    tensor([1.0000, 0.5000])
+    """
     limit = float(clip_value)
     with no_grad():
         for grad in _grads(_as_list(parameters)):

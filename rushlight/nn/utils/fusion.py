@@ -46,7 +46,17 @@ def _check_eval(layer: Any, bn: Any) -> None:
 def fuse_conv_bn_weights(
     conv_w: Any, conv_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any, transpose: bool = False
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of the convolution that replaces both."""
+    """(weight, bias) of the convolution that replaces a convolution and a batch norm.
+
+    Args:
+        conv_w, conv_b: of the convolution; the bias may be None.
+        bn_rm, bn_rv, bn_eps, bn_w, bn_b: mean, variance, eps, weight and bias of the batch norm.
+        transpose: whether the convolution is a transposed one.
+    Shape: (K, C, *), (K), ... -> (K, C, *), (K)
+
+    >>> fuse_conv_bn_weights(ones(1, 1, 1), None, zeros(1), ones(1), 0.0, tensor([2.0]), ones(1))[0].flatten()
+    tensor([2.])
+    """
     shape = [1, -1] if transpose else [-1, 1]
     return _fused(conv_w, conv_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, shape + [1] * (conv_w.dim() - 2))
 
@@ -54,7 +64,17 @@ def fuse_conv_bn_weights(
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """(weight, bias) of the linear layer that replaces both."""
+    """(weight, bias) of the linear layer that replaces a linear layer and a batch norm.
+
+    Args:
+        linear_w, linear_b: of the linear layer; the bias may be None.
+        bn_rm, bn_rv, bn_eps, bn_w, bn_b: mean, variance, eps, weight and bias of the batch norm.
+    Shape: (out, in), (out), ... -> (out, in), (out)
+
+    >>> fuse_linear_bn_weights(ones(1, 2), zeros(1), zeros(1), ones(1), 0.0, tensor([2.0]), ones(1))[0]
+    Parameter containing:
+    tensor([[2., 2.]])
+    """
     return _fused(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, [-1, 1])
 
 

@@ -120,7 +120,13 @@ class PackedSequence(_Packed):
 
 
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
-    """The permutation that undoes this one. Shape: (n,)."""
+    """The permutation that undoes this one.
+
+    Shape: (n) -> (n)
+
+    >>> invert_permutation(tensor([2, 0, 1]))
+    tensor([1, 2, 0])
+    """
     return None if permutation is None else permutation.argsort()
 
 
@@ -135,7 +141,15 @@ def pad_sequence(
 ) -> Tensor:
     """The sequences side by side, the shorter ones filled up.
 
-    Shape: (length, *) each -> (longest, batch, *), or (batch, longest, *) with ``batch_first``
+    Args:
+        padding_side: "right" or "left".
+    Shape: (length, *), ... -> (longest, batch, *), or (batch, longest, *) with `batch_first`
+    Raises:
+        RuntimeError: `padding_side` is another text, as in `pad_sequence([ones(2)], padding_side="x")`.
+
+    >>> pad_sequence([tensor([1, 2]), tensor([3])], batch_first=True)
+    tensor([[1, 2],
+            [3, 0]])
     """
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
@@ -160,7 +174,13 @@ def _fill_up(sequence: Tensor, length: Any, value: Any, side: str) -> Tensor:
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded tensor, each at its length. Inverse of `pad_sequence` with padding on the right."""
+    """The sequences of a padded tensor, each at its length. Inverse of `pad_sequence` with padding on the right.
+
+    Shape: (longest, batch, *), or (batch, longest, *) with `batch_first`; lengths (batch) -> (length, *), ...
+
+    >>> unpad_sequence(tensor([[1, 2], [3, 0]]), tensor([2, 1]), batch_first=True)
+    [tensor([1, 2]), tensor([3])]
+    """
     rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
     return [row[:length] for row, length in zip(rows, lengths.tolist(), strict=True)]
 
@@ -171,9 +191,18 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Tensor, batch_first: bool 
 def pack_padded_sequence(
     input: Tensor, lengths: Tensor | Sequence[Any], batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """Pack padded sequences. ``enforce_sorted``: they must come longest first; otherwise they are sorted here.
+    """Pack padded sequences into a `PackedSequence`, whose data has the first step of all, the second of all, ...
 
-    Shape: (longest, batch, *), or (batch, longest, *) with ``batch_first``; lengths (batch,)
+    Args:
+        lengths: of each sequence, at least 1.
+        enforce_sorted: the sequences must come longest first; otherwise they are sorted here.
+    Shape: (longest, batch, *), or (batch, longest, *) with `batch_first`; lengths (batch) -> data (sum of lengths, *)
+    Raises:
+        RuntimeError: they do not come longest first, as in `pack_padded_sequence(ones(2, 2), [1, 2])`.
+        RuntimeError: a length is 0, as in `pack_padded_sequence(ones(2, 1), [0])`.
+
+    >>> pack_padded_sequence(tensor([[1, 2], [3, 0]]), [2, 1], batch_first=True).data
+    tensor([1, 3, 2])
     """
     lengths = ops.as_tensor(lengths, dtype=dtypes.int64)
     order = None
@@ -216,7 +245,16 @@ def pad_packed_sequence(
 ) -> tuple[Tensor, Tensor]:
     """The padded tensor and the lengths, in the order from before packing. Inverse of `pack_padded_sequence`.
 
-    ``total_length``: pad to this length. ValueError if a sequence is longer.
+    Args:
+        total_length: pad to this length.
+    Shape: data (sum of lengths, *) -> (longest, batch, *), or (batch, longest, *) with `batch_first`; lengths (batch)
+    Raises:
+        ValueError: a sequence is longer than `total_length`, as in
+            `pad_packed_sequence(pack_sequence([ones(2)]), total_length=1)`.
+
+    >>> pad_packed_sequence(pack_sequence([tensor([1, 2]), tensor([3])]), batch_first=True)
+    (tensor([[1, 2],
+            [3, 0]]), tensor([2, 1]))
     """
     batch_sizes = sequence.batch_sizes.tolist()
     length = len(batch_sizes) if total_length is None else total_length
@@ -236,11 +274,27 @@ def pad_packed_sequence(
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
-    """Pack sequences, (length, *) each. ``enforce_sorted``: they must come longest first."""
+    """Pack sequences into a `PackedSequence`, whose data has the first step of all, the second of all, ...
+
+    Args:
+        enforce_sorted: the sequences must come longest first; otherwise they are sorted here.
+    Shape: (length, *), ... -> data (sum of lengths, *)
+    Raises:
+        RuntimeError: they do not come longest first, as in `pack_sequence([ones(1), ones(2)])`.
+
+    >>> pack_sequence([tensor([1, 2]), tensor([3])]).data
+    tensor([1, 3, 2])
+    """
     lengths = [sequence.size(0) for sequence in sequences]
     return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
-    """The sequences of `pack_sequence`."""
+    """The sequences of `pack_sequence`.
+
+    Shape: data (sum of lengths, *) -> (length, *), ...
+
+    >>> unpack_sequence(pack_sequence([tensor([1, 2]), tensor([3])]))
+    [tensor([1, 2]), tensor([3])]
+    """
     return unpad_sequence(*pad_packed_sequence(packed_sequences, batch_first=True), batch_first=True)

@@ -27,7 +27,13 @@ def _diagonal_and_sign(a):
 
 @primitive(name="linalg_det", public=False, out=True)
 def det(A, /):
-    """The determinant. Shape: (*, n, n) -> (*)
+    """The determinant.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*)
+    Raises:
+        RuntimeError: the matrices are not square, as in `det(ones(2, 3))`.
 
     >>> det(tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(-2.)
@@ -66,7 +72,13 @@ def _adjugate(g, A):
     name="linalg_slogdet", public=False, outputs=2, out=True, returns=named("linalg_slogdet", "sign", "logabsdet")
 )  # fmt: skip
 def slogdet(A, /):
-    """The determinant's sign (complex: its direction) and the logarithm of its size. Shape: (*, n, n) -> (*), (*)
+    """The determinant's sign (complex: its direction) and the logarithm of its absolute value.
+
+    Args:
+        out: the two tensors to write the results to.
+    Shape: (*, n, n) -> (*), (*)
+    Raises:
+        RuntimeError: the matrices are not square, as in `slogdet(ones(2, 3))`.
 
     >>> slogdet(eye(2)).sign
     tensor(1.)
@@ -93,7 +105,15 @@ def _(g, A, out0):
 
 @composite(name="det", method=True)
 def legacy_det(input):
-    """The determinant: `linalg.det`."""
+    """The determinant: `linalg.det`.
+
+    Shape: (*, n, n) -> (*)
+    Raises:
+        RuntimeError: the matrices are not square, as in `det(ones(2, 3))`.
+
+    >>> det(tensor([[1.0, 2.0], [3.0, 4.0]]))
+    tensor(-2.)
+    """
     return det(input)
 
 
@@ -102,13 +122,31 @@ _SLOGDET = named("slogdet", "sign", "logabsdet")
 
 @composite(name="slogdet", method=True, out=True)
 def legacy_slogdet(input):
-    """The determinant's sign and the logarithm of its size: `linalg.slogdet`."""
+    """The determinant's sign and the logarithm of its absolute value: `linalg.slogdet`.
+
+    Args:
+        out: the two tensors to write the results to.
+    Shape: (*, n, n) -> (*), (*)
+    Raises:
+        RuntimeError: the matrices are not square, as in `slogdet(ones(2, 3))`.
+
+    >>> slogdet(eye(2)).sign
+    tensor(1.)
+    """
     return _SLOGDET(*slogdet(input))
 
 
 @composite(method=True)
 def logdet(input):
-    """The logarithm of the determinant: nan where it is negative. Shape: (*, n, n) -> (*)"""
+    """The logarithm of the determinant: nan where that is negative.
+
+    Shape: (*, n, n) -> (*)
+    Raises:
+        RuntimeError: the matrices are not square, as in `logdet(ones(2, 3))`.
+
+    >>> logdet(eye(2))
+    tensor(0.)
+    """
     check_square(input._array, "logdet")
     check_floating(input._array, "logdet", low=True)
     sign, log = slogdet(input)

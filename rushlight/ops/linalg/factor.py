@@ -50,8 +50,13 @@ def _qr_kernel(A, mode):
 def qr(A, /, mode="reduced"):
     """A = Q R with orthonormal columns in Q and an upper triangular R.
 
-    mode: 'reduced', 'complete' (a square Q), or 'r' (Q is empty). Raises LinAlgError where LAPACK fails.
+    Args:
+        mode: "reduced", "complete" (a square Q), or "r" (Q is empty).
+        out: the two tensors to write the results to.
     Shape: (*, m, n) -> (*, m, k), (*, k, n); k = min(m, n), or m where complete
+    Raises:
+        RuntimeError: `mode` is another text, as in `qr(eye(2), "x")`.
+        RuntimeError: A has less than two dimensions, as in `qr(ones(2))`.
 
     >>> qr(eye(2)).R
     tensor([[1., 0.],
@@ -101,7 +106,19 @@ _QR = named("qr", "Q", "R")
 
 @composite(name="qr", method=True, out=True)
 def legacy_qr(input, some=True):
-    """As `linalg.qr`: some=True is the reduced form, False the complete one."""
+    """(Q, R) with input = Q R: `linalg.qr`.
+
+    Args:
+        some: True for the reduced form, False for the complete one.
+        out: the two tensors to write the results to.
+    Shape: (*, m, n) -> (*, m, k), (*, k, n); k = min(m, n), or m where complete
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `qr(ones(2))`.
+
+    >>> qr(eye(2)).R
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return _QR(*qr(input, "reduced" if some else "complete"))
 
 
@@ -174,15 +191,32 @@ def _(g, out0, upper):
 
 @composite(name="linalg_cholesky_ex", function=False, out=True)
 def cholesky_ex(A, *, upper=False, check_errors=False):
-    """A = L L^H, and info: the order of the first leading minor that is not positive, or 0. Shape: (*, n, n)"""
+    """A = L L^H, and info: the order of the first leading minor that is not positive, or 0.
+
+    Args:
+        upper: whether to give the upper triangle, with A = U^H U.
+        check_errors: whether to raise where info is not 0.
+        out: the two tensors to write the results to.
+    Shape: (*, n, n) -> (*, n, n), (*) int32
+    Raises:
+        linalg.LinAlgError: A is not positive-definite, as in `cholesky_ex(-eye(2), check_errors=True)`.
+
+    >>> cholesky_ex(-eye(2)).info
+    tensor(1, dtype=torch.int32)
+    """
     return _cholesky(A, upper, check_errors, "linalg.cholesky_ex")
 
 
 @composite(name="linalg_cholesky", function=False, out=True)
 def cholesky(A, *, upper=False):
-    """The lower triangular L with A = L L^H, or with `upper` the upper one with A = U^H U. Shape: (*, n, n)
+    """The lower triangular L with A = L L^H, or with `upper` the upper one with A = U^H U.
 
-    Raises LinAlgError where A is not positive-definite.
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n, n)
+    Raises:
+        linalg.LinAlgError: A is not positive-definite, as in `cholesky(-eye(2))`.
+        RuntimeError: the matrices are not square, as in `cholesky(ones(2, 3))`.
 
     >>> cholesky(tensor([[4.0, 2.0], [2.0, 5.0]]))
     tensor([[2., 0.],
@@ -193,7 +227,18 @@ def cholesky(A, *, upper=False):
 
 @composite(name="cholesky", method=True, out=True)
 def legacy_cholesky(input, upper=False):
-    """As `linalg.cholesky`."""
+    """The lower triangular L with A = L L^H, or with `upper` the upper one: `linalg.cholesky`.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n, n)
+    Raises:
+        linalg.LinAlgError: the matrix is not positive-definite, as in `cholesky(-eye(2))`.
+
+    >>> cholesky(4 * eye(2))
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
     return _cholesky(input, upper, True, "cholesky")[0]
 
 
@@ -317,8 +362,18 @@ def _check_phase(turn, name):
 def svd(A, full_matrices=True, *, driver=None):
     """A = U diag(S) V^H with orthonormal columns in U and V, S descending; V comes as its adjoint Vh.
 
-    Shape: (*, m, n) -> (*, m, m), (*, k), (*, n, n); without `full_matrices` (*, m, k), (*, k), (*, k, n); k = min(m, n)
-    Raises LinAlgError for values that are not finite.
+    Args:
+        full_matrices: whether U and V are square.
+        driver: only for CUDA; raises here.
+        out: the three tensors to write the results to.
+    Shape: (*, m, n) -> (*, m, m), (*, k), (*, n, n); without `full_matrices` (*, m, k), (*, k), (*, k, n); k = min(m,
+        n)
+    Raises:
+        RuntimeError: A has less than two dimensions, as in `svd(ones(2))`.
+        linalg.LinAlgError: a value is not finite, as in `svd(tensor([[float("nan")]]))`.
+
+    >>> svd(tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
     """
     _no_driver("svd", driver)
     return _svd(A, full_matrices, True)
@@ -340,7 +395,14 @@ def wants_gradient(t: Tensor) -> bool:
 
 @composite(name="linalg_svdvals", function=False, out=True)
 def svdvals(A, *, driver=None):
-    """The singular values, descending. Shape: (*, m, n) -> (*, min(m, n))
+    """The singular values, descending.
+
+    Args:
+        driver: only for CUDA; raises here.
+        out: the tensor to write the result to.
+    Shape: (*, m, n) -> (*, min(m, n))
+    Raises:
+        RuntimeError: A has less than two dimensions, as in `svdvals(ones(2))`.
 
     >>> svdvals(tensor([[3.0, 0.0], [0.0, 4.0]]))
     tensor([4., 3.])
@@ -354,7 +416,19 @@ _SVD = named("svd", "U", "S", "V")
 
 @composite(name="svd", method=True, out=True)
 def legacy_svd(input, some=True, compute_uv=True):
-    """As `linalg.svd` with V itself; some=True is the reduced form, compute_uv=False gives zeros for U and V."""
+    """input = U diag(S) V^H: `linalg.svd`, with V itself.
+
+    Args:
+        some: True for the reduced form.
+        compute_uv: False gives zeros for U and V.
+        out: the three tensors to write the results to.
+    Shape: (*, m, n) -> (*, m, k), (*, k), (*, n, k); k = min(m, n); without `some` square U and V
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `svd(ones(2))`.
+
+    >>> svd(tensor([[3.0, 0.0], [0.0, 4.0]])).S
+    tensor([4., 3.])
+    """
     if not compute_uv:
         s = _svd(input, False, False)[1]
         *batch, m, n = input.shape
@@ -407,16 +481,32 @@ def _(g, out0, out1, compute_v):
 
 @composite(name="linalg_eigh", function=False, out=True)
 def eigh(A, UPLO="L"):
-    """A = V diag(L) V^H of symmetric or Hermitian matrices, L ascending; only the triangle `UPLO` is read.
+    """A = V diag(L) V^H of symmetric or Hermitian matrices, L ascending; only one triangle is read.
 
+    Args:
+        UPLO: "L" or "U": which triangle.
+        out: the two tensors to write the results to.
     Shape: (*, n, n) -> (*, n), (*, n, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `eigh(ones(2, 3))`.
+        RuntimeError: `UPLO` is another letter, as in `eigh(eye(2), "X")`.
+
+    >>> eigh(tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+    tensor([1., 2.])
     """
     return _eigh(A, UPLO, True)
 
 
 @composite(name="linalg_eigvalsh", function=False, out=True)
 def eigvalsh(A, UPLO="L"):
-    """The eigenvalues of symmetric or Hermitian matrices, ascending. Shape: (*, n, n) -> (*, n)
+    """The eigenvalues of symmetric or Hermitian matrices, ascending.
+
+    Args:
+        UPLO: "L" or "U": which triangle is read.
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `eigvalsh(ones(2, 3))`.
 
     >>> eigvalsh(tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor([1., 2.])
@@ -442,7 +532,14 @@ def _check_eig(a):
 def eig(A, /):
     """A = V diag(L) V^-1, complex, in no particular order; the columns of V have norm 1.
 
+    Args:
+        out: the two tensors to write the results to.
     Shape: (*, n, n) -> (*, n), (*, n, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `eig(ones(2, 3))`.
+
+    >>> eig(tensor([[2.0, 0.0], [0.0, 2.0]])).eigenvalues
+    tensor([2.+0.j, 2.+0.j])
     """
     _check_eig(A)
     d = complex_type(A.dtype)
@@ -477,7 +574,17 @@ def _(g, out0, out1, A_dtype):
 
 @composite(name="linalg_eigvals", function=False, out=True)
 def eigvals(A):
-    """The eigenvalues, complex, in no particular order. Shape: (*, n, n) -> (*, n)"""
+    """The eigenvalues, complex, in no particular order.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `eigvals(ones(2, 3))`.
+
+    >>> eigvals(2 * eye(2))
+    tensor([2.+0.j, 2.+0.j])
+    """
     if wants_gradient(A):
         return eig(A)[0]
     return _eigvals(A)

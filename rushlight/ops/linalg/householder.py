@@ -16,7 +16,14 @@ from .matrices import check_kernel, check_matrix, fresh
 def geqrf(input, /):
     """The QR decomposition in LAPACK's form: R above the reflections' vectors, and their factors tau.
 
+    Args:
+        out: the two tensors to write the results to.
     Shape: (*, m, n) -> (*, m, n), (*, min(m, n))
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `geqrf(ones(2))`.
+
+    >>> geqrf(eye(2)).tau
+    tensor([0., 0.])
     """
     check_matrix(input, "torch.geqrf", "input") if input.ndim > 1 else _refuse_vector("torch.geqrf")
     check_kernel(input, "geqrf_cpu")
@@ -65,7 +72,16 @@ def _reflect(a, tau, x, backward, conjugated=False):
 def householder_product(A, tau, /):
     """The first n columns of H_1 H_2 ... H_k, whose vectors are below the diagonal of A.
 
+    Args:
+        tau: the factor of each reflection.
+        out: the tensor to write the result to.
     Shape: (*, m, n), (*, k) -> (*, m, n); k <= n <= m
+    Raises:
+        RuntimeError: m < n, as in `householder_product(ones(2, 3), ones(2))`.
+
+    >>> householder_product(zeros(2, 2), zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
     name = "torch.linalg.householder_product"
     if A.ndim < 2:
@@ -124,7 +140,19 @@ def _reflect_backward(g, A, tau, x, adjoint):
 
 @composite(method=True, out=True)
 def orgqr(input, input2):
-    """The product of Householder reflections: `linalg.householder_product`."""
+    """The product of Householder reflections: `linalg.householder_product`.
+
+    Args:
+        input2: the factor of each reflection.
+        out: the tensor to write the result to.
+    Shape: (*, m, n), (*, k) -> (*, m, n); k <= n <= m
+    Raises:
+        RuntimeError: m < n, as in `orgqr(ones(2, 3), ones(2))`.
+
+    >>> orgqr(zeros(2, 2), zeros(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
     return householder_product(input, input2)
 
 
@@ -142,9 +170,17 @@ def _(g, input, tau, other, transpose):
 
 @composite(method=True, out=True)
 def ormqr(input, tau, other, left=True, transpose=False):
-    """Q other, with Q the product of Householder reflections; Q^H with `transpose`; from the right if not `left`.
+    """Q other, with Q the product of Householder reflections.
 
+    Args:
+        input, tau: the reflections, as `geqrf` gives them.
+        left: False for other Q.
+        transpose: whether Q^H takes the place of Q.
+        out: the tensor to write the result to.
     Shape: (*, m, k), (*, k), (*, m, n) -> (*, m, n); right: other (*, n, m)
+
+    >>> ormqr(*geqrf(eye(2)), ones(2, 1)).shape
+    torch.Size([2, 1])
     """
     a, b = input._array, other._array
     _check(a, tau._array, "torch.ormqr")

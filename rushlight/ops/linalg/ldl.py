@@ -109,15 +109,36 @@ _LDL = named("linalg_ldl_factor", "LD", "pivots")
 
 @composite(name="linalg_ldl_factor_ex", function=False, out=True)
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False):
-    """As `ldl_factor`, with info: the first block of D that is zero, counted from 1, or 0. Raises only if `check_errors`."""
+    """As `ldl_factor`, with info: the first block of D that is zero, counted from 1, or 0.
+
+    Args:
+        hermitian: whether A is Hermitian rather than symmetric: L^H for L^T.
+        check_errors: whether to raise where info is not 0.
+        out: the three tensors to write the results to.
+    Shape: (*, n, n) -> (*, n, n), (*, n), (*) int32
+    Raises:
+        RuntimeError: the matrices are not square, as in `ldl_factor_ex(ones(2, 3))`.
+
+    >>> ldl_factor_ex(zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
     return _factored(A, hermitian, check_errors, "ldl_factor_ex")
 
 
 @composite(name="linalg_ldl_factor", function=False, out=True)
 def ldl_factor(A, *, hermitian=False):
-    """A = P L D L^T P^T (L^H if `hermitian`) with 1 x 1 and 2 x 2 blocks in D, packed as LAPACK does; and the row swaps.
+    """A = P L D L^T P^T with 1 x 1 and 2 x 2 blocks in D, packed as LAPACK does; and the row swaps.
 
+    Args:
+        hermitian: whether A is Hermitian rather than symmetric: L^H for L^T.
+        out: the two tensors to write the results to.
     Shape: (*, n, n) -> (*, n, n), (*, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `ldl_factor(ones(2, 3))`.
+
+    >>> ldl_factor(2 * eye(2)).LD
+    tensor([[2., 0.],
+            [0., 2.]])
     """
     return _LDL(*_factored(A, hermitian, True, "ldl_factor")[:2])
 
@@ -153,7 +174,17 @@ def _solve_one(a, pivots, b, hermitian):
 
 @primitive(name="linalg_ldl_solve", public=False, out=True)
 def ldl_solve(LD, pivots, B, /, *, hermitian=False):
-    """X with A X = B from A's packed factors, those of `ldl_factor`. Shape: (*, n, n), (*, n), (*, n, k) -> (*, n, k)"""
+    """X with A X = B from A's packed factors, those of `ldl_factor`.
+
+    Args:
+        hermitian: as it was for `ldl_factor`.
+        out: the tensor to write the result to.
+    Shape: (*, n, n), (*, n), (*, n, k) -> (*, n, k)
+
+    >>> ldl_solve(*linalg.ldl_factor(2 * eye(2)), ones(2, 1))
+    tensor([[0.5000],
+            [0.5000]])
+    """
     name = "torch.linalg.ldl_solve"
     check_square(LD, name, "LD")
     check_system(LD, B, True, name)

@@ -58,8 +58,15 @@ def pinv_backward(g, A, inverse):
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     """The pseudo-inverse (Moore-Penrose); singular values up to max(atol, rtol * the largest) count as zero.
 
-    The default of rtol is max(m, n) times the type's epsilon, or 0 where a positive atol is given; rcond is rtol's old
-    name. Shape: (*, m, n) -> (*, n, m)
+    Args:
+        rcond: the old name of `rtol`.
+        hermitian: whether A is symmetric or Hermitian, which is faster.
+        atol: 0 by default.
+        rtol: max(m, n) times the type's epsilon by default, or 0 where a positive `atol` is given.
+        out: the tensor to write the result to.
+    Shape: (*, m, n) -> (*, n, m)
+    Raises:
+        RuntimeError: A has less than two dimensions, as in `pinv(ones(2))`.
 
     >>> pinv(tensor([[2.0], [0.0]]))
     tensor([[0.5000, 0.0000]])
@@ -88,7 +95,17 @@ def _number(x):
 
 @composite(method=True)
 def pinverse(input, rcond=1e-15):
-    """The pseudo-inverse: `linalg.pinv`."""
+    """The pseudo-inverse: `linalg.pinv`.
+
+    Args:
+        rcond: singular values up to rcond times the largest count as zero.
+    Shape: (*, m, n) -> (*, n, m)
+    Raises:
+        RuntimeError: `input` has less than two dimensions, as in `pinverse(ones(2))`.
+
+    >>> pinverse(tensor([[2.0], [0.0]]))
+    tensor([[0.5000, 0.0000]])
+    """
     return pinv(input, rcond)
 
 
@@ -186,8 +203,16 @@ def _(g, A, B, out0, rcond, driver, needs):
 def lstsq(A, B, rcond=None, *, driver=None):
     """X that makes |A X - B| smallest, of the smallest norm where there are many; also residuals, rank, singular values.
 
-    driver: 'gelsy' (default), 'gels' (A of full rank), 'gelsd', 'gelss': which of the other results are filled, as in
-    torch. rcond: singular values up to rcond times the largest count as zero.
-    Shape: (*, m, n), (*, m, k) -> (*, n, k)
+    Args:
+        rcond: singular values up to rcond times the largest count as zero.
+        driver: "gelsy" (default), "gels" (A of full rank), "gelsd", "gelss": which of the other results are filled.
+        out: the four tensors to write the results to.
+    Shape: (*, m, n), (*, m, k) -> (*, n, k), residuals (*, k), rank (*), singular values (*, min(m, n))
+    Raises:
+        RuntimeError: `driver` is another text, as in `lstsq(ones(2, 1), ones(2, 1), driver="x")`.
+        RuntimeError: the numbers of rows differ, as in `lstsq(ones(2, 1), ones(3, 1))`.
+
+    >>> lstsq(tensor([[1.0], [1.0]]), tensor([[1.0], [3.0]])).solution.round(decimals=3)
+    tensor([[2.]])
     """
     return _lstsq(A, B, rcond, "gelsy" if driver is None else driver)

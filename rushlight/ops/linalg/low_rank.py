@@ -19,8 +19,16 @@ def _range_basis(A, q, niter, M):
 
 @composite()
 def svd_lowrank(A, q=6, niter=2, M=None):
-    """The q largest singular values of A (minus M) with their vectors: (U, S, V). Shape: (*, m, n) -> (*, m, q), (*, q),
-    (*, n, q). niter: how many times the random projection is refined.
+    """The q largest singular values of A (minus M) with their vectors: (U, S, V). Random numbers are drawn.
+
+    Args:
+        q: how many.
+        niter: how many times the random projection is refined.
+        M: a matrix to subtract, broadcast.
+    Shape: (*, m, n) -> (*, m, q), (*, q), (*, n, q)
+
+    >>> svd_lowrank(ones(4, 3), q=2)[1].shape
+    torch.Size([2])
     """
     m, n = A._array.shape[-2:]
     M = None if M is None else M.broadcast_to(A.shape)
@@ -35,7 +43,19 @@ def svd_lowrank(A, q=6, niter=2, M=None):
 
 @composite()
 def pca_lowrank(A, q=None, center=True, niter=2):
-    """The q largest principal components of the rows of A: (U, S, V) as of `svd_lowrank` of A, centered if `center`."""
+    """The q largest principal components of the rows of A: (U, S, V) as of `svd_lowrank` of A. Random numbers are drawn.
+
+    Args:
+        q: min(6, m, n) by default.
+        center: whether the columns' means are subtracted first.
+        niter: how many times the random projection is refined.
+    Shape: (*, m, n) -> (*, m, q), (*, q), (*, n, q)
+    Raises:
+        ValueError: `q` is too large, as in `pca_lowrank(ones(2, 2), q=3)`.
+
+    >>> pca_lowrank(ones(4, 3), q=2)[1].shape
+    torch.Size([2])
+    """
     m, n = A._array.shape[-2:]
     if q is None:
         q = min(6, m, n)
@@ -50,5 +70,9 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
 @composite()
 def lobpcg(A, *args, **kwargs):
-    """Raises: the iterative eigenvalue solver is not implemented."""
+    """Not here: the iterative eigenvalue solver is not implemented.
+
+    Raises:
+        NotImplementedError: always, as in `lobpcg(eye(2))`.
+    """
     raise NotImplementedError("torch.lobpcg is not implemented; use torch.linalg.eigh")

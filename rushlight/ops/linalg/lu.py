@@ -153,13 +153,20 @@ def check_system(A, B, left, name):
 
 @primitive(name="linalg_solve_triangular", public=False, out=True)
 def solve_triangular(A, B, /, *, upper, left=True, unitriangular=False):
-    """X with A X = B (left) or X A = B for triangular A; the other triangle is not read.
+    """X with A X = B for triangular A; the other triangle is not read. A zero on the diagonal gives infinities and nans.
 
-    unitriangular: the diagonal counts as ones. A zero on the diagonal gives infinities and nans.
+    Args:
+        upper: which triangle.
+        left: False for X A = B.
+        unitriangular: whether the diagonal counts as ones.
+        out: the tensor to write the result to.
     Shape: (*, n, n), (*, n, k) -> (*, n, k); right: (*, n, n), (*, k, n) -> (*, k, n)
+    Raises:
+        RuntimeError: A is not square, as in `solve_triangular(ones(2, 3), ones(2, 1), upper=True)`.
 
-    >>> solve_triangular(tensor([[2.0, 9.0], [0.0, 4.0]]).t(), ones(2, 1), upper=False).shape
-    torch.Size([2, 1])
+    >>> solve_triangular(tensor([[2.0, 0.0], [4.0, 4.0]]), tensor([[2.0], [8.0]]), upper=False)
+    tensor([[1.],
+            [1.]])
     """
     check_system(A, B, left, "linalg.solve_triangular")
     check_kernel(A, "triangular_solve_cpu")
@@ -184,7 +191,17 @@ _TRIANGULAR = named("triangular_solve", "solution", "cloned_coefficient")
 
 @composite(method=True, out=True)
 def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False):
-    """x with A x = input for triangular A, or A^T x = input with `transpose`; and a copy of A."""
+    """x with A x = input for triangular A, and a copy of A. Deprecated: use `linalg.solve_triangular`.
+
+    Args:
+        upper: which triangle.
+        transpose: whether A^T takes the place of A.
+        unitriangular: whether the diagonal counts as ones.
+        out: the two tensors to write the results to.
+    Shape: (*, n, k), (*, n, n) -> (*, n, k), (*, n, n)
+    Raises:
+        RuntimeError: A is not square, as in `triangular_solve(ones(2, 1), ones(2, 3))`.
+    """
     check_square(A._array, "")
     check_kernel(A._array, "triangular_solve_cpu")
     if A._array.shape[-1] != input._array.shape[-2]:
@@ -283,7 +300,18 @@ def _(g, out0, out1):
 
 @composite(name="linalg_lu_factor_ex", function=False, out=True)
 def lu_factor_ex(A, *, pivot=True, check_errors=False):
-    """As `lu_factor`, with info: the first pivot that is zero, counted from 1, or 0. Raises only if `check_errors`."""
+    """As `lu_factor`, with info: the first pivot that is zero, counted from 1, or 0.
+
+    Args:
+        check_errors: whether to raise where info is not 0.
+        out: the three tensors to write the results to.
+    Shape: (*, m, n) -> (*, m, n), (*, min(m, n)) int32, (*) int32
+    Raises:
+        RuntimeError: a pivot is zero, as in `lu_factor_ex(zeros(2, 2), check_errors=True)`.
+
+    >>> lu_factor_ex(zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
     return _packed(A, pivot, check_errors, "linalg.lu_factor_ex")
 
 
@@ -292,9 +320,17 @@ _LU_FACTOR = named("linalg_lu_factor", "LU", "pivots")
 
 @composite(name="linalg_lu_factor", function=False, out=True)
 def lu_factor(A, *, pivot=True):
-    """L and U in one matrix, and the row swaps (counted from 1): what `lu_solve` takes. Shape: (*, m, n), (*, k)
+    """L and U in one matrix, and the row swaps (counted from 1): what `lu_solve` takes.
 
-    Raises RuntimeError where a pivot is zero.
+    Args:
+        out: the two tensors to write the results to.
+    Shape: (*, m, n) -> (*, m, n), (*, min(m, n)) int32
+    Raises:
+        RuntimeError: a pivot is zero, as in `lu_factor(zeros(2, 2))`.
+
+    >>> lu_factor(tensor([[2.0, 4.0], [1.0, 5.0]])).LU
+    tensor([[2.0000, 4.0000],
+            [0.5000, 3.0000]])
     """
     return _LU_FACTOR(*_packed(A, pivot, True, "linalg.lu_factor")[:2])
 
@@ -308,7 +344,15 @@ _PLU = named("linalg_lu", "P", "L", "U")
 def lu(A, /, *, pivot=True):
     """A = P L U: a permutation, a lower triangle with unit diagonal, an upper triangle.
 
+    Args:
+        out: the three tensors to write the results to.
     Shape: (*, m, n) -> (*, m, m), (*, m, k), (*, k, n); k = min(m, n)
+    Raises:
+        RuntimeError: A has less than two dimensions, as in `lu(ones(2))`.
+
+    >>> lu(tensor([[2.0, 4.0], [1.0, 5.0]])).U
+    tensor([[2., 4.],
+            [0., 3.]])
     """
     factors, pivots, _ = _factor(A, pivot, False, "linalg.lu")
     return (*triangle_arrays(factors), permutation_matrix(pivots, A.shape[-2], A.dtype))
@@ -324,7 +368,18 @@ _LU_INFO = named("_lu_with_info", "LU", "pivots", "info")
 
 @composite(name="lu", method=True)
 def legacy_lu(A, pivot=True, get_infos=False, out=None):
-    """(LU, pivots), and with `get_infos` the infos: the packed factors that `lu_unpack` and `lu_solve` take."""
+    """The packed factors that `lu_unpack` and `lu_solve` take: (LU, pivots).
+
+    Args:
+        get_infos: also give info: the first pivot that is zero, counted from 1, or 0.
+        out: the tensors to write the results to.
+    Shape: (*, m, n) -> (*, m, n), (*, min(m, n)) int32
+    Raises:
+        RuntimeError: A has less than two dimensions, as in `lu(ones(2))`.
+
+    >>> lu(2 * eye(2))[1]
+    tensor([1, 2], dtype=torch.int32)
+    """
     result = _packed(A, pivot, False, "linalg.lu_factor")
     result = _LU_INFO(*result) if get_infos else tuple(result[:2])
     if out is None:
@@ -361,7 +416,21 @@ def _permutation(lu, pivots):
 
 @composite(out=True)
 def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
-    """(P, L, U) of packed factors; what is not asked for is empty."""
+    """(P, L, U) of packed factors.
+
+    Args:
+        LU_data, LU_pivots: what `lu` or `linalg.lu_factor` gives.
+        unpack_data: False leaves L and U empty.
+        unpack_pivots: False leaves P empty.
+        out: the three tensors to write the results to.
+    Shape: (*, m, n), (*, k) -> (*, m, m), (*, m, k), (*, k, n); k = min(m, n)
+    Raises:
+        RuntimeError: the pivots are not int32, as in `lu_unpack(eye(2), ones(2))`.
+
+    >>> lu_unpack(*linalg.lu_factor(2 * eye(2))).U
+    tensor([[2., 0.],
+            [0., 2.]])
+    """
     if unpack_pivots and LU_pivots._array.dtype != np.int32:
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. Note: this function "
@@ -392,7 +461,21 @@ def _check_lu_solve(lu, pivots, b, left):
 
 @primitive(name="linalg_lu_solve", public=False, out=True)
 def lu_solve(LU, pivots, B, /, *, left=True, adjoint=False):
-    """X with A X = B (or X A = B, or A^H in place of A) from A's packed factors. Shape: (*, n, n), (*, n), (*, n, k)"""
+    """X with A X = B from A's packed factors.
+
+    Args:
+        LU, pivots: what `lu_factor` gives.
+        left: False for X A = B.
+        adjoint: whether A^H takes the place of A.
+        out: the tensor to write the result to.
+    Shape: (*, n, n), (*, n), (*, n, k) -> (*, n, k)
+    Raises:
+        RuntimeError: the pivots are not int32, as in `lu_solve(eye(2), ones(2), ones(2, 1))`.
+
+    >>> lu_solve(*linalg.lu_factor(2 * eye(2)), ones(2, 1))
+    tensor([[0.5000],
+            [0.5000]])
+    """
     _check_lu_solve(LU, pivots, B, left)
     b = B if left else B.swapaxes(-2, -1)  # X A = B is A^T X^T = B^T
     a = LU.conj() if adjoint else LU
@@ -424,5 +507,17 @@ def _(g, LU, pivots, out, left, adjoint, needs):
 
 @composite(name="lu_solve", method=True, out=True)
 def legacy_lu_solve(input, LU_data, LU_pivots):
-    """As `linalg.lu_solve`, with the right-hand side first."""
+    """X with A X = input from A's packed factors: `linalg.lu_solve`, with the right-hand side first.
+
+    Args:
+        LU_data, LU_pivots: what `lu` or `linalg.lu_factor` gives.
+        out: the tensor to write the result to.
+    Shape: (*, n, k), (*, n, n), (*, n) -> (*, n, k)
+    Raises:
+        RuntimeError: the pivots are not int32, as in `lu_solve(ones(2, 1), eye(2), ones(2))`.
+
+    >>> lu_solve(ones(2, 1), *linalg.lu_factor(2 * eye(2)))
+    tensor([[0.5000],
+            [0.5000]])
+    """
     return lu_solve(LU_data, LU_pivots, input)

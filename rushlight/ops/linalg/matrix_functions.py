@@ -66,7 +66,11 @@ def _(g, A):
 
 @composite(name="matrix_exp", method=True, out=True)
 def matrix_exp(input):
-    """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices. Shape: (*, n, n)
+    """1 + A + A^2 / 2 + A^3 / 6 + ... of square matrices.
+
+    Shape: (*, n, n) -> (*, n, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `matrix_exp(ones(2, 3))`.
 
     >>> matrix_exp(zeros(2, 2))
     tensor([[1., 0.],
@@ -80,19 +84,52 @@ def matrix_exp(input):
 
 @composite(name="linalg_matmul", function=False, out=True)
 def matmul(input, other):
-    """The matrix product: `matmul`."""
+    """The matrix product: `torch.matmul`.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n), (n) -> (); (n, k), (k, m) -> (n, m); (*, n, k), (*, k, m) -> (*, n, m)
+    Raises:
+        RuntimeError: the inner sizes differ, as in `matmul(ones(2, 3), ones(2, 3))`.
+
+    >>> matmul(tensor([[1, 2]]), tensor([[1], [10]]))
+    tensor([[21]])
+    """
     return _matmul(input, other)
 
 
 @composite(name="linalg_matrix_power", function=False, out=True)
 def matrix_power(A, n):
-    """Square matrices multiplied with themselves n times; a negative n powers the inverse. Shape: (*, m, m)"""
+    """Square matrices multiplied with themselves n times; a negative n powers the inverse.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, m, m) -> (*, m, m)
+    Raises:
+        RuntimeError: the matrices are not square, as in `matrix_power(ones(2, 3), 2)`.
+
+    >>> matrix_power(tensor([[1.0, 1.0], [0.0, 1.0]]), 3)
+    tensor([[1., 3.],
+            [0., 1.]])
+    """
     return products.matrix_power(A, n)
 
 
 @composite(name="linalg_multi_dot", function=False, out=True)
 def multi_dot(tensors):
-    """The product of two or more matrices in the cheapest order; the first and the last may be vectors."""
+    """The product of two or more matrices in the cheapest order; the first and the last may be vectors.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (n, k), (k, l), ..., (l, m) -> (n, m)
+    Raises:
+        RuntimeError: there is one tensor, as in `multi_dot([ones(2, 2)])`.
+        RuntimeError: the sizes do not fit, as in `multi_dot([ones(2, 3), ones(2, 3)])`.
+
+    >>> multi_dot([ones(2, 3), ones(3, 4), ones(4, 1)])
+    tensor([[12.],
+            [12.]])
+    """
     if isinstance(tensors, Tensor):
         raise argument_type("linalg_multi_dot", "tensors", 1, tensors, "tuple of Tensors")
     tensors = list(tensors)
@@ -107,13 +144,31 @@ def multi_dot(tensors):
 
 @composite(name="linalg_cross", function=False, out=True)
 def cross(input, other, *, dim=-1):
-    """The cross product along a dimension of size 3."""
+    """The cross product along a dimension of size 3.
+
+    Args:
+        other: a tensor, broadcast against `input`.
+        out: the tensor to write the result to.
+    Shape: (*, 3), (*, 3) -> (*, 3)
+    Raises:
+        RuntimeError: the dimension has another size, as in `cross(ones(2), ones(2))`.
+
+    >>> cross(tensor([1, 0, 0]), tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
     return products.cross_along(input, other, dim)
 
 
 @composite(name="linalg_vecdot", function=False, out=True)
 def vecdot(x, y, *, dim=-1):
     """sum(conj(x) y) along one dimension.
+
+    Args:
+        y: a tensor, broadcast against `x`.
+        out: the tensor to write the result to.
+    Shape: (*, n), (*, n) -> (*)
+    Raises:
+        RuntimeError: the types differ, as in `vecdot(ones(2), tensor([1, 2]))`.
 
     >>> vecdot(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
     tensor(11.)
@@ -129,13 +184,27 @@ def vecdot(x, y, *, dim=-1):
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
-    """The diagonals of matrices, as a view."""
+    """The diagonals of matrices, as a view.
+
+    Args:
+        offset: above the main diagonal (below it if negative).
+    Shape: (*, n, m) -> (*, min(n, m)) for offset 0
+    Raises:
+        IndexError: there is one dimension, as in `diagonal(ones(2))`.
+
+    >>> diagonal(tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
     return A.diagonal(offset, dim1, dim2)
 
 
 @composite(name="linalg_vander", function=False)
 def vander(x, N=None):
-    """The powers 0 to N - 1 of each element (N: the length of x). Shape: (*, n) -> (*, n, N)
+    """The powers 0 to N - 1 of each element.
+
+    Args:
+        N: how many; n by default.
+    Shape: (*, n) -> (*, n, N)
 
     >>> vander(tensor([2, 3]), N=3)
     tensor([[1, 2, 4],
@@ -161,7 +230,17 @@ def vander(x, N=None):
 
 @composite(name="linalg_tensorinv", function=False, out=True)
 def tensorinv(A, ind=2):
-    """The inverse for `tensordot` over the first `ind` dimensions. Shape: (*a, *b) -> (*b, *a), prod(a) = prod(b)"""
+    """The inverse for `tensordot` over the first `ind` dimensions.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*a, *b) -> (*b, *a), prod(a) = prod(b), a of `ind` dimensions
+    Raises:
+        RuntimeError: the products differ, as in `tensorinv(ones(2, 3), 1)`.
+
+    >>> tensorinv(eye(4).reshape(4, 2, 2), 1).shape
+    torch.Size([2, 2, 4])
+    """
     if ind <= 0:
         raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
     front, back = A.shape[:ind], A.shape[ind:]
@@ -175,7 +254,19 @@ def tensorinv(A, ind=2):
 
 @composite(name="linalg_tensorsolve", function=False, out=True)
 def tensorsolve(A, B, dims=None):
-    """X with tensordot(A, X, X.ndim) = B. `dims` of A are moved to its end first."""
+    """X with tensordot(A, X, X.ndim) = B.
+
+    Args:
+        dims: dimensions of A that are moved to its end first.
+        out: the tensor to write the result to.
+    Shape: A (*b, *x), B (*b) -> (*x), prod(b) = prod(x)
+    Raises:
+        RuntimeError: the products differ, as in `tensorsolve(ones(2, 3), ones(2))`.
+
+    >>> tensorsolve(eye(4).reshape(4, 2, 2), ones(4))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
     if dims is not None:
         n = A._array.ndim
         dims = (dims,) if isinstance(dims, int) else tuple(dims)

@@ -43,7 +43,17 @@ def _check_not_empty(x, ord, dims):
 
 @composite(name="linalg_vector_norm", function=False, out=True)
 def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    """(sum |x|**ord)**(1/ord) over `dim` (all by default); inf and -inf: the largest and smallest |x|; 0: how many.
+    """(sum |x|^ord)^(1/ord) over `dim`; inf and -inf: the largest and smallest |x|; 0: how many are not zero.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the type to compute in; by default the input's.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: x is of integers, as in `vector_norm(tensor([1, 2]))`.
+        IndexError: `dim` is out of range, as in `vector_norm(ones(2), dim=1)`.
 
     >>> vector_norm(tensor([3.0, 4.0]))
     tensor(5.)
@@ -118,8 +128,19 @@ def _matrix_norm(A, ord, dim, keepdim, dtype):
 def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     """A norm of the matrices over two dimensions.
 
-    ord: 'fro' (root of the sum of squares), 'nuc' (sum of singular values), 2 and -2 (largest, smallest singular value),
-    1 and -1 (largest, smallest sum of a column's sizes), inf and -inf (of a row's).
+    Args:
+        ord: "fro" (root of the sum of squares), "nuc" (sum of singular values), 2 and -2 (largest, smallest singular
+            value), 1 and -1 (largest, smallest sum of a column's absolute values), inf and -inf (of a row's).
+        keepdim: whether the two dimensions stay, with size 1.
+        dtype: the type to compute in; by default the input's.
+        out: the tensor to write the result to.
+    Shape: (*, m, n) -> (*)
+    Raises:
+        RuntimeError: `ord` is another text, as in `matrix_norm(eye(2), "x")`.
+        RuntimeError: A has less than two dimensions, as in `matrix_norm(ones(2))`.
+
+    >>> matrix_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(5.)
     """
     return _matrix_norm(A, ord, dim, keepdim, dtype)
 
@@ -127,6 +148,17 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
 @composite(name="linalg_norm", function=False, out=True)
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
     """`vector_norm` over one dimension or all, `matrix_norm` over two dimensions or, with an `ord`, of a matrix.
+
+    Args:
+        ord: as in `vector_norm` or `matrix_norm`; by default 2, or "fro" of matrices.
+        dim: an int, or a tuple of two.
+        keepdim: whether reduced dimensions stay, with size 1.
+        dtype: the type to compute in; by default the input's.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        RuntimeError: `ord` is another text, as in `norm(eye(2), "x")`.
+        IndexError: `dim` is out of range, as in `norm(ones(2), dim=1)`.
 
     >>> norm(tensor([[3.0, 0.0], [0.0, 4.0]]), "nuc")
     tensor(7.)
@@ -144,13 +176,36 @@ def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
 
 @composite(out=True)
 def nuclear_norm(input, dim=(-2, -1), keepdim=False):
-    """The sum of the singular values of matrices: `matrix_norm(input, 'nuc')`."""
+    """The sum of the singular values of matrices: `linalg.matrix_norm(input, "nuc")`.
+
+    Args:
+        keepdim: whether the two dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*, m, n) -> (*)
+    Raises:
+        RuntimeError: there are less than two dimensions, as in `nuclear_norm(ones(2))`.
+
+    >>> nuclear_norm(tensor([[3.0, 0.0], [0.0, 4.0]]))
+    tensor(7.)
+    """
     return _matrix_norm(input, "nuc", dim, keepdim, None)
 
 
 @composite(out=True)
 def frobenius_norm(input, dim=(), keepdim=False):
-    """The root of the sum of squares over one or two dimensions."""
+    """The root of the sum of squares over one or two dimensions.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+        keepdim: whether reduced dimensions stay, with size 1.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*) without `dim`
+    Raises:
+        IndexError: `dim` is out of range, as in `frobenius_norm(ones(2), 1)`.
+
+    >>> frobenius_norm(tensor([3.0, 4.0]))
+    tensor(5.)
+    """
     dims = _dims(dim) or ()
     if len(dims) > 2:
         raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
@@ -162,9 +217,14 @@ def frobenius_norm(input, dim=(), keepdim=False):
 
 @composite(name="linalg_cond", function=False, out=True)
 def cond(A, p=None):
-    """How much solving with A may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm. Shape: (*, n, n) -> (*)
+    """How much solving with A may enlarge an error: norm(A) norm(A^-1), by default of the 2-norm; infinite where A is singular.
 
-    Infinite where A is singular.
+    Args:
+        p: a norm as in `matrix_norm`; 2 by default.
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*); (*, m, n) for p of None, 2 and -2
+    Raises:
+        RuntimeError: `p` is another text, as in `cond(eye(2), "x")`.
 
     >>> cond(tensor([[2.0, 0.0], [0.0, 1.0]]))
     tensor(2.)
@@ -234,9 +294,17 @@ def cutoff_of(top, atol, rtol):
 
 @composite(name="linalg_matrix_rank", function=False, out=True)
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
-    """The number of singular values above max(atol, rtol * the largest). Shape: (*, m, n) -> (*), int64
+    """The number of singular values above max(atol, rtol * the largest).
 
-    The default of rtol is max(m, n) times the type's epsilon, or 0 where a positive atol is given; tol is atol's old name.
+    Args:
+        tol: the old name of `atol`.
+        hermitian: whether A is symmetric or Hermitian, which is faster.
+        atol: 0 by default.
+        rtol: max(m, n) times the type's epsilon by default, or 0 where a positive `atol` is given.
+        out: the tensor to write the result to.
+    Shape: (*, m, n) -> (*) int64
+    Raises:
+        RuntimeError: A has less than two dimensions, as in `matrix_rank(ones(2))`.
 
     >>> matrix_rank(tensor([[1.0, 2.0], [2.0, 4.0]]))
     tensor(1)

@@ -72,15 +72,34 @@ def _(g, A, out0, B_shape, left, needs):
 
 @composite(name="linalg_solve_ex", function=False, out=True)
 def solve_ex(A, B, *, left=True, check_errors=False):
-    """As `solve`, with info: the first zero pivot, counted from 1, or 0. Raises only if `check_errors`."""
+    """As `solve`, with info: the first zero pivot, counted from 1, or 0.
+
+    Args:
+        left: False for X A = B.
+        check_errors: whether to raise where info is not 0.
+        out: the two tensors to write the results to.
+    Shape: (*, n, n), (*, n, k) -> (*, n, k), (*) int32
+    Raises:
+        linalg.LinAlgError: A is singular, as in `solve_ex(zeros(2, 2), ones(2), check_errors=True)`.
+
+    >>> solve_ex(2 * eye(2), ones(2)).info
+    tensor(0, dtype=torch.int32)
+    """
     return _solve(A, B, left, check_errors, "solve_ex")
 
 
 @composite(name="linalg_solve", function=False, out=True)
 def solve(A, B, *, left=True):
-    """X with A X = B, or X A = B if not `left`. Raises LinAlgError where A is singular.
+    """X with A X = B.
 
-    Shape: (*, n, n), (*, n, k) -> (*, n, k), or (n,) and (*, n) of A's batch shape for one right-hand side
+    Args:
+        B: a matrix, or a vector of A's batch shape for one right-hand side.
+        left: False for X A = B.
+        out: the tensor to write the result to.
+    Shape: (*, n, n), (*, n, k) -> (*, n, k); (*, n, n), (*, n) -> (*, n)
+    Raises:
+        linalg.LinAlgError: A is singular, as in `solve(zeros(2, 2), ones(2))`.
+        RuntimeError: A is not square, as in `solve(ones(2, 3), ones(2))`.
 
     >>> solve(tensor([[2.0, 0.0], [0.0, 4.0]]), tensor([2.0, 2.0]))
     tensor([1.0000, 0.5000])
@@ -124,13 +143,31 @@ def _(g, out0):
 
 @composite(name="linalg_inv_ex", function=False, out=True)
 def inv_ex(A, *, check_errors=False):
-    """As `inv`, with info: the first zero pivot, counted from 1, or 0. Raises only if `check_errors`."""
+    """The inverse of square matrices, and info: the first zero pivot, counted from 1, or 0.
+
+    Args:
+        check_errors: whether to raise where info is not 0.
+        out: the two tensors to write the results to.
+    Shape: (*, n, n) -> (*, n, n), (*) int32
+    Raises:
+        linalg.LinAlgError: one is singular, as in `inv_ex(zeros(2, 2), check_errors=True)`.
+
+    >>> inv_ex(zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
     return _invert(A, check_errors, "linalg.inv_ex")
 
 
 @composite(name="linalg_inv", function=False, out=True)
 def inv(A):
-    """The inverse of square matrices. Raises LinAlgError where one is singular. Shape: (*, n, n)
+    """The inverse of square matrices.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n, n)
+    Raises:
+        linalg.LinAlgError: one is singular, as in `inv(zeros(2, 2))`.
+        RuntimeError: they are not square, as in `inv(ones(2, 3))`.
 
     >>> inv(tensor([[2.0, 0.0], [0.0, 4.0]]))
     tensor([[0.5000, 0.0000],
@@ -141,7 +178,18 @@ def inv(A):
 
 @composite(name="inverse", method=True, out=True)
 def inverse(input):
-    """The inverse of square matrices: `linalg.inv`."""
+    """The inverse of square matrices: `linalg.inv`.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n, n)
+    Raises:
+        linalg.LinAlgError: one is singular, as in `inverse(zeros(2, 2))`.
+
+    >>> inverse(2 * eye(2))
+    tensor([[0.5000, 0.0000],
+            [0.0000, 0.5000]])
+    """
     return _invert(input, True, "linalg.inv")[0]
 
 
@@ -167,7 +215,19 @@ def _check_cholesky_solve(b, a):
 
 @primitive(method=True, out=True)
 def cholesky_solve(input, L, /, upper=False):
-    """X with A X = input, where A = L L^H, or U^H U with `upper`. Shape: (*, n, k), (*, n, n) -> (*, n, k)"""
+    """X with A X = input, where A = L L^H, or U^H U with `upper`.
+
+    Args:
+        L: the factor.
+        out: the tensor to write the result to.
+    Shape: (*, n, k), (*, n, n) -> (*, n, k)
+    Raises:
+        RuntimeError: the numbers of rows differ, as in `cholesky_solve(ones(3, 1), eye(2))`.
+
+    >>> cholesky_solve(ones(2, 1), 2 * eye(2))
+    tensor([[0.2500],
+            [0.2500]])
+    """
     _check_cholesky_solve(input, L)
     low = adjoint(L) if upper else L
     return np.ascontiguousarray(substitute(adjoint(low), substitute(low, input, False), True))
@@ -184,7 +244,19 @@ def _(g, L, out, upper, needs):
 
 @primitive(method=True, out=True)
 def cholesky_inverse(input, /, upper=False):
-    """The inverse of A, where A = L L^H, or U^H U with `upper`. Shape: (*, n, n)"""
+    """The inverse of A, where A = L L^H, or U^H U with `upper`.
+
+    Args:
+        input: the factor L, or U.
+        out: the tensor to write the result to.
+    Shape: (*, n, n) -> (*, n, n)
+    Raises:
+        RuntimeError: the matrices are not square, as in `cholesky_inverse(ones(2, 3))`.
+
+    >>> cholesky_inverse(2 * eye(2))
+    tensor([[0.2500, 0.0000],
+            [0.0000, 0.2500]])
+    """
     check_square(input, "cholesky_inverse")
     check_kernel(input, "cholesky_inverse_out_cpu")
     zero = input.diagonal(0, -2, -1) == 0

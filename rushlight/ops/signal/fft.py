@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.docs import like
 from ...core.dispatch.op import OPS, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
@@ -176,8 +177,15 @@ def _finished(name: str, input: Any, result: Any, out: Any) -> Any:
 def fft(input, n=None, dim=-1, norm=None, *, out=None):
     """The discrete Fourier transform X[k] = sum_j x[j] exp(-2 pi i j k / n) along `dim`.
 
-    n: the number of points: the input is cut or filled with zeros. norm: "backward" (no scaling), "ortho" (1/sqrt(n)) or
-    "forward" (1/n).
+    Args:
+        n: the number of points: the input is cut or filled with zeros; by default its size.
+        norm: "backward" (no scaling, the default), "ortho" (1 / sqrt(n)) or "forward" (1 / n).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, n) complex
+    Raises:
+        RuntimeError: `n` is not positive, as in `fft(ones(2), 0)`.
+        RuntimeError: `norm` is another text, as in `fft(ones(2), norm="x")`.
+        IndexError: `dim` is out of range, as in `fft(ones(2), dim=1)`.
 
     >>> fft(tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
@@ -190,13 +198,39 @@ def fft(input, n=None, dim=-1, norm=None, *, out=None):
 
 
 def ifft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The inverse of `fft`: sum_k X[k] exp(2 pi i j k / n), divided by n if norm is "backward" (default)."""
+    """The inverse of `fft`: sum_k X[k] exp(2 pi i j k / n) / n along `dim`.
+
+    Args:
+        n: the number of points: the input is cut or filled with zeros; by default its size.
+        norm: "backward" (1 / n, the default), "ortho" (1 / sqrt(n)) or "forward" (no scaling).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, n) complex
+    Raises:
+        RuntimeError: `n` is not positive, as in `ifft(ones(2), 0)`.
+        IndexError: `dim` is out of range, as in `ifft(ones(2), dim=1)`.
+
+    >>> ifft(tensor([10.0, -2.0, -2.0, -2.0]))
+    tensor([1.+0.j, 3.+0.j, 3.+0.j, 3.+0.j])
+    """
     x, d = _points(_floating(input, "ifft"), n, dim)
     return _finished("fft_ifft", input, _c2c(_complex(x), (d,), _scale(norm, False), False), out)
 
 
 def rfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """`fft` of a real input, without the half that is the conjugate of the other. Shape: n -> n // 2 + 1"""
+    """`fft` of a real input, without the half that is the conjugate of the other.
+
+    Args:
+        n: the number of points: the input is cut or filled with zeros; by default its size.
+        norm: "backward" (no scaling, the default), "ortho" (1 / sqrt(n)) or "forward" (1 / n).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, n // 2 + 1) complex
+    Raises:
+        RuntimeError: `input` is complex, as in `rfft(tensor([1.0j]))`.
+        RuntimeError: `n` is not positive, as in `rfft(ones(2), 0)`.
+
+    >>> rfft(tensor([1.0, 2.0, 3.0, 4.0]))
+    tensor([10.+0.j, -2.+2.j, -2.+0.j])
+    """
     x, d = _points(_real(input, "rfft"), n, dim)
     return _finished("fft_rfft", input, _r2c(x, (d,), _scale(norm, True), True), out)
 
@@ -211,19 +245,55 @@ def _half(input: Any, n: int | None, dim: int) -> tuple[Any, int, int]:
 
 
 def irfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The inverse of `rfft`. n: the number of real points (default: 2 (m - 1) for m of the input)."""
+    """The inverse of `rfft`: a real result.
+
+    Args:
+        n: the number of real points; 2 (m - 1) by default.
+        norm: "backward" (1 / n, the default), "ortho" (1 / sqrt(n)) or "forward" (no scaling).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, n) real
+    Raises:
+        RuntimeError: `n` is not positive, as in `irfft(ones(2), 0)`.
+
+    >>> irfft(tensor([10.0 + 0.0j, -2.0 + 2.0j, -2.0 + 0.0j]))
+    tensor([1., 2., 3., 4.])
+    """
     x, d, n = _half(_floating(input, "irfft"), n, dim)
     return _finished("fft_irfft", input, _c2r(x, (d,), _scale(norm, False), n), out)
 
 
 def hfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """`fft` of a signal of which only the first half is given, the rest being its conjugate: a real result."""
+    """`fft` of a signal of which only the first half is given, the rest being its conjugate: a real result.
+
+    Args:
+        n: the number of real points; 2 (m - 1) by default.
+        norm: "backward" (no scaling, the default), "ortho" (1 / sqrt(n)) or "forward" (1 / n).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, n) real
+    Raises:
+        RuntimeError: `n` is not positive, as in `hfft(ones(2), 0)`.
+
+    >>> hfft(tensor([1.0, 2.0, 3.0]))
+    tensor([ 8., -2.,  0., -2.])
+    """
     x, d, n = _half(_floating(input, "hfft"), n, dim)
     return _finished("fft_hfft", input, _c2r(x.conj(), (d,), _scale(norm, True), n), out)
 
 
 def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
-    """The inverse of `hfft`: the first half of `ifft` of a real input."""
+    """The inverse of `hfft`: the first half of `ifft` of a real input.
+
+    Args:
+        n: the number of points: the input is cut or filled with zeros; by default its size.
+        norm: "backward" (1 / n, the default), "ortho" (1 / sqrt(n)) or "forward" (no scaling).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, n // 2 + 1) complex
+    Raises:
+        RuntimeError: `input` is complex, as in `ihfft(tensor([1.0j]))`.
+
+    >>> ihfft(tensor([8.0, -2.0, 0.0, -2.0])).real
+    tensor([1., 2., 3.])
+    """
     x, d = _points(_real(input, "ihfft"), n, dim)
     return _finished("fft_ihfft", input, _r2c(x, (d,), _scale(norm, False), True).conj(), out)
 
@@ -232,7 +302,21 @@ def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
 
 
 def fftn(input, s=None, dim=None, norm=None, *, out=None):
-    """`fft` along several dimensions: `dim`, or the last len(s), or all of them. s: the number of points of each."""
+    """`fft` along several dimensions.
+
+    Args:
+        s: the number of points of each.
+        dim: the dimensions; by default the last len(s), or all of them.
+        norm: "backward" (no scaling, the default), "ortho" or "forward" (divided by the number n of all points).
+        out: the tensor to write the result to.
+    Shape: (*) -> (*, *s) complex
+    Raises:
+        RuntimeError: the numbers of sizes and dimensions differ, as in `fftn(ones(2, 2), (2,), (0, 1))`.
+
+    >>> fftn(ones(2, 2)).real
+    tensor([[4., 0.],
+            [0., 0.]])
+    """
     x = _complex(_floating(input, "fftn"))
     dims, sizes = _dims_and_sizes(x, s, dim)
     x = _resized(x, dict(zip(dims, sizes, strict=True)))
@@ -240,7 +324,21 @@ def fftn(input, s=None, dim=None, norm=None, *, out=None):
 
 
 def ifftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `fftn`."""
+    """The inverse of `fftn`.
+
+    Args:
+        s: the number of points of each dimension.
+        dim: the dimensions; by default the last len(s), or all of them.
+        norm: "backward" (divided by the number of all points, the default), "ortho" or "forward" (no scaling).
+        out: the tensor to write the result to.
+    Shape: (*) -> (*, *s) complex
+    Raises:
+        RuntimeError: the numbers of sizes and dimensions differ, as in `ifftn(ones(2, 2), (2,), (0, 1))`.
+
+    >>> ifftn(ones(2, 2)).real
+    tensor([[1., 0.],
+            [0., 0.]])
+    """
     x = _complex(_floating(input, "ifftn"))
     dims, sizes = _dims_and_sizes(x, s, dim)
     x = _resized(x, dict(zip(dims, sizes, strict=True)))
@@ -256,7 +354,20 @@ def _real_dims(input: Any, s: Any, dim: Any, name: str) -> tuple[Any, tuple[int,
 
 
 def rfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """`fftn` of a real input; the last dimension of `dim` is halved."""
+    """`fftn` of a real input; the last dimension of `dim` is halved.
+
+    Args:
+        s: the number of points of each dimension.
+        dim: the dimensions; by default the last len(s), or all of them.
+        norm: "backward" (no scaling, the default), "ortho" or "forward" (divided by the number of all points).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, m // 2 + 1) complex
+    Raises:
+        RuntimeError: `input` is complex, as in `rfftn(tensor([1.0j]))`.
+
+    >>> rfftn(ones(2, 4)).shape
+    torch.Size([2, 3])
+    """
     x, dims = _real_dims(input, s, dim, "rfftn")
     return _finished("fft_rfftn", input, _r2c(x, dims, _scale(norm, True), True), out)
 
@@ -275,19 +386,58 @@ def _half_dims(input: Any, s: Any, dim: Any, name: str) -> tuple[Any, tuple[int,
 
 
 def irfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `rfftn`."""
+    """The inverse of `rfftn`: a real result.
+
+    Args:
+        s: the number of points of each dimension; of the last one 2 (m - 1) by default.
+        dim: the dimensions; by default the last len(s), or all of them.
+        norm: "backward" (divided by the number of all points, the default), "ortho" or "forward" (no scaling).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, 2 (m - 1)) real
+    Raises:
+        RuntimeError: the numbers of sizes and dimensions differ, as in `irfftn(ones(2, 2), (2,), (0, 1))`.
+
+    >>> irfftn(ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
     x, dims, n = _half_dims(input, s, dim, "irfftn")
     return _finished("fft_irfftn", input, _c2r(x, dims, _scale(norm, False), n), out)
 
 
 def hfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """`hfft` along several dimensions; the last of them is the one of which half is given."""
+    """`hfft` along several dimensions; the last of them is the one of which half is given.
+
+    Args:
+        s: the number of points of each dimension; of the last one 2 (m - 1) by default.
+        dim: the dimensions; by default the last len(s), or all of them.
+        norm: "backward" (no scaling, the default), "ortho" or "forward" (divided by the number of all points).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, 2 (m - 1)) real
+    Raises:
+        RuntimeError: the numbers of sizes and dimensions differ, as in `hfftn(ones(2, 2), (2,), (0, 1))`.
+
+    >>> hfftn(ones(2, 3)).shape
+    torch.Size([2, 4])
+    """
     x, dims, n = _half_dims(input, s, dim, "hfftn")
     return _finished("fft_hfftn", input, _c2r(x.conj(), dims, _scale(norm, True), n), out)
 
 
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `hfftn`."""
+    """The inverse of `hfftn`, of a real input; the last dimension of `dim` is halved.
+
+    Args:
+        s: the number of points of each dimension.
+        dim: the dimensions; by default the last len(s), or all of them.
+        norm: "backward" (divided by the number of all points, the default), "ortho" or "forward" (no scaling).
+        out: the tensor to write the result to.
+    Shape: (*, m) -> (*, m // 2 + 1) complex
+    Raises:
+        RuntimeError: `input` is complex, as in `ihfftn(tensor([1.0j]))`.
+
+    >>> ihfftn(ones(2, 4)).shape
+    torch.Size([2, 3])
+    """
     x, dims = _real_dims(input, s, dim, "ihfftn")
     return _finished("fft_ihfftn", input, _r2c(x, dims, _scale(norm, False), True).conj(), out)
 
@@ -299,7 +449,8 @@ def _two(function: Any) -> Any:
         return function(input, s, dim, norm, out=out)
 
     transform.__name__ = transform.__qualname__ = function.__name__[:-1] + "2"
-    transform.__doc__ = f"`{function.__name__}` along two dimensions, by default the last two."
+    text = f"`{function.__name__}` along two dimensions, by default the last two."
+    transform.__doc__ = like(function, transform.__name__, text)
     return transform
 
 
@@ -310,7 +461,17 @@ fft2, ifft2, rfft2, irfft2, hfft2, ihfft2 = map(_two, (fftn, ifftn, rfftn, irfft
 
 
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """The frequencies of `fft` of n points at distance d: (0, 1, ..., -2, -1) / (n d)."""
+    """The frequencies of `fft` of n points at distance d: (0, 1, ..., -2, -1) / (n d).
+
+    Args:
+        d: the distance of samples; 1 / d is the unit of the result.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (n)
+
+    >>> fftfreq(4)
+    tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
     options = {"dtype": dtype or dtypes.get_default_dtype(), "layout": layout, "device": device}
     k = OPS["arange"](n, **options)
     k[(n + 1) // 2 :] -= n
@@ -318,7 +479,17 @@ def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, require
 
 
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
-    """The frequencies of `rfft` of n points at distance d: (0, 1, ..., n // 2) / (n d)."""
+    """The frequencies of `rfft` of n points at distance d: (0, 1, ..., n // 2) / (n d).
+
+    Args:
+        d: the distance of samples; 1 / d is the unit of the result.
+        out: the tensor to write the result to.
+        dtype: by default the default float type.
+    Shape: -> (n // 2 + 1)
+
+    >>> rfftfreq(4)
+    tensor([0.0000, 0.2500, 0.5000])
+    """
     options = {"dtype": dtype or dtypes.get_default_dtype(), "layout": layout, "device": device}
     return _frequencies("fft_rfftfreq", OPS["arange"](n // 2 + 1, **options), n, d, requires_grad, out)
 
@@ -329,13 +500,33 @@ def _frequencies(name: str, k: Any, n: int, d: float, requires_grad: bool, out: 
 
 
 def fftshift(input, dim=None):
-    """The zero frequency in the middle: each dimension rolled by half its size."""
+    """The zero frequency in the middle: each dimension rolled by half its size.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `fftshift(ones(2), 1)`.
+
+    >>> fftshift(tensor([0, 1, 2, -2, -1]))
+    tensor([-2, -1,  0,  1,  2])
+    """
     dims = _shift_dims(input, dim)
     return input.roll([input._array.shape[d] // 2 for d in dims], dims)
 
 
 def ifftshift(input, dim=None):
-    """The inverse of `fftshift`."""
+    """The inverse of `fftshift`.
+
+    Args:
+        dim: an int or a tuple; all dimensions by default.
+    Shape: (*) -> (*)
+    Raises:
+        IndexError: `dim` is out of range, as in `ifftshift(ones(2), 1)`.
+
+    >>> ifftshift(tensor([-2, -1, 0, 1, 2]))
+    tensor([ 0,  1,  2, -2, -1])
+    """
     dims = _shift_dims(input, dim)
     return input.roll([(input._array.shape[d] + 1) // 2 for d in dims], dims)
 

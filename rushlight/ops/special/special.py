@@ -131,7 +131,18 @@ sigmoid = unary(
 
 @primitive(method=True, out=True, inplace=True)
 def logit(input, /, eps=None):
-    """log(input / (1 - input)), with the input first limited to [eps, 1 - eps] when `eps` is given."""
+    """log(input / (1 - input)), the inverse of `sigmoid`.
+
+    Args:
+        eps: the input is first limited to [eps, 1 - eps]; not without it, where nan is the result outside [0, 1].
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        TypeError: `input` is not a tensor, as in `logit(0.5)`.
+
+    >>> logit(tensor([0.5, 1.0]))
+    tensor([0., inf])
+    """
     x = _float(input)
     one = x.dtype.type(1)
     if eps is not None:
@@ -533,7 +544,18 @@ def _(g, input, n):
 
 
 def polygamma(n, input, *, out=None):
-    """The derivative number `n` of digamma."""
+    """The n-th derivative of `digamma` at each element.
+
+    Args:
+        n: an int, not negative.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `n` is negative, as in `polygamma(-1, ones(2))`.
+
+    >>> polygamma(1, tensor([1.0, 2.0]))
+    tensor([1.6449, 0.6449])
+    """
     if not isinstance(n, int):
         raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
     result = _polygamma(input, n)
@@ -546,7 +568,17 @@ Tensor.polygamma_ = lambda self, n: write(_polygamma.record, self, (), (n,))
 
 
 def mvlgamma(input, p, *, out=None):
-    """The logarithm of the multivariate gamma function of dimension `p`."""
+    """The logarithm of the multivariate gamma function of dimension `p` of each element.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `p` is not positive, as in `mvlgamma(ones(2), 0)`.
+
+    >>> mvlgamma(tensor([3.0]), 2)
+    tensor([1.5502])
+    """
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input if input.dtype.category >= 2 else input.to(dtypes.get_default_dtype())
