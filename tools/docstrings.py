@@ -28,6 +28,10 @@ CLASSES = (
     "rushlight_vision.ops",
     "rushlight_vision.transforms",
 )
+_NOT_ABOUT_TENSORS = {
+    "nn.init.calculate_gain", "autograd.is_multithreading_enabled", "autograd.is_view_replay_enabled",
+    "func.functionalize", "func.rearrange",
+}  # fmt: skip
 _MODULES = ("autograd", "distributions", "fft", "func", "linalg", "nn", "optim", "special")  # at hand in examples
 
 _SHAPE = re.compile(r"Shapes?: [^>]*\([^>]*->.*(\(|bool|int|float)|Shapes?: ->.*\(", re.DOTALL)
@@ -80,9 +84,11 @@ def _of_module(name: str, kind: str) -> Iterator[tuple[str, Any]]:
 def _named() -> Iterator[tuple[str, Any]]:
     from rushlight.ops import OPS
 
-    yield from ((n, f) for n, f in _of_module("rushlight", "f") if n in OPS)
+    yield from (
+        (n, f) for n, f in _of_module("rushlight", "f") if n in OPS or f.__module__.startswith("rushlight.ops.")
+    )
     for name in FUNCTIONS:
-        yield from _of_module(name, "f")
+        yield from (pair for pair in _of_module(name, "f") if pair[0] not in _NOT_ABOUT_TENSORS)
 
 
 @cache

@@ -54,7 +54,7 @@ def figures() -> list[Figure]:
         Figure("pyright rules switched off", _rules_off(), 3, 0),
         Figure("lines that pyright does not check, %", _unchecked(), 27.9, 5),
         Figure("uses of the private dialect's words", _dialect(), 4, 50),
-        Figure("functions of tensors whose docstring has shapes, %", share(functions(), has_shapes), 83, 90, True),
+        Figure("functions of tensors whose docstring has shapes, %", share(functions(), has_shapes), 85, 90, True),
         Figure("... errors, with a call that raises each, %", share(functions(), has_errors), 73, 60, True),
         Figure("... an executed example, %", share(functions(), has_example), 78, 50, True),
         Figure("layers, optimizers, distributions: with shapes, %", share(classes(), has_shapes), 21, 90, True),

@@ -2610,7 +2610,9 @@ def clip_(self: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Numb
     """Move each element to the nearer limit, in place."""
     ...
 
-def conj_physical_(self: Tensor) -> Tensor: ...
+def conj_physical_(self: Tensor) -> Tensor:
+    """In-place form of `conj_physical`: the result is written into the tensor, which is returned."""
+    ...
 
 def detach_(self: Tensor) -> Tensor:
     """Cut the tensor from its history in place."""
@@ -2624,7 +2626,9 @@ def lcm_(self: Tensor, other: Tensor | _Number) -> Tensor:
     """In-place form of `lcm`: the result is written into the tensor, which is returned."""
     ...
 
-def ldexp_(self: Tensor, other: Tensor | _Number) -> Tensor: ...
+def ldexp_(self: Tensor, other: Tensor | _Number) -> Tensor:
+    """In-place form of `ldexp`: the result is written into the tensor, which is returned."""
+    ...
 
 def logit_(self: Tensor, eps: _float | None = None) -> Tensor:
     """In-place form of `logit`: the result is written into the tensor, which is returned."""
@@ -2643,19 +2647,19 @@ def xlogy_(self: Tensor, other: Tensor | _Number) -> Tensor:
     ...
 
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`alpha_dropout` in place: the result is written into the tensor, which is returned."""
+    """In-place form of `alpha_dropout`: the result is written into the tensor, which is returned."""
     ...
 
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`dropout` in place: the result is written into the tensor, which is returned."""
+    """In-place form of `dropout`: the result is written into the tensor, which is returned."""
     ...
 
 def feature_alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`feature_alpha_dropout` in place: the result is written into the tensor, which is returned."""
+    """In-place form of `feature_alpha_dropout`: the result is written into the tensor, which is returned."""
     ...
 
 def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
-    """`feature_dropout` in place: the result is written into the tensor, which is returned."""
+    """In-place form of `feature_dropout`: the result is written into the tensor, which is returned."""
     ...
 
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: _float, norm_type: _float) -> Tensor:

@@ -9,14 +9,19 @@ from ..core.dispatch.op import OPS, publish
 from ..core.tensor.tensor import Tensor
 from .nn.embedding import renormalise
 
+_IN_PLACE = "In-place form of `{}`: the result is written into the tensor, which is returned."
+
 
 def _of_method(name: str) -> Any:
     def f(input, *args, **kwargs):
         return getattr(input, name)(*args, **kwargs)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = getattr(Tensor, name).__doc__
-    f.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # inspect.signature looks there
+    method = f.__wrapped__ = getattr(Tensor, name)  # type: ignore[attr-defined]  # inspect.signature looks there
+    f.__doc__ = method.__doc__
+    if not hasattr(method, "record"):
+        text = method.__doc__ or _IN_PLACE.format(name[:-1])
+        f.__doc__ = like(OPS[name[:-1]], name, text, arguments=name != "ldexp_")
     return f
 
 
@@ -27,12 +32,7 @@ def _of_option(name: str) -> Any:
         return function(input, p, train, True)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = like(
-        function,
-        name,
-        f"`{name[:-1]}` in place: the result is written into the tensor, which is returned.",
-        arguments=False,
-    )
+    f.__doc__ = like(function, name, _IN_PLACE.format(name[:-1]), arguments=False)
     return f
 
 

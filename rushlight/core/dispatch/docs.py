@@ -37,7 +37,7 @@ def _split(doc: str) -> tuple[str, dict[str, str], str]:
 
 
 def _joined(text: str, blocks: dict[str, str], examples: str) -> str:
-    body = "".join(blocks.get(h, "").rstrip() + "\n" for h in _HEADERS if h in blocks)
+    body = "".join(blocks[h].rstrip() + "\n" for h in _HEADERS if blocks.get(h))
     return f"{text}\n\n{body}" + (f"\n{examples}\n" if examples else "") + "    "
 
 
@@ -67,8 +67,14 @@ def of_row(name: str, kind: str, promote: str, out: bool, doc: str) -> str:
 def of_inplace(name: str, kind: str, promote: str | None, differentiable: bool, doc: str) -> str:
     """The docstring of the method `name_`."""
     text = f"In-place form of `{name}`: the result is written into the tensor, which is returned."
-    if kind != "unary":
-        return text
+    if kind == "binary":
+        other = "a number or a tensor" if "or a number" in doc else "a tensor"
+        arguments = f"    Args:\n        other: {other} that broadcasts to this one, whose type stays."
+        return _joined(text, {"Args:": arguments, "Shape:": "    Shape: (*), other (*) -> (*)"}, "")
+    if kind == "general":
+        own = _written_into(_split(doc)[1])
+        own.pop("Raises:", None)
+        return _joined(text, own, "") if own else text
     errors = ["RuntimeError: the tensor is a leaf that requires grad, as in "
               f"`ones(2, requires_grad=True).{name}_()`."] if differentiable else []  # fmt: skip
     if promote == "float":
@@ -83,9 +89,23 @@ def of_inplace(name: str, kind: str, promote: str | None, differentiable: bool, 
     return _joined(text, blocks, example)
 
 
+def _written_into(blocks: dict[str, str]) -> dict[str, str]:
+    """The blocks of a function in place: without `out`, and elementwise ones keep the shape."""
+    own = dict(blocks)
+    lines = [line for line in own.pop("Args:", "").rstrip().split("\n") if not line.strip().startswith("out: ")]
+    shape = own.get("Shape:", "").strip()
+    if shape.startswith("Shape: (*) -> (*)"):
+        own["Shape:"] = "    Shape: (*) -> (*)"
+    elif shape.startswith("Shape: (*), (*) -> (*)"):
+        own["Shape:"] = "    Shape: (*), other (*) -> (*)"
+    return {"Args:": "\n".join(lines), **own} if len(lines) > 1 else own
+
+
 def like(other: Callable[..., Any], name: str, text: str, *, arguments: bool = True, example: bool = True) -> str:
     """`text`, and what follows the first lines of the docstring of `other`, with its calls as calls of `name`."""
     _, blocks, examples = _split(other.__doc__ or "")
+    if name.endswith("_"):
+        blocks = _written_into(blocks)
     if not arguments:
         blocks.pop("Args:", None)
     old = other.__name__

@@ -46,8 +46,6 @@ def multi_head_attention_forward(
     """Attention of `num_heads` heads between projections of the inputs.
 
     Source: Vaswani et al., Attention Is All You Need, 2017.
-        (N, heads, L, S) if they are not averaged; without N for inputs of two dimensions. attn_mask (L, S) or
-        (N * heads, L, S), key_padding_mask (N, S)
 
     AssertionError for ranks, extents and projections that do not fit; RuntimeError for masks that do not, and for
     `is_causal` without `attn_mask`.
@@ -62,6 +60,8 @@ def multi_head_attention_forward(
         static_k, static_v: replace the projected keys and values: (N * heads, S, E / heads).
         is_causal: says that `attn_mask` is the causal one.
     Shape: query (L, N, E), key (S, N, Ek), value (S, N, Ev) -> (L, N, E), and the weights (N, L, S), or
+        (N, heads, L, S) if they are not averaged; without N for inputs of two dimensions. attn_mask (L, S) or
+        (N * heads, L, S), key_padding_mask (N, S)
     """
     batched = _check_ranks(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:

@@ -15,13 +15,13 @@ def grouped_mm(
     mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
 ) -> Tensor:
     """A matrix product for each group, as the experts of a mixture need them.
-        (G, M, K), (K, N) -> (M, N), the columns of mat_b and of the result cut
-        (M, K), (K, N) -> (G, M, N), the dimension K cut
-        (G, M, K), (G, K, N) -> (G, M, N), without offs
 
     Args:
         offs: (G), int32: where the groups end.
     Shape: (M, K), (G, K, N) -> (M, N), the rows cut into groups (rows behind the last are zero)
+        (G, M, K), (K, N) -> (M, N), the columns of mat_b and of the result cut
+        (M, K), (K, N) -> (G, M, N), the dimension K cut
+        (G, M, K), (G, K, N) -> (G, M, N), without offs
     Raises:
         RuntimeError: there is a bias, as in `grouped_mm(ones(2, 2, 2), ones(2, 2, 2), bias=ones(2))`.
     """

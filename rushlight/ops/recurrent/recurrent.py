@@ -175,10 +175,10 @@ def lstm(*args: Any, **kwargs: Any):
 
     lstm(input, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or packed:
     lstm(data, batch_sizes, (h0, c0), params, has_biases, num_layers, dropout, train, bidirectional)
-        -> output (T, N, directions * P), h_n as h0, c_n as c0
 
     Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, P), c0 likewise with
         H
+        -> output (T, N, directions * P), h_n as h0, c_n as c0
 
     >>> parameters = [zeros(12, 2), zeros(12, 3)]
     >>> output, h, c = lstm(ones(5, 1, 2), [ones(1, 1, 3)] * 2, parameters, False, 1, 0.0, False, False, False)
@@ -194,9 +194,9 @@ def gru(*args: Any, **kwargs: Any):
 
     gru(input, h0, params, has_biases, num_layers, dropout, train, bidirectional, batch_first), or packed:
     gru(data, batch_sizes, h0, params, has_biases, num_layers, dropout, train, bidirectional)
-        -> output (T, N, directions * H), h_n as h0
 
     Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, H)
+        -> output (T, N, directions * H), h_n as h0
 
     >>> parameters = [zeros(9, 2), zeros(9, 3)]
     >>> gru(ones(5, 1, 2), ones(1, 1, 3), parameters, False, 1, 0.0, False, False, False)[1]
@@ -208,9 +208,9 @@ def gru(*args: Any, **kwargs: Any):
 @composite()
 def rnn_tanh(*args: Any, **kwargs: Any):
     """Layers of Elman's network with tanh: (output, h_n). Arguments as for `gru`.
-        -> output (T, N, directions * H), h_n as h0
 
     Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, H)
+        -> output (T, N, directions * H), h_n as h0
 
     >>> rnn_tanh(ones(5, 1, 2), ones(1, 1, 3), [zeros(3, 2), zeros(3, 3)], False, 1, 0.0, False, False, False)[1]
     tensor([[[0., 0., 0.]]])
@@ -221,9 +221,9 @@ def rnn_tanh(*args: Any, **kwargs: Any):
 @composite()
 def rnn_relu(*args: Any, **kwargs: Any):
     """Layers of Elman's network with relu: (output, h_n). Arguments as for `gru`.
-        -> output (T, N, directions * H), h_n as h0
 
     Shape: input (T, N, I), (N, T, I) with batch_first, packed (*, I); h0 (layers * directions, N, H)
+        -> output (T, N, directions * H), h_n as h0
 
     >>> rnn_relu(ones(5, 1, 2), ones(1, 1, 3), [ones(3, 2), zeros(3, 3)], False, 1, 0.0, False, False, False)[1]
     tensor([[[2., 2., 2.]]])

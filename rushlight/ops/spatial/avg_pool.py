@@ -211,7 +211,6 @@ def avg_pool2d(
     out=None,
 ):
     """The mean of each window of an image.
-        H' = floor((H + 2 padding - kernel_size) / stride) + 1
 
     Args:
         kernel_size: an int or a pair, as `stride` and `padding`.
@@ -222,6 +221,7 @@ def avg_pool2d(
         divisor_override: what to divide the sums by, instead of the number of elements.
         out: the tensor to write the result to.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+        H' = floor((H + 2 padding - kernel_size) / stride) + 1
     Raises:
         RuntimeError: the padding is too large, as in `avg_pool2d(ones(1, 4, 4), 2, padding=2)`.
 

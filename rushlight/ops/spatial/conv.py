@@ -518,7 +518,6 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
     """2-D cross-correlation of an image batch with a bank of filters.
 
     out[n, k] = bias[k] + sum_c weight[k, c] * input[n, c]
-        H' = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1
 
     Args:
         bias: a tensor that is added, or None.
@@ -527,6 +526,7 @@ def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
         dilation: the distance of a window's elements.
         groups: how many groups of channels are computed separately.
     Shape: input (N, C, H, W) or (C, H, W), weight (K, C/groups, R, S), bias (K) -> (N, K, H', W') or (K, H', W')
+        H' = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1
     Raises:
         RuntimeError: the channels do not fit, as in `conv2d(ones(1, 2, 4, 4), ones(1, 3, 2, 2))`.
         RuntimeError: the window is larger than the image, as in `conv2d(ones(1, 1, 2, 2), ones(1, 1, 3, 3))`.
@@ -564,7 +564,6 @@ def conv3d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
 @composite(functional=True)
 def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The gradient of `conv1d` with respect to its input, as an operator: each element spreads the filters.
-        L' = (L - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1
 
     Args:
         bias: a tensor that is added, or None.
@@ -572,6 +571,7 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
         output_padding: how much is added at the end; less than stride or dilation.
         groups: how many groups of channels are computed separately.
     Shape: (N, C, L) or (C, L), weight (C, K/groups, R), bias (K) -> (N, K, L') or (K, L')
+        L' = (L - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1
     Raises:
         RuntimeError: the channels do not fit, as in `conv_transpose1d(ones(1, 2, 4), ones(3, 1, 2))`.
 
@@ -584,7 +584,6 @@ def conv_transpose1d(input, weight, bias=None, stride=1, padding=0, output_paddi
 @composite(functional=True)
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
     """The gradient of `conv2d` with respect to its input, as an operator: each element spreads the filters.
-        H' = (H - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1
 
     Args:
         bias: a tensor that is added, or None.
@@ -593,6 +592,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
         output_padding: how much is added at the end; less than stride or dilation.
         groups: how many groups of channels are computed separately.
     Shape: input (N, C, H, W) or (C, H, W), weight (C, K/groups, R, S), bias (K) -> (N, K, H', W') or (K, H', W')
+        H' = (H - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1
     Raises:
         RuntimeError: the channels do not fit, as in `conv_transpose2d(ones(1, 2, 4, 4), ones(3, 1, 2, 2))`.
         RuntimeError: `output_padding` is too large, as in

@@ -375,7 +375,6 @@ def _max_pool(name, n, input, kernel_size, stride, padding, dilation, ceil_mode,
 @composite(functional=True)
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window of an image.
-        H' = floor((H + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
 
     Args:
         kernel_size: an int or a pair, as the others.
@@ -385,6 +384,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         ceil_mode: whether H' and W' are rounded up, so that a last window may reach beyond the end.
         return_indices: also give the places of the maxima in the flattened image.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+        H' = floor((H + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
     Raises:
         RuntimeError: the padding is too large, as in `max_pool2d(ones(1, 4, 4), 2, padding=2)`.
         RuntimeError: the window is larger than the image, as in `max_pool2d(ones(1, 2, 2), 3)`.
@@ -451,7 +451,6 @@ def _check_max1d(input, kernel_size, stride, padding, dilation, ceil_mode):
 @composite(functional=True)
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The maximum of each window of a sequence.
-        L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
 
     Args:
         stride: the distance of windows; `kernel_size` by default.
@@ -460,6 +459,7 @@ def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
         ceil_mode: whether L' is rounded up, so that a last window may reach beyond the end.
         return_indices: also give the places of the maxima in the sequence.
     Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+        L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
     Raises:
         RuntimeError: the padding is too large, as in `max_pool1d(ones(1, 4), 2, padding=2)`.
 
