@@ -25,10 +25,23 @@ def backward(
 ) -> None:
     """Accumulate the gradients of `tensors` into the `.grad` of the leaves they depend on.
 
-    tensors: a tensor or a sequence of tensors; each must have one element unless `grad_tensors` gives its gradient.
-    retain_graph: keep what the graph saved, so that it can be walked again (default: `create_graph`).
-    create_graph: record the backward itself, for higher derivatives.
-    inputs: accumulate only into these leaves.
+    Args:
+        tensors: a tensor or a sequence of tensors; each must have one element unless `grad_tensors` gives its gradient.
+        grad_tensors: of the shapes of `tensors`; ones by default.
+        retain_graph: keep what the graph saved, so that it can be walked again (default: `create_graph`).
+        create_graph: record the backward itself, for higher derivatives.
+        grad_variables: a deprecated name of `grad_tensors`.
+        inputs: accumulate only into these leaves.
+    Shape: tensors (*), grad_tensors (*) -> None; leaves (*) get gradients (*)
+    Raises:
+        RuntimeError: a tensor has several elements and no gradient is given, as in
+            `backward(ones(2, requires_grad=True) * 2)`.
+        RuntimeError: nothing requires grad, as in `backward(ones(()))`.
+
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> backward((x * x).sum())
+    >>> x.grad
+    tensor([2., 4.])
     """
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
@@ -77,8 +90,24 @@ def grad(
 ) -> tuple:
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated.
 
-    allow_unused: None is returned for an input that the outputs do not depend on, instead of an error.
-    materialize_grads: zeros are returned for it.
+    Args:
+        grad_outputs: of the shapes of `outputs`; ones by default, for outputs of one element.
+        retain_graph: keep what the graph saved, so that it can be walked again (default: `create_graph`).
+        create_graph: record the backward itself, for higher derivatives.
+        only_inputs: deprecated; only True.
+        allow_unused: None is returned for an input that the outputs do not depend on, instead of an error.
+        is_grads_batched: the first dimension of `grad_outputs` is that of a batch of vectors.
+        materialize_grads: zeros are returned for such an input.
+    Shape: outputs (*), grad_outputs (*), inputs (*) -> a tuple of (*), as the inputs
+    Raises:
+        RuntimeError: an output has several elements and no gradient is given, as in
+            `grad(ones(2, requires_grad=True) * 2, ones(2, requires_grad=True))`.
+        RuntimeError: the outputs do not depend on an input, as in
+            `grad(ones((), requires_grad=True) * 2, ones(2, requires_grad=True))`.
+
+    >>> x = tensor([1.0, 2.0], requires_grad=True)
+    >>> grad((x * x).sum(), x)
+    (tensor([2., 4.]),)
     """
     if not only_inputs:
         warnings.warn(

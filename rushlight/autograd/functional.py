@@ -24,7 +24,14 @@ __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
     """The outputs of `func` and the product of `v` with its Jacobian: (outputs, v J).
 
-    Shape: v as the outputs (optional where there is one output of one element); the product as the inputs.
+    Args:
+        v: of the shapes of the outputs; optional where there is one output of one element.
+        create_graph: record the computation, for higher derivatives.
+        strict: raise where an output does not depend on an input.
+    Shape: func: (*n) -> (*m), v (*m) -> (*m), (*n)
+    Raises:
+        RuntimeError: `v` has another shape, as in `vjp(lambda x: x, ones(2), ones(3))`.
+
     >>> vjp(lambda x: x * x, ones(2), ones(2))
     (tensor([1., 1.]), tensor([2., 2.]))
     """
@@ -48,7 +55,14 @@ def vjp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def jvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
     """The outputs of `func` and the product of its Jacobian with `v`: (outputs, J v).
 
-    Shape: v as the inputs (optional for one input of one element); the product as the outputs.
+    Args:
+        v: of the shapes of the inputs; optional for one input of one element.
+        create_graph: record the computation, for higher derivatives.
+        strict: raise where an output does not depend on an input.
+    Shape: func: (*n) -> (*m), v (*n) -> (*m), (*m)
+    Raises:
+        RuntimeError: `v` has another shape, as in `jvp(lambda x: x, ones(2), ones(3))`.
+
     >>> jvp(lambda x: x * x, ones(2), ones(2))
     (tensor([1., 1.]), tensor([2., 2.]))
     """
@@ -76,9 +90,19 @@ def jacobian(
 ) -> Any:
     """The Jacobian of `func`: for output i and input j a tensor of shape `outputs[i].shape + inputs[j].shape`.
 
-    Returns a tensor, a tuple over the inputs, over the outputs, or a tuple of tuples, as `inputs` and the outputs are
-    tensors or tuples. vectorize: one batched backward instead of one for each element of the outputs.
-    strategy: "reverse-mode"; "forward-mode" raises NotImplementedError.
+    It is a tensor, a tuple over the inputs, over the outputs, or a tuple of tuples, as `inputs` and the outputs are
+    tensors or tuples.
+
+    Args:
+        create_graph: record the computation, for higher derivatives.
+        strict: raise where an output does not depend on an input.
+        vectorize: one batched backward instead of one for each element of the outputs.
+        strategy: "reverse-mode" alone is implemented.
+    Shape: func: (*n) -> (*m); the result (*m, *n)
+    Raises:
+        NotImplementedError: `strategy` is "forward-mode", as in
+            `jacobian(lambda x: x, ones(2), strategy="forward-mode", vectorize=True)`.
+
     >>> jacobian(lambda x: x * x, ones(2))
     tensor([[2., 0.],
             [0., 2.]])
@@ -113,7 +137,15 @@ def hessian(
 ) -> Any:
     """The Hessian of a `func` that returns one element: for inputs i and j a tensor of both shapes joined.
 
-    Returns a tensor, or a tuple of tuples where `inputs` is a tuple.
+    Args:
+        inputs: a tensor, or a tuple for a tuple of tuples.
+        create_graph: record the computation, for higher derivatives.
+        strict: raise where the output does not depend on an input.
+        vectorize: one batched backward instead of one for each element.
+    Shape: func: (*n) -> (); the result (*n, *n)
+    Raises:
+        RuntimeError: `func` returns several elements, as in `hessian(lambda x: x, ones(2))`.
+
     >>> hessian(lambda x: (x**3).sum(), ones(2))
     tensor([[6., 0.],
             [0., 6.]])
@@ -138,7 +170,16 @@ def hessian(
 def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
     """The output of a `func` of one element and the product of `v` with its Hessian: (output, v H).
 
-    Shape: v and the product as the inputs (v optional for one input of one element).
+    Args:
+        v: of the shapes of the inputs; optional for one input of one element.
+        create_graph: record the computation, for higher derivatives.
+        strict: raise where the output does not depend on an input.
+    Shape: func: (*n) -> (), v (*n) -> (), (*n)
+    Raises:
+        RuntimeError: `v` has another shape, as in `vhp(lambda x: x.sum(), ones(2), ones(3))`.
+
+    >>> vhp(lambda x: (x**3).sum(), ones(2), ones(2))
+    (tensor(2.), tensor([6., 6.]))
     """
     with enable_grad():
         many, inputs = _tensors(inputs, "inputs", "vhp")
@@ -156,8 +197,18 @@ def vhp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, 
 def hvp(func: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> tuple:
     """The output of a `func` of one element and the product of its Hessian with `v`: (output, H v).
 
-    Shape: v and the product as the inputs (v optional for one input of one element). `vhp` gives the same for twice
-    continuously differentiable functions, and costs less.
+    `vhp` gives the same for twice continuously differentiable functions, and costs less.
+
+    Args:
+        v: of the shapes of the inputs; optional for one input of one element.
+        create_graph: record the computation, for higher derivatives.
+        strict: raise where the output does not depend on an input.
+    Shape: func: (*n) -> (), v (*n) -> (), (*n)
+    Raises:
+        RuntimeError: `v` has another shape, as in `hvp(lambda x: x.sum(), ones(2), ones(3))`.
+
+    >>> hvp(lambda x: (x**3).sum(), ones(2), ones(2))
+    (tensor(2.), tensor([6., 6.]))
     """
     with enable_grad():
         many, inputs = _tensors(inputs, "inputs", "hvp")

@@ -57,11 +57,23 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of `func` by the `inputs` that require grad agree with finite differences.
 
-    inputs: a tensor or a tuple; those that require grad should be float64 or complex128, and must not overlap
-    themselves. The comparison is |analytical - numerical| <= atol + rtol |numerical|.
-    raise_exception: raise GradcheckError rather than return False. nondet_tol: how much two backward passes may differ.
-    check_undefined_grad: outputs without a gradient must count as zero. fast_mode: compare one random projection.
-    check_forward_ad: compare the Jacobians of forward mode as well (check_backward_ad=False: these alone). masked concerns sparse tensors, which do not exist here.
+    The comparison is |analytical - numerical| <= atol + rtol |numerical|.
+
+    Args:
+        inputs: a tensor or a tuple; those that require grad should be float64 or complex128, and must not overlap
+            themselves.
+        eps: the step of the differences.
+        raise_exception: raise GradcheckError rather than return False.
+        nondet_tol: how much two backward passes may differ.
+        check_undefined_grad: outputs without a gradient must count as zero.
+        fast_mode: compare one random projection.
+        check_forward_ad: compare the Jacobians of forward mode as well (check_backward_ad=False: these alone).
+    Shape: func: inputs (*) -> outputs (*); the check -> bool
+    Raises:
+        ValueError: no input requires grad, as in `gradcheck(lambda x: x, ones(2, dtype=float64))`.
+        GradcheckError: the gradients differ, as in
+            `gradcheck(lambda x: x * x.detach(), rand(3, dtype=float64, requires_grad=True))`.
+
     >>> gradcheck(lambda x: x * x, rand(3, dtype=float64, requires_grad=True))
     True
     """
@@ -105,7 +117,15 @@ def gradgradcheck(
 ) -> bool:
     """As `gradcheck`, for the gradients of the gradients: by `inputs` and by `grad_outputs`.
 
-    grad_outputs: the gradients of the outputs, drawn at random where None is given.
+    Args:
+        grad_outputs: the gradients of the outputs, drawn at random by default.
+    Shape: func: inputs (*) -> outputs (*); the check -> bool
+    Raises:
+        GradcheckError: the gradients differ, as in
+            `gradgradcheck(lambda x: x * x * x.detach(), rand(3, dtype=float64, requires_grad=True))`.
+
+    >>> gradgradcheck(lambda x: x**3, rand(3, dtype=float64, requires_grad=True))
+    True
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError("Expected at least one of check_fwd_over_rev or check_rev_over_rev to be True")

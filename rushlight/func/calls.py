@@ -14,9 +14,20 @@ def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *, tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:  # fmt: skip
-    """`module(*args, **kwargs)` with other parameters and buffers: a dict by name, or several with distinct keys.
+    """`module(*args, **kwargs)` with other parameters and buffers.
 
-    tie_weights: what is one tensor under two names stays one. strict: the names must be exactly the module's.
+    Args:
+        parameter_and_buffer_dicts: a dict by name, or several with distinct keys.
+        args: a tuple, or a single argument.
+        tie_weights: what is one tensor under two names stays one.
+        strict: the names must be exactly the module's.
+    Shape: as the module's (*) -> (*)
+    Raises:
+        RuntimeError: names are missing under `strict`, as in
+            `functional_call(nn.Linear(2, 1), {}, ones(2), strict=True)`.
+
+    >>> functional_call(nn.Linear(2, 1, bias=False), {"weight": ones(1, 2)}, tensor([3.0, 4.0]))
+    tensor([7.])
     """
     if isinstance(parameter_and_buffer_dicts, dict):
         tensors = parameter_and_buffer_dicts
@@ -37,7 +48,17 @@ def functional_call(
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(parameters, buffers) of models of one class, stacked by name, for `vmap` over an ensemble."""
+    """(parameters, buffers) of models of one class, stacked by name, for `vmap` over an ensemble.
+
+    Args:
+        models: a list of modules, all in training or all not.
+    Shape: parameters (*) of n models -> (n, *)
+    Raises:
+        RuntimeError: there are no models, as in `stack_module_state([])`.
+
+    >>> stack_module_state([nn.Linear(2, 1), nn.Linear(2, 1)])[0]["weight"].shape
+    torch.Size([2, 1, 2])
+    """
     models = list(models)
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -61,7 +82,13 @@ def _stacked(tables: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Let every batch norm below `root` use the batch's statistics only, in place."""
+    """Let every batch norm below `root` use the batch's statistics only, in place: the running ones are removed.
+
+    Shape: running statistics (C) -> None, in place of (C)
+
+    >>> replace_all_batch_norm_modules_(nn.Sequential(nn.BatchNorm1d(2)))[0].running_mean is None
+    True
+    """
     for module in root.modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -146,8 +146,15 @@ def _check_outputs(outputs: list[Any], what: str) -> None:
 def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
     """A function that gives (the gradients of `func`, its value); `func` returns a 0-d tensor.
 
-    argnums: which arguments to differentiate by. has_aux: `func` returns (value, aux), the result is (gradients, (value,
-    aux)).
+    Args:
+        argnums: which arguments to differentiate by: an int, or a tuple for a tuple of gradients.
+        has_aux: `func` returns (value, aux), the result is (gradients, (value, aux)).
+    Shape: func: (*) -> (); the result: (*) -> (*), ()
+    Raises:
+        RuntimeError: the value has several elements, as in `grad_and_value(lambda x: x)(ones(2))`.
+
+    >>> grad_and_value(lambda x: (x**3).sum())(tensor([1.0, 2.0]))
+    (tensor([ 3., 12.]), tensor(9.))
     """
 
     @wraps(func)
@@ -173,6 +180,14 @@ def grad_and_value(func: Callable, argnums: Any = 0, has_aux: bool = False) -> C
 def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
     """A function that gives the gradients of `func`, which returns a 0-d tensor.
 
+    Args:
+        argnums: which arguments to differentiate by: an int, or a tuple for a tuple of gradients.
+        has_aux: `func` returns (value, aux), the result is (gradients, aux).
+    Shape: func: (*) -> (); the result: (*) -> (*)
+    Raises:
+        RuntimeError: the value has several elements, as in `grad(lambda x: x)(ones(2))`.
+        RuntimeError: `func` returns no tensor, as in `grad(lambda x: 1.0)(ones(2))`.
+
     >>> grad(lambda x: (x**3).sum())(tensor([1.0, 2.0]))
     tensor([ 3., 12.])
     """
@@ -191,6 +206,10 @@ def grad(func: Callable, argnums: Any = 0, has_aux: bool = False) -> Callable:
 
 def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     """(func(*primals), a function that multiplies vectors like the output with the Jacobian[, aux]).
+
+    Args:
+        has_aux: `func` returns (value, aux).
+    Shape: func: (*n) -> (*m); the function returned: (*m) -> a tuple of (*n)
 
     >>> output, pull = vjp(lambda x: x * x, tensor([1.0, 2.0]))
     >>> pull(ones(2))
@@ -222,6 +241,14 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
 
 def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False, has_aux: bool = False) -> tuple:
     """(func(*primals), the Jacobian times `tangents`[, aux]), by differentiating a vector-Jacobian product by its vector.
+
+    Args:
+        primals, tangents: tuples of tensors of the same shapes.
+        strict: accepted; nothing changes by it.
+        has_aux: `func` returns (value, aux).
+    Shape: func: (*n) -> (*m); tangents (*n) -> (*m), (*m)
+    Raises:
+        RuntimeError: the numbers of primals and tangents differ, as in `jvp(lambda x: x, (ones(2),), ())`.
 
     >>> jvp(lambda x: x * x, (tensor([1.0, 2.0]),), (ones(2),))
     (tensor([1., 4.]), tensor([2., 4.]))
@@ -259,7 +286,14 @@ def _pushed(points: Points, outputs: list[Any], vectors: list[Any], strict: bool
 
 
 def linearize(func: Callable, *primals: Any) -> tuple:
-    """(func(*primals), a function that multiplies the Jacobian at the primals with tangents)."""
+    """(func(*primals), a function that multiplies the Jacobian at the primals with tangents).
+
+    Shape: func: (*n) -> (*m); the function returned: (*n) -> (*m)
+
+    >>> output, push = linearize(lambda x: x * x, tensor([1.0, 2.0]))
+    >>> push(ones(2))
+    tensor([2., 4.])
+    """
     with enable_grad():
         points = Points(primals)
         output = func(*points.tree())
@@ -282,7 +316,15 @@ def jacrev(
 ) -> Callable:  # fmt: skip
     """A function that gives the Jacobian of `func`: the gradients of all elements of the outputs, as one batch.
 
-    Shape: for each output and input (output shape, input shape). chunk_size: how many elements make a batch; None: all.
+    Args:
+        argnums: which arguments to differentiate by: an int, or a tuple for a tuple.
+        has_aux: `func` returns (value, aux), the result is (Jacobian, aux).
+        chunk_size: how many elements make a batch; all by default.
+    Shape: func: (*n) -> (*m); the result: (*n) -> (*m, *n)
+
+    >>> jacrev(lambda x: x * x)(tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
     """
     if chunk_size is not None and chunk_size <= 0:
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
@@ -292,7 +334,15 @@ def jacrev(
 def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error") -> Callable:
     """A function that gives the Jacobian of `func`: the products `jvp` with all unit vectors, as one batch.
 
-    randomness: as in `vmap`; `func` runs once, so that its draws are the same for all columns.
+    Args:
+        argnums: which arguments to differentiate by: an int, or a tuple for a tuple.
+        has_aux: `func` returns (value, aux), the result is (Jacobian, aux).
+        randomness: as in `vmap`; `func` runs once, so that its draws are the same for all columns.
+    Shape: func: (*n) -> (*m); the result: (*n) -> (*m, *n)
+
+    >>> jacfwd(lambda x: x * x)(tensor([1.0, 2.0]))
+    tensor([[2., 0.],
+            [0., 4.]])
     """
     if randomness not in ("error", "different", "same"):
         raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
@@ -301,6 +351,10 @@ def jacfwd(func: Callable, argnums: Any = 0, has_aux: bool = False, *, randomnes
 
 def hessian(func: Callable, argnums: Any = 0) -> Callable:
     """A function that gives the second derivatives of `func`: `jacfwd` of `jacrev`.
+
+    Args:
+        argnums: which arguments to differentiate by: an int, or a tuple for a tuple of tuples.
+    Shape: func: (*n) -> (*m); the result: (*n) -> (*m, *n, *n)
 
     >>> hessian(lambda x: (x**3).sum())(tensor([1.0, 2.0]))
     tensor([[ 6.,  0.],

@@ -24,9 +24,15 @@ def vmap(
 ) -> Callable:
     """`func` for each slice of its arguments along `in_dims`; its results stacked along `out_dims`.
 
-    in_dims, out_dims: an int, None (not mapped; of a result: the same for all examples), or a tuple of them nested as the
-    arguments or results are. randomness: "error" (a draw raises RuntimeError), "different" or "same" draws for the
-    examples. chunk_size: how many examples are computed at a time; None: all.
+    Args:
+        in_dims, out_dims: an int, None (not mapped; of a result: the same for all examples), or a tuple of them nested
+            as the arguments or results are.
+        randomness: "error" (a draw raises), "different" or "same" draws for the examples.
+        chunk_size: how many examples are computed at a time; all by default.
+    Shape: func: (*n) -> (*m); the result: (B, *n) -> (B, *m)
+    Raises:
+        ValueError: the sizes of the mapped dimensions differ, as in `vmap(lambda a, b: a)(ones(2), ones(3))`.
+        RuntimeError: `func` draws random numbers under "error", as in `vmap(lambda a: a + rand(1))(ones(2))`.
 
     >>> vmap(lambda a, b: (a * b).sum())(ones(3, 2), ones(3, 2))
     tensor([2., 2., 2.])

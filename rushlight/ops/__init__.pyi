@@ -747,7 +747,7 @@ def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, co
     ...
 
 def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
-    """A 1-D tensor on the memory of an object with the buffer protocol."""
+    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
     ...
 
 def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:

@@ -67,7 +67,13 @@ def is_tensor(obj):
 
 @composite()
 def is_storage(obj):
-    """Whether `obj` is the memory of a tensor."""
+    """Whether `obj` is the memory of a tensor.
+
+    Shape: any object, such as a tensor (*) -> bool
+
+    >>> is_storage(ones(2)), is_storage(ones(2).untyped_storage())
+    (False, True)
+    """
     from ..core.tensor.pickling import Memory
 
     storages = sys.modules.get(

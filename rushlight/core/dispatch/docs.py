@@ -68,8 +68,7 @@ def of_inplace(name: str, kind: str, promote: str | None, differentiable: bool, 
     """The docstring of the method `name_`."""
     text = f"In-place form of `{name}`: the result is written into the tensor, which is returned."
     if kind == "binary":
-        other = "a number or a tensor" if "or a number" in doc else "a tensor"
-        arguments = f"    Args:\n        other: {other} that broadcasts to this one, whose type stays."
+        arguments = f"    Args:\n        other: as of `{name}`, and broadcasting to this tensor, whose type stays."
         return _joined(text, {"Args:": arguments, "Shape:": "    Shape: (*), other (*) -> (*)"}, "")
     if kind == "general":
         own = _written_into(_split(doc)[1])

@@ -83,7 +83,7 @@ def clip_grad_norm_(
     Args:
         parameters: a tensor or several; those without gradient do not count.
         norm_type: the order, possibly inf.
-        error_if_nonfinite: whether to raise where the norm is infinite or nan.
+        error_if_nonfinite: raise RuntimeError where the norm is infinite or nan.
         foreach: changes nothing here.
     Shape: gradients (*), ... -> ()
 

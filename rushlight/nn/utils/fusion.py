@@ -12,7 +12,17 @@ __all__ = ["fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A convolution that does what `conv` and then `bn` do. transpose: `conv` is a transposed one."""
+    """A convolution that does what `conv` and then `bn` do, in evaluation.
+
+    Args:
+        transpose: whether `conv` is a transposed one.
+    Shape: modules for (N, C, *) -> a module for (N, C, *)
+    Raises:
+        AssertionError: one of them is in training, as in `fuse_conv_bn_eval(nn.Conv1d(1, 1, 1), nn.BatchNorm1d(1))`.
+
+    >>> fuse_conv_bn_eval(nn.Conv1d(1, 1, 1).eval(), nn.BatchNorm1d(1).eval())
+    Conv1d(1, 1, kernel_size=(1,), stride=(1,))
+    """
     _check_eval(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -22,7 +32,15 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """A linear layer that does what `linear` and then `bn` do."""
+    """A linear layer that does what `linear` and then `bn` do, in evaluation.
+
+    Shape: modules for (N, in) -> a module for (N, in)
+    Raises:
+        AssertionError: one of them is in training, as in `fuse_linear_bn_eval(nn.Linear(1, 1), nn.BatchNorm1d(1))`.
+
+    >>> fuse_linear_bn_eval(nn.Linear(2, 1).eval(), nn.BatchNorm1d(1).eval())
+    Linear(in_features=2, out_features=1, bias=True)
+    """
     _check_eval(linear, bn)
     if linear.out_features != bn.num_features and bn.num_features != 1:
         raise AssertionError(

@@ -68,10 +68,19 @@ class SpectralNorm:
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Replace a parameter by ``name_orig`` and the buffers ``name_u`` and ``name_v``.
+    """Replace a parameter by `name_orig` and the buffers `name_u` and `name_v`: before each forward the weight is divided by its largest singular value.
 
-    Before each forward the weight is computed from them. ``dim``: the outputs' dimension, by default 1 for transposed
-    convolutions, else 0. RuntimeError if it is done already.
+    Source: Miyato et al., Spectral Normalization for Generative Adversarial Networks, 2018.
+
+    Args:
+        n_power_iterations: how often the singular vectors are refined at each forward in training.
+        dim: the outputs' dimension; by default 1 for transposed convolutions, else 0.
+    Shape: weight (out, *) -> (out, *), u (out), v (the rest)
+    Raises:
+        RuntimeError: it is done already, as in `spectral_norm(spectral_norm(nn.Linear(2, 2)))`.
+
+    >>> sorted(name for name, _ in spectral_norm(nn.Linear(2, 2)).named_parameters())
+    ['bias', 'weight_orig']
     """
     if dim is None:
         dim = 1 if isinstance(module, _ConvTransposeNd) else 0
@@ -95,7 +104,12 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Undo `spectral_norm`: the weight is one parameter again. ValueError if there is nothing to undo."""
+    """Undo `spectral_norm`: the weight is one parameter again.
+
+    Shape: weight (out, *) -> (out, *)
+    Raises:
+        ValueError: there is nothing to undo, as in `remove_spectral_norm(nn.Linear(2, 2))`.
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:
             hook.remove(module)

@@ -56,9 +56,13 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """Replace a parameter by ``name_g``, its norms along ``dim`` (of the whole for None), and ``name_v``.
+    """Replace a parameter by `name_g`, its norms along `dim`, and `name_v`: before each forward the weight is g v / |v|. Deprecated in torch.
 
-    Before each forward the weight is computed from the two. Deprecated in torch. RuntimeError if it is done already.
+    Source: Salimans and Kingma, Weight Normalization, 2016.
+
+    Args:
+        dim: the dimension that keeps a norm for each entry; None for one norm of the whole.
+    Shape: weight (out, *) -> g (out, 1, ...), v (out, *)
     """
     warnings.warn(
         "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
@@ -78,7 +82,12 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Undo `weight_norm`: the weight is one parameter again. ValueError if there is nothing to undo."""
+    """Undo `weight_norm`: the weight is one parameter again.
+
+    Shape: weight (out, *) -> (out, *)
+    Raises:
+        ValueError: there is nothing to undo, as in `remove_weight_norm(nn.Linear(2, 2))`.
+    """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, WeightNorm) and hook.name == name:
             hook.remove(module)

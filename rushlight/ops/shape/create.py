@@ -383,12 +383,12 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
 
 @composite(name="frombuffer")
 def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
-    """A 1-D tensor on the memory of an object with the buffer protocol.
+    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other.
 
     Args:
         count: the number of elements; all by default.
         offset: where to begin, in bytes.
-    Shape: buffer -> (count)
+    Shape: bytes (*) -> (count)
     Raises:
         ValueError: the buffer is too short, as in `frombuffer(bytearray(2), dtype=int32)`.
 
@@ -402,9 +402,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
     """A 0-d tensor of the default float type (or `dtype`).
 
-    Shape: number -> ()
-    Raises:
-        TypeError: `s` is not a number, as in `scalar_tensor("1")`.
+    Shape: a number -> ()
 
     >>> scalar_tensor(3)
     tensor(3.)

@@ -31,7 +31,17 @@ def hamming_window(
     window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None, pin_memory=False,
     requires_grad=False,
 ):  # fmt: skip
-    """alpha - beta cos(2 pi n / (N - 1)), with N = window_length + 1 if periodic."""
+    """The window alpha - beta cos(2 pi n / (N - 1)), with N = window_length + 1 if periodic.
+
+    Args:
+        dtype: by default the default float type.
+    Shape: -> (window_length)
+    Raises:
+        RuntimeError: the length is negative, as in `hamming_window(-1)`.
+
+    >>> hamming_window(4)
+    tensor([0.0800, 0.5400, 1.0000, 0.5400])
+    """
     return _raised_cosine(
         "hamming_window", window_length, periodic, alpha, beta,
         {"dtype": dtype, "layout": layout, "device": device, "pin_memory": pin_memory, "requires_grad": requires_grad},
@@ -41,7 +51,13 @@ def hamming_window(
 def hann_window(
     window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
-    """0.5 - 0.5 cos(2 pi n / (N - 1)), with N = window_length + 1 if periodic.
+    """The window 0.5 - 0.5 cos(2 pi n / (N - 1)), with N = window_length + 1 if periodic.
+
+    Args:
+        dtype: by default the default float type.
+    Shape: -> (window_length)
+    Raises:
+        RuntimeError: the length is negative, as in `hann_window(-1)`.
 
     >>> hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
@@ -63,7 +79,17 @@ def _raised_cosine(name: str, size: int, periodic: bool, alpha: float, beta: flo
 def blackman_window(
     window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
-    """0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)), with N = window_length + 1 if periodic."""
+    """The window 0.42 - 0.5 cos(2 pi n / (N - 1)) + 0.08 cos(4 pi n / (N - 1)), with N = window_length + 1 if periodic.
+
+    Args:
+        dtype: by default the default float type.
+    Shape: -> (window_length)
+    Raises:
+        RuntimeError: the length is negative, as in `blackman_window(-1)`.
+
+    >>> blackman_window(4)[2]
+    tensor(1.)
+    """
     options = {
         "dtype": dtype,
         "layout": layout,
@@ -82,7 +108,18 @@ def blackman_window(
 def bartlett_window(
     window_length, periodic=True, *, dtype=None, layout=None, device=None, pin_memory=False, requires_grad=False
 ):
-    """1 - |2 n / (N - 1) - 1|, with N = window_length + 1 if periodic."""
+    """The triangular window 1 - |2 n / (N - 1) - 1|, with N = window_length + 1 if periodic.
+
+    Args:
+        dtype: by default the default float type.
+    Shape: -> (window_length)
+    Raises:
+        RuntimeError: the length is negative, as in `bartlett_window(-1)`.
+        RuntimeError: `dtype` is of integers, as in `bartlett_window(3, dtype=int64)`.
+
+    >>> bartlett_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """
     options = {
         "dtype": dtype,
         "layout": layout,
@@ -109,7 +146,17 @@ def kaiser_window(
     pin_memory=False,
     requires_grad=False,
 ):
-    """I0(beta sqrt(1 - (2 n / (N - 1) - 1)^2)) / I0(beta), with N = window_length + 1 if periodic."""
+    """The window I0(beta sqrt(1 - (2 n / (N - 1) - 1)^2)) / I0(beta), with N = window_length + 1 if periodic.
+
+    Args:
+        dtype: by default the default float type.
+    Shape: -> (window_length)
+    Raises:
+        RuntimeError: the length is negative, as in `kaiser_window(-1)`.
+
+    >>> kaiser_window(4).shape
+    torch.Size([4])
+    """
     options = {
         "dtype": dtype,
         "layout": layout,

@@ -33,7 +33,20 @@ def _grid(start: Any, end: Any, size: int, options: dict[str, Any]) -> Any:
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """exp(-|n - center| / tau)."""
+    """The window exp(-|n - center| / tau).
+
+    Args:
+        center: where the window is 1; by default its middle, the only one for symmetric windows.
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `exponential(-1)`.
+        ValueError: `tau` is not positive, as in `exponential(3, tau=0)`.
+
+    >>> exponential(3)
+    tensor([0.3679, 1.0000, 0.3679])
+    """
     options = _options("exponential", M, dtype, layout, device, requires_grad)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -48,7 +61,18 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
 
 
 def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """sin(pi (n + 0.5) / M)."""
+    """The window sin(pi (n + 0.5) / M).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `cosine(-1)`.
+
+    >>> cosine(3)
+    tensor([0.5000, 1.0000, 0.5000])
+    """
     options = _options("cosine", M, dtype, layout, device, requires_grad)
     if not M:
         return OPS["empty"](0, **options)
@@ -57,7 +81,19 @@ def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gra
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """exp(-(n - center)^2 / (2 std^2))."""
+    """The window exp(-(n - center)^2 / (2 std^2)).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `gaussian(-1)`.
+        ValueError: `std` is not positive, as in `gaussian(3, std=0)`.
+
+    >>> gaussian(3)
+    tensor([0.6065, 1.0000, 0.6065])
+    """
     options = _options("gaussian", M, dtype, layout, device, requires_grad)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -69,7 +105,19 @@ def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, r
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """I0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / I0(beta)."""
+    """The window I0(beta sqrt(1 - (2 n / (M - 1) - 1)^2)) / I0(beta).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `kaiser(-1)`.
+        ValueError: `beta` is negative, as in `kaiser(3, beta=-1.0)`.
+
+    >>> kaiser(3, beta=1.0)
+    tensor([0.7898, 1.0000, 0.7898])
+    """
     options = _options("kaiser", M, dtype, layout, device, requires_grad)
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
@@ -82,19 +130,52 @@ def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, r
 
 
 def hamming(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """0.54 - 0.46 cos(2 pi n / (M - 1))."""
+    """The window 0.54 - 0.46 cos(2 pi n / (M - 1)).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `hamming(-1)`.
+
+    >>> hamming(3)
+    tensor([0.0800, 1.0000, 0.0800])
+    """
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
 def hann(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """0.5 - 0.5 cos(2 pi n / (M - 1))."""
+    """The window 0.5 - 0.5 cos(2 pi n / (M - 1)).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `hann(-1)`.
+
+    >>> hann(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     return general_hamming(
         M, alpha=0.5, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
 def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1))."""
+    """The window 0.42 - 0.5 cos(2 pi n / (M - 1)) + 0.08 cos(4 pi n / (M - 1)).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `blackman(-1)`.
+
+    >>> blackman(5)[2]
+    tensor(1.0000)
+    """
     _options("blackman", M, dtype, layout, device, requires_grad)
     return general_cosine(
         M, a=[0.42, 0.5, 0.08], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
@@ -102,7 +183,18 @@ def blackman(M, *, sym=True, dtype=None, layout=strided, device=None, requires_g
 
 
 def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """1 - |2 n / (M - 1) - 1|."""
+    """The triangular window 1 - |2 n / (M - 1) - 1|.
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `bartlett(-1)`.
+
+    >>> bartlett(5)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+    """
     options = _options("bartlett", M, dtype, layout, device, requires_grad)
     if M < 2:
         return (OPS["ones"] if M else OPS["empty"])(M, **options)
@@ -111,7 +203,20 @@ def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_g
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """sum_i (-1)^i a[i] cos(2 pi i n / (M - 1))."""
+    """The window sum_i (-1)^i a[i] cos(2 pi i n / (M - 1)).
+
+    Args:
+        a: the coefficients.
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `general_cosine(-1, a=[1.0])`.
+        TypeError: `a` is not a list or tuple, as in `general_cosine(3, a=1.0)`.
+
+    >>> general_cosine(3, a=[0.5, 0.5])
+    tensor([0., 1., 0.])
+    """
     options = _options("general_cosine", M, dtype, layout, device, requires_grad)
     if M < 2:
         return (OPS["ones"] if M else OPS["empty"])(M, **options)
@@ -128,14 +233,36 @@ def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, r
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """alpha - (1 - alpha) cos(2 pi n / (M - 1))."""
+    """The window alpha - (1 - alpha) cos(2 pi n / (M - 1)).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `general_hamming(-1)`.
+
+    >>> general_hamming(3)
+    tensor([0.0800, 1.0000, 0.0800])
+    """
     return general_cosine(
         M, a=[alpha, 1.0 - alpha], sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
     )
 
 
 def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
-    """0.3635819 - 0.4891775 cos(z) + 0.1365995 cos(2 z) - 0.0106411 cos(3 z), z = 2 pi n / (M - 1)."""
+    """The window 0.3635819 - 0.4891775 cos(z) + 0.1365995 cos(2 z) - 0.0106411 cos(3 z), z = 2 pi n / (M - 1).
+
+    Args:
+        sym: False for a periodic window: M + 1 points without the last.
+        dtype: by default the default float type.
+    Shape: -> (M)
+    Raises:
+        ValueError: `M` is negative, as in `nuttall(-1)`.
+
+    >>> nuttall(3)[1]
+    tensor(1.0000)
+    """
     return general_cosine(
         M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, dtype=dtype, layout=layout, device=device,
         requires_grad=requires_grad,
