@@ -15,9 +15,14 @@ _ROTATED = ("cxcywhr", "xywhr", "xyxyxyxy")
 
 
 def nms(boxes, scores, iou_threshold):
-    """Indices of the boxes that stay, by falling score, when each removes those that overlap it by more.
+    """Indices of the boxes that stay, by falling score, when each removes those that overlap it by more than `iou_threshold`.
 
-    Shape: boxes (N, 4), scores (N,) -> int64 (kept,)
+    Shape: boxes (N, 4), scores (N) -> (kept) int64
+    Raises:
+        RuntimeError: the numbers of boxes and scores differ, as in `nms(ones(2, 4), ones(3), 0.5)`.
+
+    >>> nms(tensor([[0.0, 0, 2, 2], [0, 0, 2, 2], [5, 5, 6, 6]]), tensor([0.5, 0.9, 0.1]), 0.5)
+    tensor([1, 2])
     """
     if boxes.ndim != 2 or boxes.shape[1] != 4:
         raise RuntimeError(f"boxes should be a 2d tensor with 4 columns, got shape {tuple(boxes.shape)}")
@@ -47,7 +52,15 @@ def _kept(boxes, scores, iou_threshold):
 
 
 def batched_nms(boxes, scores, idxs, iou_threshold):
-    """`nms` among the boxes of each class `idxs` (N,) by itself."""
+    """`nms` among the boxes of each class by itself.
+
+    Args:
+        idxs: the class of each box.
+    Shape: boxes (N, 4), scores (N), idxs (N) -> (kept) int64
+
+    >>> batched_nms(tensor([[0.0, 0, 2, 2], [0, 0, 2, 2]]), tensor([0.5, 0.9]), tensor([0, 1]), 0.5)
+    tensor([1, 0])
+    """
     if boxes.numel() > 4000:
         return _nms_by_class(boxes, scores, idxs, iou_threshold)
     if boxes.numel() == 0:
@@ -66,13 +79,27 @@ def _nms_by_class(boxes, scores, idxs, iou_threshold):
 
 
 def remove_small_boxes(boxes, min_size):
-    """Indices of the boxes with no side shorter than `min_size`."""
+    """Indices of the boxes with no side shorter than `min_size`.
+
+    Shape: (N, 4) -> (kept) int64
+
+    >>> remove_small_boxes(tensor([[0.0, 0, 2, 2], [0, 0, 0.5, 2]]), 1.0)
+    tensor([0])
+    """
     width, height = boxes[..., 2] - boxes[..., 0], boxes[..., 3] - boxes[..., 1]
     return torch.where((width >= min_size) & (height >= min_size))[0]
 
 
 def clip_boxes_to_image(boxes, size):
-    """The boxes cut off at the border of an image of size (height, width). Shape: (*, 4) -> the same"""
+    """The boxes cut off at the border of an image.
+
+    Args:
+        size: (height, width).
+    Shape: (*, 4) -> (*, 4)
+
+    >>> clip_boxes_to_image(tensor([[-1.0, 0.0, 9.0, 2.0]]), (4, 5))
+    tensor([[0., 0., 5., 2.]])
+    """
     height, width = size
     x, y = boxes[..., 0::2].clamp(min=0, max=width), boxes[..., 1::2].clamp(min=0, max=height)
     return torch.stack((x, y), dim=boxes.dim()).reshape(boxes.shape)
@@ -84,8 +111,15 @@ def clip_boxes_to_image(boxes, size):
 def box_convert(boxes, in_fmt, out_fmt):
     """Boxes from one form to another.
 
-    'xyxy': two corners; 'xywh': a corner and the size; 'cxcywh': the centre and the size; 'xywhr', 'cxcywhr': with a
-    rotation in degrees; 'xyxyxyxy': four corners.
+    Args:
+        in_fmt, out_fmt: "xyxy" (two corners), "xywh" (a corner and the size), "cxcywh" (the centre and the size),
+            "xywhr", "cxcywhr" (with a rotation in degrees), "xyxyxyxy" (four corners).
+    Shape: (*, 4), (*, 5) or (*, 8) -> (*, 4), (*, 5) or (*, 8)
+    Raises:
+        ValueError: a form is another text, as in `box_convert(ones(1, 4), "x", "xyxy")`.
+
+    >>> box_convert(tensor([[0.0, 0.0, 2.0, 4.0]]), "xyxy", "cxcywh")
+    tensor([[1., 2., 2., 4.]])
     """
     if in_fmt not in (*_ALIGNED, *_ROTATED) or out_fmt not in (*_ALIGNED, *_ROTATED):
         raise ValueError(f"Unsupported Bounding Box Conversions for given in_fmt {in_fmt} and out_fmt {out_fmt}")
@@ -180,7 +214,17 @@ def _upcast(t):
 
 
 def box_area(boxes, fmt="xyxy"):
-    """Areas of boxes (*, 4) in one of the forms without rotation: (*,)."""
+    """Areas of boxes.
+
+    Args:
+        fmt: "xyxy", "xywh" or "cxcywh".
+    Shape: (*, 4) -> (*)
+    Raises:
+        ValueError: `fmt` is another text, as in `box_area(ones(1, 4), fmt="x")`.
+
+    >>> box_area(tensor([[0.0, 0.0, 2.0, 3.0]]))
+    tensor([6.])
+    """
     if fmt not in _ALIGNED:
         raise ValueError(f"Unsupported Bounding Box area for given format {fmt}")
     boxes = _upcast(boxes)
@@ -215,7 +259,17 @@ def _hull(boxes1, boxes2):
 
 
 def box_iou(boxes1, boxes2, fmt="xyxy"):
-    """Intersection over union of each pair: boxes (N, 4) and (M, 4) -> (N, M). Rotated boxes are not implemented."""
+    """Intersection over union of each pair of boxes.
+
+    Args:
+        fmt: "xyxy", "xywh" or "cxcywh"; rotated boxes are not implemented.
+    Shape: (N, 4), (M, 4) -> (N, M)
+    Raises:
+        ValueError: `fmt` is another text, as in `box_iou(ones(1, 4), ones(1, 4), fmt="x")`.
+
+    >>> box_iou(tensor([[0.0, 0.0, 2.0, 2.0]]), tensor([[1.0, 0.0, 3.0, 2.0]]))
+    tensor([[0.3333]])
+    """
     if fmt in _ROTATED:
         raise NotImplementedError(f"box_iou of rotated boxes (fmt={fmt!r}) is not implemented in Rushlight")
     if fmt not in _ALIGNED:
@@ -228,7 +282,15 @@ def box_iou(boxes1, boxes2, fmt="xyxy"):
 
 
 def generalized_box_iou(boxes1, boxes2):
-    """GIoU of each pair (Rezatofighi et al., arXiv 1902.09630): (N, 4) and (M, 4) -> (N, M)."""
+    """GIoU of each pair of boxes.
+
+    Source: Rezatofighi et al., Generalized Intersection over Union, 2019 (arXiv 1902.09630).
+
+    Shape: (N, 4), (M, 4) -> (N, M)
+
+    >>> generalized_box_iou(tensor([[0.0, 0.0, 1.0, 1.0]]), tensor([[1.0, 0.0, 2.0, 1.0]]))
+    tensor([[0.]])
+    """
     shared, union = _intersection_and_union(boxes1, boxes2)
     sides = _hull(boxes1, boxes2)
     around = sides[..., 0] * sides[..., 1]
@@ -236,7 +298,15 @@ def generalized_box_iou(boxes1, boxes2):
 
 
 def distance_box_iou(boxes1, boxes2, eps=1e-7):
-    """DIoU of each pair (Zheng et al., arXiv 1911.08287): (N, 4) and (M, 4) -> (N, M)."""
+    """DIoU of each pair of boxes.
+
+    Source: Zheng et al., Distance-IoU Loss, 2019 (arXiv 1911.08287).
+
+    Shape: (N, 4), (M, 4) -> (N, M)
+
+    >>> distance_box_iou(tensor([[0.0, 0.0, 1.0, 1.0]]), tensor([[0.0, 0.0, 1.0, 1.0]]))
+    tensor([[1.]])
+    """
     return _distance_iou(_upcast(boxes1), _upcast(boxes2), eps)[0]
 
 
@@ -251,7 +321,15 @@ def _distance_iou(boxes1, boxes2, eps):
 
 
 def complete_box_iou(boxes1, boxes2, eps=1e-7):
-    """CIoU of each pair (Zheng et al., arXiv 2005.03572): (N, 4) and (M, 4) -> (N, M)."""
+    """CIoU of each pair of boxes.
+
+    Source: Zheng et al., Enhancing Geometric Factors, 2020 (arXiv 2005.03572).
+
+    Shape: (N, 4), (M, 4) -> (N, M)
+
+    >>> complete_box_iou(tensor([[0.0, 0.0, 1.0, 1.0]]), tensor([[0.0, 0.0, 1.0, 1.0]]))
+    tensor([[1.]])
+    """
     boxes1, boxes2 = _upcast(boxes1), _upcast(boxes2)
     diou, iou = _distance_iou(boxes1, boxes2, eps)
     angle1 = _shape_angle(boxes1[..., None, :])
@@ -267,7 +345,13 @@ def _shape_angle(boxes):
 
 
 def masks_to_boxes(masks):
-    """The box around each mask: (N, H, W) -> float32 (N, 4), with the last row and column inside; 0 for an empty mask."""
+    """The box around each mask, with the last row and column inside; 0 for an empty mask.
+
+    Shape: (N, H, W) -> (N, 4) float32
+
+    >>> masks_to_boxes(tensor([[[0, 1, 1], [0, 1, 0]]]))
+    tensor([[1., 0., 2., 1.]])
+    """
     if masks.numel() == 0:
         return torch.zeros((0, 4), dtype=float32)
     found = np.zeros((len(masks), 4), np.float32)

@@ -14,8 +14,16 @@ def _pair(value):
 def deform_conv2d(input, offset, weight, bias=None, stride=(1, 1), padding=(0, 0), dilation=(1, 1), mask=None):
     """A convolution each of whose taps reads at its place plus an offset, interpolated, 0 outside, times a mask.
 
-    Shape: input (N, C, H, W), offset (N, 2 G R S, H', W') with (down, right) of each tap, weight (K, C/groups, R, S),
-    mask (N, G R S, H', W') -> (N, K, H', W'); G offset groups share the channels.
+    Source: Dai et al., Deformable Convolutional Networks, 2017.
+
+    Args:
+        offset: (down, right) of each tap; G offset groups share the channels.
+        mask: a factor for each tap, or None.
+    Shape: input (N, C, H, W), offset (N, 2 G R S, H', W'), weight (K, C/groups, R, S), mask (N, G R S, H', W') -> (N,
+        K, H', W')
+
+    >>> deform_conv2d(ones(1, 1, 3, 3), zeros(1, 8, 2, 2), ones(1, 1, 2, 2)).flatten()
+    tensor([4., 4., 4., 4.])
     """
     count, channels, height, width = input.shape
     taps = weight.shape[-2] * weight.shape[-1]

@@ -8,12 +8,38 @@ from rushlight.nn import functional as F
 
 
 def drop_block2d(input, p, block_size, inplace=False, eps=1e-06, training=True):
-    """The input (N, C, H, W) with squares of odd size `block_size` zeroed, about a share `p` of it, and rescaled."""
+    """The input with squares of odd size `block_size` zeroed, about a share `p` of it, and rescaled.
+
+    Source: Ghiasi et al., DropBlock, 2018.
+
+    Args:
+        inplace: whether to write the result into `input`.
+        training: False leaves the input as it is.
+    Shape: (N, C, H, W) -> (N, C, H, W)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `drop_block2d(ones(1, 1, 3, 3), 2.0, 3)`.
+
+    >>> drop_block2d(ones(1, 1, 3, 3), 0.0, 3).sum()
+    tensor(9.)
+    """
     return _dropped(input, p, block_size, inplace, eps, training, F.max_pool2d, 2)
 
 
 def drop_block3d(input, p, block_size, inplace=False, eps=1e-06, training=True):
-    """The input (N, C, D, H, W) with cubes of odd size `block_size` zeroed, about a share `p` of it, and rescaled."""
+    """The input with cubes of odd size `block_size` zeroed, about a share `p` of it, and rescaled.
+
+    Source: Ghiasi et al., DropBlock, 2018.
+
+    Args:
+        inplace: whether to write the result into `input`.
+        training: False leaves the input as it is.
+    Shape: (N, C, D, H, W) -> (N, C, D, H, W)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `drop_block3d(ones(1, 1, 3, 3, 3), 2.0, 3)`.
+
+    >>> drop_block3d(ones(1, 1, 3, 3, 3), 0.0, 3).sum()
+    tensor(27.)
+    """
     return _dropped(input, p, block_size, inplace, eps, training, F.max_pool3d, 3)
 
 

@@ -20,9 +20,19 @@ def _reduced(loss, reduction, empty_mean=False):
 
 
 def sigmoid_focal_loss(inputs, targets, alpha=0.25, gamma=2, reduction="none"):
-    """Focal loss (Lin et al., arXiv 1708.02002): the cross-entropy of each logit times (1 - p of the truth)^gamma.
+    """Focal loss: the cross-entropy of each logit times (1 - p of the truth)^gamma.
 
-    alpha weights ones against zeros, -1 for no weights. Shape: inputs and targets (*) -> the same, or () reduced
+    Source: Lin et al., Focal Loss for Dense Object Detection, 2017 (arXiv 1708.02002).
+
+    Args:
+        alpha: weights ones against zeros, -1 for no weights.
+        reduction: "none", "mean" or "sum".
+    Shape: inputs (*), targets (*) -> (*), or () reduced
+    Raises:
+        ValueError: `reduction` is another text, as in `sigmoid_focal_loss(ones(2), ones(2), reduction="x")`.
+
+    >>> sigmoid_focal_loss(tensor([0.0]), tensor([1.0]))
+    tensor([0.0433])
     """
     if not (0 <= alpha <= 1) and alpha != -1:
         raise ValueError(f"Invalid alpha value: {alpha}. alpha must be in the range [0,1] or -1 for ignore.")
@@ -56,7 +66,19 @@ def _hull(boxes1, boxes2):
 
 
 def generalized_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
-    """1 - GIoU of each box with the one in its place (arXiv 1902.09630). Shape: (N, 4) twice -> (N,), or () reduced"""
+    """1 - GIoU of each box with the one in its place.
+
+    Source: Rezatofighi et al., Generalized Intersection over Union, 2019 (arXiv 1902.09630).
+
+    Args:
+        reduction: "none", "mean" or "sum".
+    Shape: (N, 4), (N, 4) -> (N), or () reduced
+    Raises:
+        ValueError: `reduction` is another text, as in `generalized_box_iou_loss(ones(1, 4), ones(1, 4), "x")`.
+
+    >>> generalized_box_iou_loss(tensor([[0.0, 0.0, 1.0, 1.0]]), tensor([[1.0, 0.0, 2.0, 1.0]]))
+    tensor([1.])
+    """
     boxes1, boxes2 = _floating(boxes1), _floating(boxes2)
     shared, union = _overlap(boxes1, boxes2)
     width, height = _hull(boxes1, boxes2)
@@ -75,12 +97,36 @@ def _distance_loss(boxes1, boxes2, eps):
 
 
 def distance_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
-    """1 - DIoU of each box with the one in its place (arXiv 1911.08287). Shape: (N, 4) twice -> (N,), or () reduced"""
+    """1 - DIoU of each box with the one in its place.
+
+    Source: Zheng et al., Distance-IoU Loss, 2019 (arXiv 1911.08287).
+
+    Args:
+        reduction: "none", "mean" or "sum".
+    Shape: (N, 4), (N, 4) -> (N), or () reduced
+    Raises:
+        ValueError: `reduction` is another text, as in `distance_box_iou_loss(ones(1, 4), ones(1, 4), "x")`.
+
+    >>> distance_box_iou_loss(tensor([[0.0, 0.0, 1.0, 1.0]]), tensor([[1.0, 0.0, 2.0, 1.0]]))
+    tensor([1.2000])
+    """
     return _reduced(_distance_loss(_floating(boxes1), _floating(boxes2), eps)[0], reduction, empty_mean=True)
 
 
 def complete_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):
-    """1 - CIoU of each box with the one in its place (arXiv 2005.03572). Shape: (N, 4) twice -> (N,), or () reduced"""
+    """1 - CIoU of each box with the one in its place.
+
+    Source: Zheng et al., Enhancing Geometric Factors, 2020 (arXiv 2005.03572).
+
+    Args:
+        reduction: "none", "mean" or "sum".
+    Shape: (N, 4), (N, 4) -> (N), or () reduced
+    Raises:
+        ValueError: `reduction` is another text, as in `complete_box_iou_loss(ones(1, 4), ones(1, 4), "x")`.
+
+    >>> complete_box_iou_loss(tensor([[0.0, 0.0, 1.0, 1.0]]), tensor([[1.0, 0.0, 2.0, 1.0]]))
+    tensor([1.2000])
+    """
     boxes1, boxes2 = _floating(boxes1), _floating(boxes2)
     loss, iou = _distance_loss(boxes1, boxes2, 1e-7)
     angles = [torch.atan((b[..., 2] - b[..., 0]) / (b[..., 3] - b[..., 1])) for b in (boxes2, boxes1)]

@@ -46,12 +46,20 @@ def _pair(size):
 
 
 def roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1, aligned=False):
-    """Means of interpolated values in each bin of each box (He et al., arXiv 1703.06870).
+    """Means of interpolated values in each bin of each box. Gradients go to the input, not to the boxes.
 
-    Shape: input (N, C, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, *output_size)
+    Source: He et al., Mask R-CNN, 2017 (arXiv 1703.06870).
 
-    spatial_scale: from the boxes' coordinates to the map's. sampling_ratio: points of a bin along each side, as many as
-    needed for -1. aligned shifts by half a pixel, as it should be. Gradients go to the input, not to the boxes.
+    Args:
+        boxes: (image, x1, y1, x2, y2) each, or a list of (x1, y1, x2, y2) for each image.
+        output_size: an int or (H', W').
+        spatial_scale: from the boxes' coordinates to the map's.
+        sampling_ratio: points of a bin along each side; as many as needed for -1.
+        aligned: whether to shift by half a pixel, as it should be.
+    Shape: input (N, C, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, H', W')
+
+    >>> roi_align(ones(1, 2, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
+    torch.Size([1, 2, 2, 2])
     """
     rois = as_rois(boxes)
     places = [
@@ -118,9 +126,19 @@ class _Sampled(Function):
 
 
 def ps_roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1):
-    """Position-sensitive `roi_align`: each bin takes its values from channels of its own (Li et al., 1711.07264).
+    """Position-sensitive `roi_align`: each bin takes its values from channels of its own.
 
-    Shape: input (N, C P Q, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, P, Q), (P, Q) = output_size
+    Source: Li et al., Light-Head R-CNN, 2017 (arXiv 1711.07264).
+
+    Args:
+        boxes: (image, x1, y1, x2, y2) each, or a list of (x1, y1, x2, y2) for each image.
+        output_size: an int or (P, Q).
+        spatial_scale: from the boxes' coordinates to the map's.
+        sampling_ratio: points of a bin along each side; as many as needed for -1.
+    Shape: input (N, C P Q, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, P, Q)
+
+    >>> ps_roi_align(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
+    torch.Size([1, 1, 2, 2])
     """
     rois = as_rois(boxes)
     size = _pair(output_size)
@@ -153,9 +171,18 @@ def _own_channels(values, size):
 
 
 def roi_pool(input, boxes, output_size, spatial_scale=1.0):
-    """Largest values in each bin of each box, all rounded to pixels (Girshick, arXiv 1504.08083).
+    """Largest values in each bin of each box, all rounded to pixels; 0 in an empty bin.
 
-    Shape: input (N, C, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, *output_size); 0 in an empty bin
+    Source: Girshick, Fast R-CNN, 2015 (arXiv 1504.08083).
+
+    Args:
+        boxes: (image, x1, y1, x2, y2) each, or a list of (x1, y1, x2, y2) for each image.
+        output_size: an int or (H', W').
+        spatial_scale: from the boxes' coordinates to the map's.
+    Shape: input (N, C, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, H', W')
+
+    >>> roi_pool(arange(16.0).reshape(1, 1, 4, 4), [tensor([[0.0, 0.0, 3.0, 3.0]])], 1).flatten()
+    tensor([15.])
     """
     rois, size = as_rois(boxes), _pair(output_size)
     results = []
@@ -193,9 +220,18 @@ def _rounded(value):
 
 
 def ps_roi_pool(input, boxes, output_size, spatial_scale=1.0):
-    """Position-sensitive means: each bin takes its values from channels of its own (Dai et al., arXiv 1605.06409).
+    """Position-sensitive means: each bin takes its values from channels of its own.
 
-    Shape: input (N, C P Q, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, P, Q), (P, Q) = output_size
+    Source: Dai et al., R-FCN, 2016 (arXiv 1605.06409).
+
+    Args:
+        boxes: (image, x1, y1, x2, y2) each, or a list of (x1, y1, x2, y2) for each image.
+        output_size: an int or (P, Q).
+        spatial_scale: from the boxes' coordinates to the map's.
+    Shape: input (N, C P Q, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, P, Q)
+
+    >>> ps_roi_pool(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])], 2).shape
+    torch.Size([1, 1, 2, 2])
     """
     rois, size = as_rois(boxes), _pair(output_size)
     _check_channels(input, size)

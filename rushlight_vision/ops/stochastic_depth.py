@@ -7,7 +7,18 @@ from rushlight import nn
 def stochastic_depth(input, p, mode, training=True):
     """The input, zeroed with probability `p` and scaled by 1 / (1 - p) otherwise.
 
-    mode 'batch' decides once for the whole batch, 'row' for each of its entries. Outside training nothing happens.
+    Source: Huang et al., Deep Networks with Stochastic Depth, 2016.
+
+    Args:
+        mode: "batch" decides once for the whole batch, "row" for each of its entries.
+        training: False leaves the input as it is.
+    Shape: (N, *) -> (N, *)
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `stochastic_depth(ones(2), 2.0, "batch")`.
+        ValueError: `mode` is another text, as in `stochastic_depth(ones(2), 0.5, "x")`.
+
+    >>> stochastic_depth(ones(2), 0.5, "batch", training=False)
+    tensor([1., 1.])
     """
     if p < 0.0 or p > 1.0:
         raise ValueError(f"drop probability has to be between 0 and 1, but got {p}")

@@ -12,10 +12,15 @@ _ARRAY_TYPES = {"I": np.int32, _SHORT: np.int16, "F": np.float32}  # of modes th
 
 
 def to_tensor(pic):
-    """The PIL image, or array (H, W) or (H, W, C), as a tensor (C, H, W).
+    """The PIL image or array as a tensor: bytes become floats of the default type in [0, 1], other values stay.
 
-    Bytes become floats of the default dtype in [0, 1]; other values stay as they are. TypeError for anything but an
-    image or an array, ValueError for an array of another number of dimensions.
+    Shape: (H, W) or (H, W, C) -> (C, H, W)
+    Raises:
+        TypeError: `pic` is neither image nor array, as in `to_tensor(ones(1, 2, 2))`.
+
+    >>> import numpy as np
+    >>> to_tensor(np.zeros((4, 5, 3), np.uint8)).shape
+    torch.Size([3, 4, 5])
     """
     if isinstance(pic, np.ndarray):
         if pic.ndim not in (2, 3):
@@ -35,7 +40,12 @@ def to_tensor(pic):
 
 
 def pil_to_tensor(pic):
-    """The PIL image as a tensor (C, H, W) of its own values, copied. TypeError for anything else."""
+    """The PIL image as a tensor of its own values, copied.
+
+    Shape: a PIL image (H, W) -> (C, H, W)
+    Raises:
+        TypeError: `pic` is no PIL image, as in `pil_to_tensor(ones(1, 2, 2))`.
+    """
     if not _functional_pil.is_pil_image(pic):
         raise TypeError(f"pic should be PIL Image. Got {type(pic)}")
     return from_numpy(_pixels(pic, None)).permute(2, 0, 1)
@@ -47,10 +57,21 @@ def _pixels(pic, dtype):
 
 
 def to_pil_image(pic, mode=None):
-    """The tensor (C, H, W) or array (H, W, C), or either as (H, W), as a PIL image.
+    """The tensor or array as a PIL image.
 
-    Floats are taken to be in [0, 1] and become bytes, except under mode 'F'. Without `mode` it follows from the
-    number of channels and the dtype: L, I;16, I, F for one channel, LA for two, RGB for three, RGBA for four.
+    Floats are taken to be in [0, 1] and become bytes, except under mode "F".
+
+    Args:
+        pic: a tensor (C, H, W), an array (H, W, C), or either as (H, W).
+        mode: by default from the number of channels and the type: L, I;16, I, F for one channel, LA for two, RGB for
+            three, RGBA for four.
+    Shape: (C, H, W) -> a PIL image of size (W, H)
+    Raises:
+        TypeError: `pic` is neither tensor nor array, as in `to_pil_image([1])`.
+        ValueError: there are too many dimensions, as in `to_pil_image(ones(1, 1, 2, 2))`.
+
+    >>> to_pil_image(ones(3, 4, 5)).size
+    (5, 4)
     """
     if isinstance(pic, Tensor):
         pixels = (pic.permute(1, 2, 0) if pic.ndim == 3 else pic).numpy(force=True)

@@ -64,18 +64,42 @@ def _of(img):
 
 
 def get_dimensions(img):
-    """[channels, height, width]."""
+    """[channels, height, width] of an image.
+
+    Shape: (*, C, H, W) -> three numbers (C, H, W)
+    Raises:
+        TypeError: `img` is neither tensor nor PIL image, as in `get_dimensions(1)`.
+
+    >>> get_dimensions(ones(3, 4, 5))
+    [3, 4, 5]
+    """
     return _of(img).get_dimensions(img)
 
 
 def get_image_size(img):
-    """[width, height]."""
+    """[width, height] of an image.
+
+    Shape: (*, C, H, W) -> two numbers (W, H)
+    Raises:
+        TypeError: `img` is neither tensor nor PIL image, as in `get_image_size(1)`.
+
+    >>> get_image_size(ones(3, 4, 5))
+    [5, 4]
+    """
     _, height, width = get_dimensions(img)
     return [width, height]
 
 
 def get_image_num_channels(img):
-    """The number of channels."""
+    """The number of channels of an image.
+
+    Shape: (*, C, H, W) -> int
+    Raises:
+        TypeError: `img` is neither tensor nor PIL image, as in `get_image_num_channels(1)`.
+
+    >>> get_image_num_channels(ones(3, 4, 5))
+    3
+    """
     return get_dimensions(img)[0]
 
 
@@ -83,9 +107,16 @@ def get_image_num_channels(img):
 
 
 def convert_image_dtype(image, dtype=None):
-    """The tensor in `dtype` (float32 where none is given), its values scaled: an integer dtype's range becomes [0, 1].
+    """The tensor in another type, its values scaled: an integer type's range becomes [0, 1].
 
-    Raises RuntimeError from float32 to int32 or int64 and from float64 to int64, which would overflow.
+    Args:
+        dtype: float32 by default.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: the values would overflow, as in `convert_image_dtype(ones(1, 2, 2), int64)`.
+
+    >>> convert_image_dtype(tensor([0, 255], dtype=uint8))
+    tensor([0., 1.])
     """
     if not isinstance(image, Tensor):
         raise TypeError("Input img should be Tensor Image")
@@ -93,14 +124,37 @@ def convert_image_dtype(image, dtype=None):
 
 
 def normalize(tensor, mean, std, inplace=False):
-    """(tensor - mean) / std, channel by channel, of a float tensor (..., C, H, W)."""
+    """(tensor - mean) / std, channel by channel.
+
+    Args:
+        mean, std: a number for each channel.
+        inplace: whether to write the result into `tensor`.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        TypeError: the tensor is of integers, as in `normalize(tensor([[[1]]]), [0.5], [0.5])`.
+        ValueError: a deviation is 0, as in `normalize(ones(1, 1, 1), [0.5], [0.0])`.
+
+    >>> normalize(tensor([[[0.0, 1.0]]]), [0.5], [0.5])
+    tensor([[[-1.,  1.]]])
+    """
     if not isinstance(tensor, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(tensor)}")
     return _functional_tensor.normalize(tensor, mean, std, inplace)
 
 
 def erase(img, i, j, h, w, v, inplace=False):
-    """The tensor with the value(s) `v` in the rectangle of h rows from row i and w columns from column j."""
+    """The tensor with the value(s) `v` in the rectangle of h rows from row i and w columns from column j.
+
+    Args:
+        inplace: whether to write the result into `img`.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        TypeError: `img` is not a tensor, as in `erase([1], 0, 0, 1, 1, 0)`.
+
+    >>> erase(ones(1, 2, 2), 0, 0, 1, 1, 0.0)
+    tensor([[[0., 1.],
+             [1., 1.]]])
+    """
     if not isinstance(img, Tensor):
         raise TypeError(f"img should be Tensor Image. Got {type(img)}")
     return _functional_tensor.erase(img, i, j, h, w, v, inplace)
@@ -110,9 +164,18 @@ def erase(img, i, j, h, w, v, inplace=False):
 
 
 def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
-    """The image in another size: (h, w), or an int for the shorter edge, the longer then limited by `max_size`.
+    """The image in another size.
 
-    `antialias` concerns tensors under BILINEAR and BICUBIC; PIL images are always antialiased under these.
+    Args:
+        img: a tensor or a PIL image.
+        size: (h, w), or an int for the shorter edge, the longer then limited by `max_size`.
+        antialias: of tensors under BILINEAR and BICUBIC; PIL images are always antialiased under these.
+    Shape: (*, C, H, W) -> (*, C, h, w)
+    Raises:
+        TypeError: `size` is neither an int nor a sequence, as in `resize(ones(1, 2, 2), "x")`.
+
+    >>> resize(ones(3, 4, 8), 2).shape
+    torch.Size([3, 2, 4])
     """
     mode = as_mode(interpolation)
     if isinstance(size, (list, tuple)):
@@ -156,22 +219,50 @@ def _resized(image_size, size, max_size):
 
 
 def pad(img, padding, fill=0, padding_mode="constant"):
-    """The image with a border of `padding` pixels: one number, (left and right, top and bottom), or (left, top, right,
-    bottom).
+    """The image with a border of `padding` pixels.
 
-    padding_mode 'constant' fills with `fill` (for PIL images a number or one per channel), 'edge' repeats the border,
-    'reflect' mirrors without the border, 'symmetric' with it.
+    Args:
+        img: a tensor or a PIL image.
+        padding: one number, (left and right, top and bottom), or (left, top, right, bottom).
+        fill: the value of "constant", for PIL images a number or one per channel.
+        padding_mode: "constant", "edge" (repeats the border), "reflect" (mirrors without the border), "symmetric" (with
+            it).
+    Shape: (*, H, W) -> (*, top + H + bottom, left + W + right)
+    Raises:
+        ValueError: `padding_mode` is another text, as in `pad(ones(1, 2, 2), 1, padding_mode="x")`.
+
+    >>> pad(ones(1, 1, 1), (1, 0), 9)
+    tensor([[[9., 1., 9.]]])
     """
     return _of(img).pad(img, padding, fill, padding_mode)
 
 
 def crop(img, top, left, height, width):
-    """The part of the image of that place and size; what is outside the image is 0."""
+    """The part of the image of that place and size; what is outside the image is 0.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, H, W) -> (*, height, width)
+
+    >>> crop(arange(16).reshape(1, 4, 4), 1, 1, 2, 2)
+    tensor([[[ 5,  6],
+             [ 9, 10]]])
+    """
     return _of(img).crop(img, top, left, height, width)
 
 
 def center_crop(img, output_size):
-    """The middle of the image, of size `output_size` (int or (h, w)); a smaller image is padded with 0."""
+    """The middle of the image; a smaller image is padded with 0.
+
+    Args:
+        img: a tensor or a PIL image.
+        output_size: an int or (h, w).
+    Shape: (*, H, W) -> (*, h, w)
+
+    >>> center_crop(arange(16).reshape(1, 4, 4), 2)
+    tensor([[[ 5,  6],
+             [ 9, 10]]])
+    """
     crop_height, crop_width = _pair(output_size)
     _, height, width = get_dimensions(img)
     if crop_width > width or crop_height > height:
@@ -186,12 +277,33 @@ def center_crop(img, output_size):
 
 
 def resized_crop(img, top, left, height, width, size, interpolation=InterpolationMode.BILINEAR, antialias=True):
-    """`crop`, then `resize`."""
+    """`crop`, then `resize`.
+
+    Args:
+        img: a tensor or a PIL image.
+        size: (h, w), or an int for the shorter edge.
+        antialias: as in `resize`.
+    Shape: (*, C, H, W) -> (*, C, h, w)
+
+    >>> resized_crop(ones(3, 4, 8), 0, 0, 2, 2, (5, 6)).shape
+    torch.Size([3, 5, 6])
+    """
     return resize(crop(img, top, left, height, width), size, interpolation, antialias=antialias)
 
 
 def five_crop(img, size):
-    """(top left, top right, bottom left, bottom right, middle) crops of size `size`; ValueError if it is too large."""
+    """(top left, top right, bottom left, bottom right, middle) crops.
+
+    Args:
+        img: a tensor or a PIL image.
+        size: an int or (h, w).
+    Shape: (*, H, W) -> five of (*, h, w)
+    Raises:
+        ValueError: the size is too large, as in `five_crop(ones(1, 2, 2), 3)`.
+
+    >>> five_crop(arange(9).reshape(1, 3, 3), 1)[4]
+    tensor([[[4]]])
+    """
     crop_height, crop_width = _pair(size)
     _, height, width = get_dimensions(img)
     if crop_width > width or crop_height > height:
@@ -205,7 +317,19 @@ def five_crop(img, size):
 
 
 def ten_crop(img, size, vertical_flip=False):
-    """`five_crop` of the image and of its mirror image."""
+    """`five_crop` of the image and of its mirror image.
+
+    Args:
+        img: a tensor or a PIL image.
+        size: an int or (h, w).
+        vertical_flip: whether the mirror image is upside down rather than left to right.
+    Shape: (*, H, W) -> ten of (*, h, w)
+    Raises:
+        ValueError: the size is too large, as in `ten_crop(ones(1, 2, 2), 3)`.
+
+    >>> len(ten_crop(ones(1, 3, 3), 1))
+    10
+    """
     return five_crop(img, size) + five_crop(vflip(img) if vertical_flip else hflip(img), size)
 
 
@@ -223,20 +347,48 @@ def _pair(size):
 
 
 def hflip(img):
-    """The image with left and right exchanged."""
+    """The image with left and right exchanged.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, H, W) -> (*, H, W)
+
+    >>> hflip(tensor([[[1, 2], [3, 4]]]))
+    tensor([[[2, 1],
+             [4, 3]]])
+    """
     return _of(img).hflip(img)
 
 
 def vflip(img):
-    """The image with top and bottom exchanged."""
+    """The image with top and bottom exchanged.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, H, W) -> (*, H, W)
+
+    >>> vflip(tensor([[[1, 2], [3, 4]]]))
+    tensor([[[3, 4],
+             [1, 2]]])
+    """
     return _of(img).vflip(img)
 
 
 def rotate(img, angle, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=None):
-    """The image turned counter-clockwise by `angle` degrees about `center` (x, y), by default its middle.
+    """The image turned counter-clockwise by `angle` degrees.
 
-    `expand` makes the result large enough for the whole image. `fill` is the value outside it (0 by default), one
-    number or one per channel.
+    Args:
+        img: a tensor or a PIL image.
+        expand: whether the result is large enough for the whole image.
+        center: (x, y) of what stays; the middle by default.
+        fill: the value outside of the image, one number or one per channel; 0 by default.
+    Shape: (*, C, H, W) -> (*, C, H, W), or larger with `expand`
+    Raises:
+        ValueError: `center` has not two numbers, as in `rotate(ones(1, 2, 2), 90, center=[1])`.
+
+    >>> rotate(tensor([[[1.0, 2.0], [3.0, 4.0]]]), 90)
+    tensor([[[2., 4.],
+             [1., 3.]]])
     """
     mode = as_mode(interpolation)
     if not isinstance(angle, (int, float)):
@@ -249,7 +401,20 @@ def rotate(img, angle, interpolation=InterpolationMode.NEAREST, expand=False, ce
 
 
 def affine(img, angle, translate, scale, shear, interpolation=InterpolationMode.NEAREST, fill=None, center=None):
-    """The image turned clockwise by `angle` degrees, scaled, sheared by degrees (x, y) and moved by pixels (x, y)."""
+    """The image turned clockwise by `angle` degrees, scaled, sheared by degrees (x, y) and moved by pixels (x, y).
+
+    Args:
+        img: a tensor or a PIL image.
+        fill: the value outside of the image, one number or one per channel; 0 by default.
+        center: (x, y) of what stays; the middle by default.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: `scale` is not positive, as in `affine(ones(1, 2, 2), 0, [0, 0], 0.0, [0.0])`.
+
+    >>> affine(tensor([[[1.0, 2.0], [3.0, 4.0]]]), 0, [1, 0], 1.0, [0.0])
+    tensor([[[0., 1.],
+             [0., 3.]]])
+    """
     mode = as_mode(interpolation)
     if not isinstance(angle, (int, float)):
         raise TypeError("Argument angle should be int or float")
@@ -313,7 +478,14 @@ def _inverse_affine(center, angle, translate, scale, shear):
 def perspective(img, startpoints, endpoints, interpolation=InterpolationMode.BILINEAR, fill=None):
     """The image seen so that the four corners `startpoints` (x, y) are mapped to `endpoints`.
 
-    Corners in the order top left, top right, bottom right, bottom left.
+    Args:
+        img: a tensor or a PIL image.
+        startpoints, endpoints: corners in the order top left, top right, bottom right, bottom left.
+        fill: the value outside of the image, one number or one per channel; 0 by default.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+
+    >>> perspective(ones(1, 2, 2), [[0, 0], [1, 0], [1, 1], [0, 1]], [[0, 0], [1, 0], [1, 1], [0, 1]]).shape
+    torch.Size([1, 2, 2])
     """
     mode = as_mode(interpolation)
     coefficients = _perspective_coefficients(startpoints, endpoints)
@@ -337,7 +509,19 @@ def _perspective_coefficients(startpoints, endpoints):
 
 
 def elastic_transform(img, displacement, interpolation=InterpolationMode.BILINEAR, fill=None):
-    """The image with each pixel taken from its place plus `displacement` (1, H, W, 2), (x, y) in halves of the size."""
+    """The image with each pixel taken from its place plus `displacement`.
+
+    Args:
+        img: a tensor or a PIL image.
+        displacement: (1, H, W, 2), (x, y) in halves of the size.
+        fill: the value outside of the image, one number or one per channel; 0 by default.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        TypeError: `displacement` is not a tensor, as in `elastic_transform(ones(1, 2, 2), 1.0)`.
+
+    >>> elastic_transform(ones(1, 2, 2), zeros(1, 2, 2, 2)).shape
+    torch.Size([1, 2, 2])
+    """
     mode = as_mode(interpolation)
     if not isinstance(displacement, Tensor):
         raise TypeError("Argument displacement should be a Tensor")
@@ -355,80 +539,221 @@ def elastic_transform(img, displacement, interpolation=InterpolationMode.BILINEA
 
 
 def adjust_brightness(img, brightness_factor):
-    """The image brighter (factor above 1) or darker (below 1; 0 is black)."""
+    """The image brighter (factor above 1) or darker (below 1; 0 is black).
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: the factor is negative, as in `adjust_brightness(ones(1, 2, 2), -1.0)`.
+
+    >>> adjust_brightness(full((1, 1, 2), 0.5), 1.5)
+    tensor([[[0.7500, 0.7500]]])
+    """
     return _of(img).adjust_brightness(img, brightness_factor)
 
 
 def adjust_contrast(img, contrast_factor):
-    """The image with more (factor above 1) or less contrast (below 1; 0 is grey)."""
+    """The image with more (factor above 1) or less contrast (below 1; 0 is grey).
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: the factor is negative, as in `adjust_contrast(ones(1, 2, 2), -1.0)`.
+
+    >>> adjust_contrast(tensor([[[0.0, 1.0]]]), 0.5)
+    tensor([[[0.2500, 0.7500]]])
+    """
     return _of(img).adjust_contrast(img, contrast_factor)
 
 
 def adjust_saturation(img, saturation_factor):
-    """The image with stronger (factor above 1) or weaker colours (below 1; 0 is black and white)."""
+    """The image with stronger (factor above 1) or weaker colours (below 1; 0 is black and white).
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: the factor is negative, as in `adjust_saturation(ones(3, 2, 2), -1.0)`.
+
+    >>> adjust_saturation(tensor([1.0, 0.0, 0.0]).reshape(3, 1, 1), 0.0).flatten()
+    tensor([0.2989, 0.2989, 0.2989])
+    """
     return _of(img).adjust_saturation(img, saturation_factor)
 
 
 def adjust_hue(img, hue_factor):
-    """The image with its hues turned by `hue_factor` of the colour circle, in [-0.5, 0.5]."""
+    """The image with its hues turned by `hue_factor` of the colour circle.
+
+    Args:
+        img: a tensor or a PIL image.
+        hue_factor: in [-0.5, 0.5].
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: the factor is outside, as in `adjust_hue(ones(3, 2, 2), 1.0)`.
+
+    >>> adjust_hue(tensor([1.0, 0.0, 0.0]).reshape(3, 1, 1), 0.5).flatten()
+    tensor([0., 1., 1.])
+    """
     if not -0.5 <= hue_factor <= 0.5:
         raise ValueError(f"hue_factor ({hue_factor}) is not in [-0.5, 0.5].")
     return _of(img).adjust_hue(img, hue_factor)
 
 
 def adjust_gamma(img, gamma, gain=1):
-    """gain * value^gamma, for values in [0, 1]."""
+    """gain * value^gamma, for values in [0, 1].
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: `gamma` is negative, as in `adjust_gamma(ones(1, 2, 2), -1.0)`.
+
+    >>> adjust_gamma(tensor([[[0.5, 1.0]]]), 2)
+    tensor([[[0.2500, 1.0000]]])
+    """
     if gamma < 0:
         raise ValueError("Gamma should be a non-negative real number")
     return _of(img).adjust_gamma(img, gamma, gain)
 
 
 def adjust_sharpness(img, sharpness_factor):
-    """The image sharper (factor above 1) or softer (below 1)."""
+    """The image sharper (factor above 1) or softer (below 1).
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: the factor is negative, as in `adjust_sharpness(ones(3, 4, 4), -1.0)`.
+
+    >>> adjust_sharpness(ones(1, 3, 3), 2.0).sum()
+    tensor(9.)
+    """
     return _of(img).adjust_sharpness(img, sharpness_factor)
 
 
 def rgb_to_grayscale(img, num_output_channels=1):
-    """The image in grey, of 1 channel or of 3 equal ones."""
+    """The image in grey.
+
+    Args:
+        img: a tensor or a PIL image.
+        num_output_channels: 1, or 3 for equal ones.
+    Shape: (*, 3, H, W) -> (*, 1, H, W) or (*, 3, H, W)
+    Raises:
+        ValueError: the number of channels is another, as in `rgb_to_grayscale(ones(3, 2, 2), 2)`.
+
+    >>> rgb_to_grayscale(ones(3, 1, 1)).shape
+    torch.Size([1, 1, 1])
+    """
     return _of(img).rgb_to_grayscale(img, num_output_channels)
 
 
 def to_grayscale(img, num_output_channels=1):
-    """`rgb_to_grayscale` for PIL images of any mode; TypeError for tensors."""
+    """`rgb_to_grayscale` for PIL images of any mode.
+
+    Args:
+        img: a PIL image.
+        num_output_channels: 1, or 3 for equal ones.
+    Shape: (H, W) or (H, W, 3) -> (H, W) or (H, W, 3)
+    Raises:
+        TypeError: `img` is a tensor, as in `to_grayscale(ones(3, 2, 2))`.
+    """
     if isinstance(img, Tensor):
         raise TypeError("Input should be PIL Image")
     return _functional_pil.rgb_to_grayscale(img, num_output_channels)
 
 
 def invert(img):
-    """Each value v as the largest value minus v."""
+    """Each value v as the largest value minus v.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+
+    >>> invert(tensor([[[0.25, 1.0]]]))
+    tensor([[[0.7500, 0.0000]]])
+    """
     return _of(img).invert(img)
 
 
 def posterize(img, bits):
-    """Each value with its upper `bits` bits alone."""
+    """Each value (uint8) with its upper `bits` bits alone.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: `bits` is outside 0 to 8, as in `posterize(zeros(1, 2, 2, dtype=uint8), 9)`.
+        TypeError: a tensor is of another type, as in `posterize(ones(1, 2, 2), 2)`.
+
+    >>> posterize(tensor([[[255, 100]]], dtype=uint8), 1)
+    tensor([[[128,   0]]], dtype=torch.uint8)
+    """
     if not 0 <= bits <= 8:
         raise ValueError(f"The number if bits should be between 0 and 8. Got {bits}")
     return _of(img).posterize(img, bits)
 
 
 def solarize(img, threshold):
-    """Values from `threshold` on inverted."""
+    """Values from `threshold` on inverted.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        TypeError: the threshold is above the largest value, as in `solarize(ones(1, 2, 2), 2.0)`.
+
+    >>> solarize(tensor([[[0.25, 0.75]]]), 0.5)
+    tensor([[[0.2500, 0.2500]]])
+    """
     return _of(img).solarize(img, threshold)
 
 
 def autocontrast(img):
-    """Each channel stretched so that its lowest value becomes black and its highest white."""
+    """Each channel stretched so that its lowest value becomes black and its highest white.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+
+    >>> autocontrast(tensor([[[0.25, 0.5]]]))
+    tensor([[[0., 1.]]])
+    """
     return _of(img).autocontrast(img)
 
 
 def equalize(img):
-    """Each channel (uint8) with its values spread so that they are about equally frequent."""
+    """Each channel (uint8) with its values spread so that they are about equally frequent.
+
+    Args:
+        img: a tensor or a PIL image.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        TypeError: a tensor is of another type, as in `equalize(ones(1, 2, 2))`.
+
+    >>> equalize(tensor([[[10, 20], [30, 40]]], dtype=uint8))
+    tensor([[[10, 20],
+             [30, 40]]], dtype=torch.uint8)
+    """
     return _of(img).equalize(img)
 
 
 def gaussian_blur(img, kernel_size, sigma=None):
-    """The image convolved with a Gaussian of `kernel_size` (x, y), odd, and standard deviation `sigma` (x, y)."""
+    """The image convolved with a Gaussian.
+
+    Args:
+        img: a tensor or a PIL image.
+        kernel_size: an odd int or (x, y).
+        sigma: the standard deviation, a number or (x, y); 0.3 ((kernel_size - 1) / 2 - 1) + 0.8 by default.
+    Shape: (*, C, H, W) -> (*, C, H, W)
+    Raises:
+        ValueError: the size is even, as in `gaussian_blur(ones(1, 4, 4), 2)`.
+        ValueError: `sigma` is not positive, as in `gaussian_blur(ones(1, 4, 4), 3, 0.0)`.
+
+    >>> gaussian_blur(ones(1, 4, 4), 3).shape
+    torch.Size([1, 4, 4])
+    """
     sizes = [kernel_size, kernel_size] if isinstance(kernel_size, int) else kernel_size
     if not isinstance(sizes, (list, tuple)):
         raise TypeError(f"kernel_size should be int or a sequence of integers. Got {type(kernel_size)}")
