@@ -34,7 +34,7 @@ _NOT_ABOUT_TENSORS = {
 }  # fmt: skip
 _MODULES = ("autograd", "distributions", "fft", "func", "linalg", "nn", "optim", "special")  # at hand in examples
 
-_SHAPE = re.compile(r"Shapes?: [^>]*\([^>]*->.*(\(|bool|int|float)|Shapes?: ->.*\(", re.DOTALL)
+_SHAPE = re.compile(r"Shapes?: [^>]*\([^>]*->.*(\(|bool|int|float|the same)|Shapes?: ->.*\(", re.DOTALL)
 _RAISES = re.compile(r"^(?P<indent> *)Raises:\n(?P<lines>(?:(?P=indent) +\S.*\n?)+)", re.MULTILINE)
 _ERROR = re.compile(r"(\w+(?:\.\w+)*): (.+?), as in `(.+?)`")
 _ARGS = re.compile(r"^(?P<indent> *)Args:\n(?P<lines>(?:(?P=indent) +\S.*\n?)+)", re.MULTILINE)

@@ -440,7 +440,7 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         return function(*args, **kwargs)
 
     renamed.__name__ = renamed.__qualname__ = old
-    renamed.__doc__ = like(function, old, f"`{new}` under its deprecated name.", example=False)
+    renamed.__doc__ = like(function, old, f"`{new}` under its deprecated name.", without=(">>>",))
     return renamed
 
 

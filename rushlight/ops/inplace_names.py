@@ -21,7 +21,7 @@ def _of_method(name: str) -> Any:
     f.__doc__ = method.__doc__
     if not hasattr(method, "record"):
         text = method.__doc__ or _IN_PLACE.format(name[:-1])
-        f.__doc__ = like(OPS[name[:-1]], name, text, arguments=name != "ldexp_")
+        f.__doc__ = like(OPS[name[:-1]], name, text, without=("Args:",) if name == "ldexp_" else ())
     return f
 
 
@@ -32,7 +32,7 @@ def _of_option(name: str) -> Any:
         return function(input, p, train, True)
 
     f.__name__ = f.__qualname__ = name
-    f.__doc__ = like(function, name, _IN_PLACE.format(name[:-1]), arguments=False)
+    f.__doc__ = like(function, name, _IN_PLACE.format(name[:-1]), without=("Args:",))
     return f
 
 

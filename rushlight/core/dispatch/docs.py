@@ -100,15 +100,16 @@ def _written_into(blocks: dict[str, str]) -> dict[str, str]:
     return {"Args:": "\n".join(lines), **own} if len(lines) > 1 else own
 
 
-def like(other: Callable[..., Any], name: str, text: str, *, arguments: bool = True, example: bool = True) -> str:
-    """`text`, and what follows the first lines of the docstring of `other`, with its calls as calls of `name`."""
+def like(other: Callable[..., Any], name: str, text: str, *, without: tuple[str, ...] = ()) -> str:
+    """`text`, and what follows the first lines of the docstring of `other`, with its calls as calls of `name`.
+
+    without: headers of blocks that do not hold of `name`; ">>>" for the examples.
+    """
     _, blocks, examples = _split(other.__doc__ or "")
     if name.endswith("_"):
         blocks = _written_into(blocks)
-    if not arguments:
-        blocks.pop("Args:", None)
-    old = other.__name__
-    body = _joined(text, blocks, examples if example else "")
+    blocks = {header: block for header, block in blocks.items() if header not in without}
+    body = _joined(text, blocks, "" if ">>>" in without else examples)
     for before in ("`", " ", "."):
-        body = body.replace(f"{before}{old}(", f"{before}{name}(")
+        body = body.replace(f"{before}{other.__name__}(", f"{before}{name}(")
     return body

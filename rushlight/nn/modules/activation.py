@@ -48,35 +48,65 @@ __all__ = [
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """1 / (1 + exp(-x)) of each element.
+
+    Shape: (*) -> the same
+
+    >>> Sigmoid()(tensor([0.0, 2.0]))
+    tensor([0.5000, 0.8808])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.sigmoid(input)
 
 
 class Tanh(Module):
-    """``tanh(x)``."""
+    """tanh(x) of each element.
+
+    Shape: (*) -> the same
+
+    >>> Tanh()(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanh(input)
 
 
 class LogSigmoid(Module):
-    """``log(1 / (1 + exp(-x)))``."""
+    """log(1 / (1 + exp(-x))) of each element.
+
+    Shape: (*) -> the same
+
+    >>> LogSigmoid()(tensor([0.0]))
+    tensor([-0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """x / (1 + |x|) of each element.
+
+    Shape: (*) -> the same
+
+    >>> Softsign()(tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
 
 
 class Tanhshrink(Module):
-    """``x - tanh(x)``."""
+    """x - tanh(x) of each element.
+
+    Shape: (*) -> the same
+
+    >>> Tanhshrink()(tensor([0.0, 1.0]))
+    tensor([0.0000, 0.2384])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
@@ -95,28 +125,62 @@ class _Inplace(Module):
 
 
 class ReLU(_Inplace):
-    """``max(x, 0)``."""
+    """max(x, 0) of each element.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> ReLU()(tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.relu(input, self.inplace)
 
 
 class SiLU(_Inplace):
-    """``x * sigmoid(x)``."""
+    """x * sigmoid(x) of each element.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> SiLU()(tensor([-1.0, 1.0]))
+    tensor([-0.2689,  0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, self.inplace)
 
 
 class Mish(_Inplace):
-    """``x * tanh(softplus(x))``."""
+    """x * tanh(softplus(x)) of each element.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> Mish()(tensor([-1.0, 1.0]))
+    tensor([-0.3034,  0.8651])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, self.inplace)
 
 
 class SELU(_Inplace):
-    """``scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0))`` with the constants of Klambauer et al., 2017."""
+    """scale * (max(x, 0) + min(alpha * (exp(x) - 1), 0)) with constants that keep activations normal.
+
+    Source: Klambauer et al., Self-Normalizing Neural Networks, 2017.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> SELU()(tensor([-1.0, 1.0]))
+    tensor([-1.1113,  1.0507])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.selu(input, self.inplace)
@@ -130,14 +194,30 @@ class _SilentInplace(_Inplace):
 
 
 class Hardsigmoid(_SilentInplace):
-    """``clamp(x / 6 + 1 / 2, 0, 1)``."""
+    """clamp(x / 6 + 1 / 2, 0, 1).
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> Hardsigmoid()(tensor([-4.0, 0.0]))
+    tensor([0.0000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
 
 
 class Hardswish(_SilentInplace):
-    """``x * hardsigmoid(x)``."""
+    """x * hardsigmoid(x) of each element.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> Hardswish()(tensor([-4.0, 4.0]))
+    tensor([-0., 4.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -157,7 +237,15 @@ class _Parametrized(_Inplace):
 
 
 class Threshold(_Parametrized):
-    """``x`` where it is above ``threshold``, ``value`` elsewhere."""
+    """x where it is above `threshold`, `value` elsewhere.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> Threshold(1.0, 9.0)(tensor([0.5, 2.0]))
+    tensor([9., 2.])
+    """
 
     _shown = ("threshold", "value")
 
@@ -171,7 +259,15 @@ class Threshold(_Parametrized):
 
 
 class RReLU(_Parametrized):
-    """``x`` where positive, ``a * x`` elsewhere: a drawn from U(lower, upper) in training, their mean in evaluation."""
+    """x where positive, a * x elsewhere: a drawn from U(lower, upper) in training, their mean in evaluation.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> RReLU(0.1, 0.3).eval()(tensor([-1.0, 2.0]))
+    tensor([-0.2000,  2.0000])
+    """
 
     _shown = ("lower", "upper")
 
@@ -185,7 +281,18 @@ class RReLU(_Parametrized):
 
 
 class Hardtanh(_Parametrized):
-    """``clamp(x, min_val, max_val)``."""
+    """clamp(x, min_val, max_val).
+
+    Args:
+        inplace: whether to write the result into the input.
+        min_value, max_value: deprecated names of the limits.
+    Shape: (*) -> the same
+    Raises:
+        AssertionError: the limits are not in order, as in `Hardtanh(1.0, 0.0)`.
+
+    >>> Hardtanh()(tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
 
     _shown = ("min_val", "max_val")
 
@@ -217,7 +324,15 @@ def _renamed(bound: str, value: float, old_value: float | None) -> float:
 
 
 class ReLU6(Hardtanh):
-    """``min(max(x, 0), 6)``."""
+    """min(max(x, 0), 6) of each element.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> ReLU6()(tensor([-1.0, 9.0]))
+    tensor([0., 6.])
+    """
 
     def __init__(self, inplace: bool = False) -> None:
         super().__init__(0.0, 6.0, inplace)
@@ -227,7 +342,15 @@ class ReLU6(Hardtanh):
 
 
 class ELU(_Parametrized):
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """x where positive, alpha * (exp(x) - 1) elsewhere.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> ELU()(tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
 
     _shown = ("alpha",)
 
@@ -240,7 +363,17 @@ class ELU(_Parametrized):
 
 
 class CELU(_Parametrized):
-    """``max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0)``."""
+    """max(x, 0) + min(alpha * (exp(x / alpha) - 1), 0).
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+    Raises:
+        RuntimeError: `alpha` is 0, as in `CELU(0)(ones(2))`.
+
+    >>> CELU()(tensor([-1.0, 1.0]))
+    tensor([-0.6321,  1.0000])
+    """
 
     _shown = ("alpha",)
 
@@ -253,7 +386,15 @@ class CELU(_Parametrized):
 
 
 class LeakyReLU(_Parametrized):
-    """``x`` where positive, ``negative_slope * x`` elsewhere."""
+    """x where positive, negative_slope * x elsewhere.
+
+    Args:
+        inplace: whether to write the result into the input.
+    Shape: (*) -> the same
+
+    >>> LeakyReLU(0.1)(tensor([-1.0, 2.0]))
+    tensor([-0.1000,  2.0000])
+    """
 
     _shown = ("negative_slope",)
 
@@ -266,7 +407,19 @@ class LeakyReLU(_Parametrized):
 
 
 class GELU(Module):
-    """``x * P(X < x)`` for X ~ N(0, 1); ``approximate='tanh'`` approximates the probability."""
+    """x * P(X < x) for X ~ N(0, 1).
+
+    Source: Hendrycks and Gimpel, Gaussian Error Linear Units, 2016.
+
+    Args:
+        approximate: "none", or "tanh" for an approximation.
+    Shape: (*) -> the same
+    Raises:
+        RuntimeError: `approximate` is another text, as in `GELU("x")(ones(2))`.
+
+    >>> GELU()(tensor([-1.0, 1.0]))
+    tensor([-0.1587,  0.8413])
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -280,7 +433,13 @@ class GELU(Module):
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * x)) / beta``, and ``x`` where ``beta * x`` is above ``threshold``."""
+    """log(1 + exp(beta * x)) / beta, and x where beta * x is above `threshold`.
+
+    Shape: (*) -> the same
+
+    >>> Softplus()(tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -304,23 +463,44 @@ class _Shrink(Module):
 
 
 class Hardshrink(_Shrink):
-    """``x``, but 0 where ``|x| <= lambd``."""
+    """x, but 0 where |x| <= lambd.
+
+    Shape: (*) -> the same
+
+    >>> Hardshrink()(tensor([-1.0, 0.2]))
+    tensor([-1.,  0.])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Shrink):
-    """``x`` moved towards 0 by ``lambd``, and 0 where it would cross."""
+    """x moved towards 0 by `lambd`, and 0 where it would cross.
+
+    Shape: (*) -> the same
+    Raises:
+        RuntimeError: `lambd` is negative, as in `Softshrink(-1.0)(ones(2))`.
+
+    >>> Softshrink()(tensor([-1.0, 0.2]))
+    tensor([-0.5000,  0.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
 class PReLU(Module):
-    """``x`` where positive, ``weight * x`` elsewhere, with one learned slope, or one per channel.
+    """x where positive, weight * x elsewhere, with one learned slope, or one per channel.
 
-    Shape: (N, C, *) -> the same; weight (num_parameters,)
+    Source: He et al., Delving Deep into Rectifiers, 2015.
+
+    Shape: (N, C, *) -> the same; weight (num_parameters)
+    Raises:
+        RuntimeError: the number of slopes differs from the channels, as in `PReLU(3)(ones(1, 2))`.
+
+    >>> PReLU()(tensor([-1.0, 2.0])).detach()
+    tensor([-0.2500,  2.0000])
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
@@ -354,7 +534,17 @@ class _AlongDim(Module):
 
 
 class GLU(_AlongDim):
-    """``a * sigmoid(b)`` for the halves a and b of the input along ``dim``. Shape: (*, 2 n, *) -> (*, n, *)."""
+    """a * sigmoid(b) for the halves a and b of the input along `dim`.
+
+    Source: Dauphin et al., Language Modeling with Gated Convolutional Networks, 2016.
+
+    Shape: (*, 2 n, *) -> (*, n, *)
+    Raises:
+        RuntimeError: the size is odd, as in `GLU()(ones(3))`.
+
+    >>> GLU()(tensor([1.0, 0.0]))
+    tensor([0.5000])
+    """
 
     def __init__(self, dim: int = -1) -> None:
         super().__init__(dim)
@@ -364,28 +554,66 @@ class GLU(_AlongDim):
 
 
 class Softmax(_AlongDim):
-    """``exp(x) / sum of exp(x)`` along ``dim``."""
+    """exp(x) / sum of exp(x) along `dim`.
+
+    Args:
+        dim: without it one is chosen by the number of dimensions, with a warning.
+    Shape: (*) -> the same
+    Raises:
+        IndexError: `dim` is out of range, as in `Softmax(1)(ones(2))`.
+
+    >>> Softmax(dim=0)(tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
-    """``softmax(-x)`` along ``dim``."""
+    """softmax(-x) along `dim`.
+
+    Args:
+        dim: without it one is chosen by the number of dimensions, with a warning.
+    Shape: (*) -> the same
+    Raises:
+        IndexError: `dim` is out of range, as in `Softmin(1)(ones(2))`.
+
+    >>> Softmin(dim=0)(tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class LogSoftmax(_AlongDim):
-    """``log(softmax(x))`` along ``dim``."""
+    """log(softmax(x)) along `dim`.
+
+    Args:
+        dim: without it one is chosen by the number of dimensions, with a warning.
+    Shape: (*) -> the same
+    Raises:
+        IndexError: `dim` is out of range, as in `LogSoftmax(1)(ones(2))`.
+
+    >>> LogSoftmax(dim=0)(tensor([0.0, 0.0]))
+    tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels at every place. Shape: (N, C, H, W) or (C, H, W) -> the same."""
+    """Softmax over the channels at every place.
+
+    Shape: (N, C, H, W) or (C, H, W) -> the same
+    Raises:
+        ValueError: the input has other dimensions, as in `Softmax2d()(ones(2))`.
+
+    >>> Softmax2d()(ones(2, 1, 1)).flatten()
+    tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):

@@ -18,14 +18,26 @@ __all__ = ["MultiheadAttention"]
 
 
 class MultiheadAttention(Module):
-    """Attention of ``num_heads`` heads, each with its projections of query, key and value (Vaswani et al., 2017).
+    """Attention of `num_heads` heads, each with its projections of query, key and value.
 
-    ``kdim``, ``vdim``: features of key and value (``embed_dim``). ``add_bias_kv``: one more key and value, which are
-    learned. ``add_zero_attn``: one more of zeros. ``batch_first``: the batch comes before the sequence.
+    `in_proj_weight` (3 E, E), or `q_proj_weight` (E, E), `k_proj_weight` (E, kdim) and `v_proj_weight` (E, vdim) where the
+    features differ: Xavier-uniform; `in_proj_bias` (3 E): zeros. Source: Vaswani et al., Attention Is All You Need, 2017.
 
+    Args:
+        embed_dim: E, a multiple of `num_heads`.
+        add_bias_kv: one more key and value, which are learned.
+        add_zero_attn: one more key and value of zeros.
+        kdim, vdim: features of key and value; E by default.
+        batch_first: the batch comes before the sequence.
     Shape: query (L, N, E), key (S, N, kdim), value (S, N, vdim) -> (L, N, E), and the weights (N, L, S); without N for
-    inputs of two dimensions. ``in_proj_weight`` (3 E, E), or ``q_proj_weight`` (E, E), ``k_proj_weight`` (E, kdim) and
-    ``v_proj_weight`` (E, vdim) where the features differ: Xavier-uniform; ``in_proj_bias`` (3 E,): zeros.
+        inputs of two dimensions
+    Raises:
+        AssertionError: E is no multiple of `num_heads`, as in `MultiheadAttention(5, 2)`.
+
+    >>> x = ones(3, 1, 4)
+    >>> output, weights = MultiheadAttention(4, 2)(x, x, x)
+    >>> output.shape, weights.shape
+    (torch.Size([3, 1, 4]), torch.Size([1, 3, 3]))
     """
 
     def __init__(

@@ -134,26 +134,61 @@ class _BatchNorm(_NormBase):
 
 
 class BatchNorm1d(_BatchNorm):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` per channel.
+    """(x - mean) / sqrt(var + eps) * weight + bias per channel.
 
     Mean and variance are the batch's in training, and the running averages in evaluation. After each training batch
-    ``running = (1 - momentum) * running + momentum * batch``, with the unbiased variance; ``momentum=None`` averages
-    all batches alike. ``affine``: with weight and bias. ``track_running_stats=False``: always the batch's.
+    running = (1 - momentum) * running + momentum * batch, with the unbiased variance.
+    Source: Ioffe and Szegedy, Batch Normalization, 2015.
 
-    Shape: (N, C) or (N, C, L) -> the same
+    Args:
+        momentum: None averages all batches alike.
+        affine: with weight and bias.
+        track_running_stats: False uses always the batch's statistics.
+    Shape: (N, C) or (N, C, L) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the input has other dimensions, as in `BatchNorm1d(2)(ones(2))`.
+        ValueError: there is one value for each channel in training, as in `BatchNorm1d(2)(ones(1, 2))`.
+
+    >>> BatchNorm1d(1)(tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
     """
 
     _ranks = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
-    """`BatchNorm1d` for images. Shape: (N, C, H, W) -> the same."""
+    """`BatchNorm1d` for images.
+
+    Args:
+        momentum: None averages all batches alike.
+        affine: with weight and bias.
+        track_running_stats: False uses always the batch's statistics.
+    Shape: (N, C, H, W) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the input has other dimensions, as in `BatchNorm2d(2)(ones(2, 2))`.
+
+    >>> BatchNorm2d(3)(ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
 
     _ranks = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
-    """`BatchNorm1d` for volumes. Shape: (N, C, D, H, W) -> the same."""
+    """`BatchNorm1d` for volumes.
+
+    Args:
+        momentum: None averages all batches alike.
+        affine: with weight and bias.
+        track_running_stats: False uses always the batch's statistics.
+    Shape: (N, C, D, H, W) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the input has other dimensions, as in `BatchNorm3d(2)(ones(2, 2))`.
+
+    >>> BatchNorm3d(3)(ones(2, 3, 2, 2, 2)).shape
+    torch.Size([2, 3, 2, 2, 2])
+    """
 
     _ranks = (5,)
 

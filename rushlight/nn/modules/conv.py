@@ -162,10 +162,19 @@ class _Conv(_ConvNd):
 class Conv1d(_Conv):
     """Cross-correlation of a batch of sequences with learned filters.
 
-    ``padding``: a size, 'valid' or 'same'. ``padding_mode``: 'zeros', 'reflect', 'replicate' or 'circular'.
-
+    Args:
+        padding: a size, "valid" or "same".
+        groups: how many groups of channels are computed separately.
+        bias: whether there is one.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
     Shape: (N, C, L) or (C, L) -> (N, K, L') or (K, L'); weight (out_channels, in_channels / groups, kernel_size)
         L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
+    Raises:
+        ValueError: the channels are no multiple of `groups`, as in `Conv1d(3, 4, 1, groups=2)`.
+        RuntimeError: the input has other channels, as in `Conv1d(3, 4, 1)(ones(1, 2, 5))`.
+
+    >>> Conv1d(3, 4, 2)(ones(1, 3, 5)).shape
+    torch.Size([1, 4, 4])
     """
 
     _dims = 1
@@ -177,10 +186,20 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Cross-correlation of a batch of images with learned filters; sizes are one number or (height, width).
 
-    ``padding``: a size, 'valid' or 'same'. ``padding_mode``: 'zeros', 'reflect', 'replicate' or 'circular'.
-
+    Args:
+        padding: a size, "valid" or "same".
+        groups: how many groups of channels are computed separately.
+        bias: whether there is one.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
     Shape: (N, C, H, W) or (C, H, W) -> (N, K, H', W') or (K, H', W'); weight (K, C / groups, R, S)
         H' = floor((H + 2 padding - dilation (R - 1) - 1) / stride) + 1, W' likewise
+    Raises:
+        ValueError: the channels are no multiple of `groups`, as in `Conv2d(3, 4, 1, groups=2)`.
+        ValueError: padding="same" with a stride, as in `Conv2d(3, 4, 3, stride=2, padding="same")`.
+        RuntimeError: the input has other channels, as in `Conv2d(3, 4, 1)(ones(1, 2, 5, 5))`.
+
+    >>> Conv2d(3, 4, 3, padding=1)(ones(1, 3, 5, 5)).shape
+    torch.Size([1, 4, 5, 5])
     """
 
     _dims = 2
@@ -192,9 +211,17 @@ class Conv2d(_Conv):
 class Conv3d(_Conv):
     """Cross-correlation of a batch of volumes with learned filters; sizes are one number or (depth, height, width).
 
-    ``padding``: a size, 'valid' or 'same'. ``padding_mode``: 'zeros', 'reflect', 'replicate' or 'circular'.
-
+    Args:
+        padding: a size, "valid" or "same".
+        groups: how many groups of channels are computed separately.
+        bias: whether there is one.
+        padding_mode: "zeros", "reflect", "replicate" or "circular".
     Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, K, D', H', W') or (K, D', H', W')
+    Raises:
+        ValueError: the channels are no multiple of `groups`, as in `Conv3d(3, 4, 1, groups=2)`.
+
+    >>> Conv3d(3, 4, 3, padding=1)(ones(1, 3, 5, 5, 5)).shape
+    torch.Size([1, 4, 5, 5, 5])
     """
 
     _dims = 3
@@ -273,10 +300,16 @@ class _ConvTransposeNd(_ConvNd):
 class ConvTranspose1d(_ConvTransposeNd):
     """The transpose of `Conv1d`, which enlarges a sequence.
 
-    ``output_padding`` is added to one side of the output, to choose among the sizes that `Conv1d` maps to one.
-
+    Args:
+        output_padding: added to one side of the output, to choose among the sizes that `Conv1d` maps to one.
+        bias: whether there is one.
     Shape: (N, C, L) or (C, L) -> (N, K, L') or (K, L'); weight (in_channels, out_channels / groups, kernel_size)
         L' = (L - 1) stride - 2 padding + dilation (kernel_size - 1) + output_padding + 1
+    Raises:
+        ValueError: `padding_mode` is not "zeros", as in `ConvTranspose1d(1, 1, 2, padding_mode="reflect")`.
+
+    >>> ConvTranspose1d(3, 4, 2, stride=2)(ones(1, 3, 5)).shape
+    torch.Size([1, 4, 10])
     """
 
     _dims = 1
@@ -291,8 +324,16 @@ class ConvTranspose1d(_ConvTransposeNd):
 class ConvTranspose2d(_ConvTransposeNd):
     """The transpose of `Conv2d`, which enlarges an image.
 
+    Args:
+        output_padding: added to one side of the output, to choose among the sizes that `Conv2d` maps to one.
+        bias: whether there is one.
     Shape: (N, C, H, W) or (C, H, W) -> (N, K, H', W') or (K, H', W'); weight (in_channels, out_channels / groups, R, S)
         H' = (H - 1) stride - 2 padding + dilation (R - 1) + output_padding + 1, W' likewise
+    Raises:
+        ValueError: `padding_mode` is not "zeros", as in `ConvTranspose2d(1, 1, 2, padding_mode="reflect")`.
+
+    >>> ConvTranspose2d(3, 4, 2, stride=2)(ones(1, 3, 5, 5)).shape
+    torch.Size([1, 4, 10, 10])
     """
 
     _dims = 2
@@ -307,7 +348,15 @@ class ConvTranspose2d(_ConvTransposeNd):
 class ConvTranspose3d(_ConvTransposeNd):
     """The transpose of `Conv3d`, which enlarges a volume.
 
+    Args:
+        output_padding: added to one side of the output, to choose among the sizes that `Conv3d` maps to one.
+        bias: whether there is one.
     Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, K, D', H', W') or (K, D', H', W')
+    Raises:
+        ValueError: `padding_mode` is not "zeros", as in `ConvTranspose3d(1, 1, 2, padding_mode="reflect")`.
+
+    >>> ConvTranspose3d(3, 4, 2, stride=2)(ones(1, 3, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4, 4])
     """
 
     _dims = 3

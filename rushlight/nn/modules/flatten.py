@@ -12,7 +12,15 @@ __all__ = ["Flatten", "Unflatten"]
 
 
 class Flatten(Module):
-    """Join the dimensions ``start_dim`` to ``end_dim``. Shape: (N, *) -> (N, product of *) by default."""
+    """Join the dimensions `start_dim` to `end_dim`.
+
+    Shape: (N, *) -> (N, product of *) by default
+    Raises:
+        IndexError: a dimension is out of range, as in `Flatten()(ones(2))`.
+
+    >>> Flatten()(ones(2, 3, 4)).shape
+    torch.Size([2, 12])
+    """
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
         super().__init__()
@@ -27,7 +35,15 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Split the dimension ``dim`` into ``unflattened_size``. Shape: (N, a * b) -> (N, a, b) for dim 1, size (a, b)."""
+    """Split the dimension `dim` into `unflattened_size`.
+
+    Shape: (N, a b) -> (N, a, b) for dim 1, size (a, b)
+    Raises:
+        RuntimeError: the sizes have another product, as in `Unflatten(1, (2, 2))(ones(1, 6))`.
+
+    >>> Unflatten(1, (2, 3))(ones(1, 6)).shape
+    torch.Size([1, 2, 3])
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()

@@ -13,7 +13,17 @@ __all__ = ["Fold", "Unfold"]
 
 
 class Fold(Module):
-    """Add the columns up into images. Shape: (N, C R S, windows) -> (N, C, *output_size)."""
+    """Add the columns of windows up into images.
+
+    Args:
+        output_size: (H, W).
+    Shape: (N, C R S, windows) -> (N, C, H, W)
+    Raises:
+        RuntimeError: there are not as many windows, as in `Fold((3, 3), 2)(ones(1, 4, 5))`.
+
+    >>> Fold((3, 3), 2)(ones(1, 4, 4)).shape
+    torch.Size([1, 1, 3, 3])
+    """
 
     def __init__(
         self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
@@ -36,7 +46,15 @@ class Fold(Module):
 
 
 class Unfold(Module):
-    """The elements of each window as a column. Shape: (N, C, H, W) -> (N, C R S, windows)."""
+    """The elements of each window as a column.
+
+    Shape: (N, C, H, W) -> (N, C R S, windows)
+    Raises:
+        RuntimeError: the window is larger than the image, as in `Unfold(3)(ones(1, 1, 2, 2))`.
+
+    >>> Unfold(2)(ones(1, 1, 3, 3)).shape
+    torch.Size([1, 4, 4])
+    """
 
     def __init__(self, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> None:
         super().__init__()

@@ -90,23 +90,54 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """``(x - mean) / sqrt(var + eps)`` per sample and channel; ``affine`` adds weight and bias.
+    """(x - mean) / sqrt(var + eps) per sample and channel.
 
-    With ``track_running_stats`` running averages are kept in training and used in evaluation, as in `BatchNorm1d`.
+    With running averages these are kept in training and used in evaluation, as in `BatchNorm1d`.
+    Source: Ulyanov et al., Instance Normalization, 2016.
 
-    Shape: (N, C, L) or (C, L) -> the same
+    Args:
+        affine: with weight and bias.
+        track_running_stats: with running averages.
+    Shape: (N, C, L) or (C, L) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the input has other dimensions, as in `InstanceNorm1d(2)(ones(2))`.
+
+    >>> InstanceNorm1d(1)(tensor([[[1.0, 3.0]]]))
+    tensor([[[-1.0000,  1.0000]]])
     """
 
     _ranks = (2, 3)
 
 
 class InstanceNorm2d(_InstanceNorm):
-    """`InstanceNorm1d` for images. Shape: (N, C, H, W) or (C, H, W) -> the same."""
+    """`InstanceNorm1d` for images.
+
+    Args:
+        affine: with weight and bias.
+        track_running_stats: with running averages.
+    Shape: (N, C, H, W) or (C, H, W) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the input has other dimensions, as in `InstanceNorm2d(2)(ones(2))`.
+
+    >>> InstanceNorm2d(3)(ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 4, 4])
+    """
 
     _ranks = (3, 4)
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """`InstanceNorm1d` for volumes. Shape: (N, C, D, H, W) or (C, D, H, W) -> the same."""
+    """`InstanceNorm1d` for volumes.
+
+    Args:
+        affine: with weight and bias.
+        track_running_stats: with running averages.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the input has other dimensions, as in `InstanceNorm3d(2)(ones(2))`.
+
+    >>> InstanceNorm3d(3)(ones(2, 3, 2, 2, 2)).shape
+    torch.Size([2, 3, 2, 2, 2])
+    """
 
     _ranks = (4, 5)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.dispatch.docs import like
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.dtype import int64
 from rushlight.nn.parameter import UninitializedBuffer, UninitializedParameter, is_lazy
@@ -211,12 +212,10 @@ class _LazyNormalization(LazyModuleMixin):
 
 
 def _lazy(base: type, mixin: type, **members: Any) -> Any:
+    name = "Lazy" + base.__name__
     text = f"A `{base.__name__}` that learns its input size at the first call."
-    return type(
-        "Lazy" + base.__name__,
-        (mixin, base),
-        {"__module__": __name__, "__doc__": text, "cls_to_become": base, **members},
-    )
+    doc = like(base, name, text, without=("Raises:", ">>>"))
+    return type(name, (mixin, base), {"__module__": __name__, "__doc__": doc, "cls_to_become": base, **members})
 
 
 LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(c, _LazyConvolution) for c in (Conv1d, Conv2d, Conv3d))

@@ -17,7 +17,13 @@ __all__ = ["Bilinear", "Identity", "Linear"]
 
 
 class Identity(Module):
-    """Gives back its input; takes and ignores any arguments, so that it can replace another layer."""
+    """Gives back its input; takes and ignores any arguments, so that it can replace another layer.
+
+    Shape: (*) -> (*)
+
+    >>> Identity(54, unused=True)(ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -27,10 +33,18 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """``input @ weight.T + bias``.
+    """input @ weight.T + bias.
 
-    Shape: (*, in_features) -> (*, out_features); weight (out_features, in_features), bias (out_features,), both drawn
-    from U(-k, k) with k = 1 / sqrt(in_features).
+    Weight and bias are drawn from U(-k, k) with k = 1 / sqrt(in_features).
+
+    Args:
+        bias: whether there is one.
+    Shape: (*, in_features) -> (*, out_features); weight (out_features, in_features), bias (out_features)
+    Raises:
+        RuntimeError: the last size is not in_features, as in `Linear(3, 2)(ones(4))`.
+
+    >>> Linear(3, 2)(ones(4, 3)).shape
+    torch.Size([4, 2])
     """
 
     def __init__(
@@ -59,9 +73,16 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """``input1 @ weight[k] @ input2 + bias[k]`` for every output feature k.
+    """input1 @ weight[k] @ input2 + bias[k] for every output feature k.
 
-    Shape: (*, in1_features), (*, in2_features) -> (*, out_features); weight (out_features, in1_features, in2_features).
+    Args:
+        bias: whether there is one.
+    Shape: (*, in1_features), (*, in2_features) -> (*, out_features); weight (out_features, in1_features, in2_features)
+    Raises:
+        ValueError: in1_features is not positive, as in `Bilinear(0, 2, 3)`.
+
+    >>> Bilinear(2, 3, 4)(ones(5, 2), ones(5, 3)).shape
+    torch.Size([5, 4])
     """
 
     def __init__(

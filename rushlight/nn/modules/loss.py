@@ -66,12 +66,21 @@ class _WeightedLoss(_Loss):
 
 
 class CrossEntropyLoss(_WeightedLoss):
-    """``-log softmax(input)[target]``, or for target probabilities ``-sum of target * log softmax(input)``.
+    """-log softmax(input)[target], or for target probabilities -sum of target * log softmax(input), reduced.
 
-    ``weight``: a factor per class. ``ignore_index``: a target that does not count. ``label_smoothing``: the share of
-    the target that is spread over all classes.
+    Args:
+        weight: a factor for each class.
+        size_average, reduce: deprecated forms of `reduction`.
+        ignore_index: a target that does not count.
+        reduction: "mean", "sum" or "none".
+        label_smoothing: the share of the target that is spread over all classes.
+    Shape: (N, C, *) or (C), target (N, *) or () of classes, or the input's shape of probabilities -> (), or the
+        target's with reduction="none"
+    Raises:
+        IndexError: a class is out of range, as in `CrossEntropyLoss()(ones(1, 2), tensor([2]))`.
 
-    Shape: (N, C, *) or (C,), target (N, *) or () of classes, or the input's shape of probabilities -> ()
+    >>> CrossEntropyLoss()(tensor([[0.0, 0.0], [0.0, 100.0]]), tensor([0, 1]))
+    tensor(0.3466)
     """
 
     def __init__(
@@ -99,7 +108,20 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class NLLLoss(_WeightedLoss):
-    """``-input[target]`` for log-probabilities. Options and shapes as for `CrossEntropyLoss`."""
+    """-input[target] for log-probabilities, reduced.
+
+    Args:
+        weight: a factor for each class; the mean is the weighted one.
+        size_average, reduce: deprecated forms of `reduction`.
+        ignore_index: a target that does not count.
+        reduction: "mean", "sum" or "none".
+    Shape: (N, C, *) or (C), target (N, *) or () -> (), or the target's shape (N, *) with reduction="none"
+    Raises:
+        IndexError: a class is out of range, as in `NLLLoss()(ones(1, 2), tensor([2]))`.
+
+    >>> NLLLoss()(tensor([[-1.0, -2.0], [-3.0, -4.0]]), tensor([1, 0]))
+    tensor(2.5000)
+    """
 
     def __init__(
         self,
@@ -130,7 +152,20 @@ class NLLLoss2d(NLLLoss):
 
 
 class MultiMarginLoss(_WeightedLoss):
-    """``sum over i != target of max(0, margin - x[target] + x[i])^p / C``. Shape: (N, C), (N,) -> ()."""
+    """sum over i != target of max(0, margin - x[target] + x[i])^p / C, reduced.
+
+    Args:
+        p: 1 or 2.
+        weight: a factor for each class.
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (N, C), (N) -> (), or (N) with reduction="none"
+    Raises:
+        ValueError: `p` is neither 1 nor 2, as in `MultiMarginLoss(p=3)`.
+
+    >>> MultiMarginLoss()(tensor([[0.5, 1.0]]), tensor([1]))
+    tensor(0.2500)
+    """
 
     def __init__(
         self,
@@ -156,23 +191,60 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """``sum over targets j, others i of max(0, 1 - x[j] + x[i]) / C``; targets end at the first -1. Shape: (N, C)."""
+    """sum over targets j, others i of max(0, 1 - x[j] + x[i]) / C; targets end at the first -1; reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (N, C), (N, C) -> (), or (N) with reduction="none"
+    Raises:
+        RuntimeError: the shapes differ, as in `MultiLabelMarginLoss()(ones(1, 2), tensor([[0]]))`.
+
+    >>> MultiLabelMarginLoss()(tensor([[0.5, 1.0]]), tensor([[1, -1]]))
+    tensor(0.2500)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over classes of the binary cross entropy of ``sigmoid(input)``. Shape: (N, C), (N, C) -> ()."""
+    """The mean over classes of the binary cross entropy of sigmoid(input), reduced.
+
+    Args:
+        weight: a factor for each class.
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (N, C), (N, C) -> (), or (N) with reduction="none"
+    Raises:
+        ValueError: `reduction` is another text, as in
+            `MultiLabelSoftMarginLoss(reduction="x")(ones(1, 2), ones(1, 2))`.
+
+    >>> MultiLabelSoftMarginLoss()(tensor([[0.0, 100.0]]), tensor([[1.0, 1.0]]))
+    tensor(0.3466)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class CTCLoss(_Loss):
-    """Connectionist temporal classification (Graves et al., 2006).
+    """Connectionist temporal classification.
 
-    Shape: log_probs (T, N, C), targets (N, S) or (total,), input_lengths (N,), target_lengths (N,) -> ()
+    Source: Graves et al., Connectionist Temporal Classification, 2006.
+
+    Args:
+        blank: the label that means none.
+        reduction: "mean" (each loss divided by its target's length first), "sum" or "none".
+        zero_infinity: whether the loss of a target that does not fit is 0 rather than infinite.
+    Shape: log_probs (T, N, C), targets (N, S) or (total), input_lengths (N), target_lengths (N) -> (), or (N) with
+        reduction="none"
+    Raises:
+        RuntimeError: the number of lengths differs from N, as in
+            `CTCLoss()(ones(3, 2, 4), ones(2, 1).long(), (3,), (1,))`.
+
+    >>> CTCLoss()(log_softmax(zeros(2, 1, 2), 2), tensor([[1]]), (2,), (1,))
+    tensor(0.2877)
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
@@ -190,14 +262,40 @@ class CTCLoss(_Loss):
 
 
 class BCELoss(_WeightedLoss):
-    """``-(target * log(input) + (1 - target) * log(1 - input))``, logarithms at least -100. Shape: (*), (*) -> ()."""
+    """-(target * log(input) + (1 - target) * log(1 - input)), logarithms at least -100, reduced.
+
+    Args:
+        weight: a factor for each element, broadcast.
+        size_average, reduce: deprecated forms of `reduction`.
+        reduction: "mean", "sum" or "none".
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        ValueError: the shapes differ, as in `BCELoss()(ones(2), ones(3))`.
+        RuntimeError: an input is outside [0, 1], as in `BCELoss()(tensor([2.0]), ones(1))`.
+
+    >>> BCELoss()(tensor([0.5, 1.0]), tensor([1.0, 1.0]))
+    tensor(0.3466)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class BCEWithLogitsLoss(_Loss):
-    """`BCELoss` of ``sigmoid(input)``; ``pos_weight`` multiplies the target's term. Shape: (*), (*) -> ()."""
+    """`BCELoss` of sigmoid(input), without overflow.
+
+    Args:
+        weight: a factor for each element, broadcast.
+        size_average, reduce: deprecated forms of `reduction`.
+        reduction: "mean", "sum" or "none".
+        pos_weight: a factor for the target's term, broadcast.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        ValueError: the shapes differ, as in `BCEWithLogitsLoss()(ones(2), ones(3))`.
+
+    >>> BCEWithLogitsLoss()(tensor([0.0, 100.0]), tensor([1.0, 1.0]))
+    tensor(0.3466)
+    """
 
     def __init__(
         self,
@@ -218,9 +316,18 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """``target * (log(target) - input)`` for log-probabilities ``input``. ``log_target``: the target is logarithms too.
+    """target * (log(target) - input) for log-probabilities `input`, reduced.
 
-    ``reduction='batchmean'`` divides the sum by the batch size, which is the divergence. Shape: (*), (*) -> ()
+    Args:
+        size_average, reduce: deprecated forms of `reduction`.
+        reduction: "mean", "sum", "none", or "batchmean" (the sum divided by N), which is the divergence.
+        log_target: the target is logarithms, too.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `KLDivLoss()(ones(2), ones(3))`.
+
+    >>> KLDivLoss(reduction="batchmean")(tensor([[0.5, 0.5]]).log(), tensor([[1.0, 0.0]]))
+    tensor(0.6931)
     """
 
     def __init__(
@@ -238,9 +345,19 @@ class KLDivLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """``exp(input) - target * input``, or for ``log_input=False`` ``input - target * log(input + eps)``.
+    """exp(input) - target * input, reduced.
 
-    ``full``: with Stirling's approximation of ``log(target!)``. Shape: (*), (*) -> ()
+    Args:
+        log_input: False for input - target * log(input + eps).
+        full: with Stirling's approximation of log(target!).
+        size_average, reduce: deprecated forms of `reduction`.
+        reduction: "mean", "sum" or "none".
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        ValueError: `reduction` is another text, as in `PoissonNLLLoss(reduction="x")(ones(2), ones(2))`.
+
+    >>> PoissonNLLLoss()(tensor([0.0, 1.0]), tensor([1.0, 2.0]))
+    tensor(0.8591)
     """
 
     def __init__(
@@ -264,9 +381,17 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """``(log(var) + (input - target)^2 / var) / 2`` with ``var`` at least ``eps``. ``full``: with the constant.
+    """(log(var) + (input - target)^2 / var) / 2 with `var` at least eps, reduced.
 
-    Shape: (N, *), (N, *), var (N, *), (N, 1) or () -> ()
+    Args:
+        full: with the constant log(2 pi) / 2.
+        reduction: "mean", "sum" or "none".
+    Shape: (N, *), (N, *), var (N, *), (N, 1) or () -> (), or (N, *) with reduction="none"
+    Raises:
+        ValueError: a variance is negative, as in `GaussianNLLLoss()(ones(2), ones(2), -ones(2))`.
+
+    >>> GaussianNLLLoss()(tensor([1.0, 2.0]), tensor([1.0, 4.0]), tensor([1.0, 2.0]))
+    tensor(0.6733)
     """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
@@ -282,21 +407,55 @@ class GaussianNLLLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``. Shape: (*), (*) -> ()."""
+    """|input - target|, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `L1Loss()(ones(2), ones(3))`.
+
+    >>> L1Loss()(tensor([1.0, 2.0]), tensor([1.0, 4.0]))
+    tensor(1.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
-    """``(input - target)^2``. Shape: (*), (*) -> ()."""
+    """(input - target)^2, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        RuntimeError: the shapes do not broadcast, as in `MSELoss()(ones(2), ones(3))`.
+
+    >>> MSELoss()(tensor([1.0, 2.0]), tensor([1.0, 4.0]))
+    tensor(2.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, reduction=self.reduction)
 
 
 class SmoothL1Loss(_Loss):
-    """``d^2 / (2 beta)`` where ``d = |input - target| < beta``, ``d - beta / 2`` elsewhere. Shape: (*), (*) -> ()."""
+    """d^2 / (2 beta) where d = |input - target| < beta, d - beta / 2 elsewhere, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+        beta: where the quadratic part ends.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        RuntimeError: `beta` is negative, as in `SmoothL1Loss(beta=-1.0)(ones(2), ones(2))`.
+
+    >>> SmoothL1Loss()(tensor([1.0, 5.0]), tensor([1.5, 2.0]))
+    tensor(1.3125)
+    """
 
     def __init__(
         self,
@@ -313,7 +472,18 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``d^2 / 2`` where ``d = |input - target| < delta``, ``delta * (d - delta / 2)`` elsewhere. Shape: (*), (*)."""
+    """d^2 / 2 where d = |input - target| < delta, delta * (d - delta / 2) elsewhere, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        delta: where the quadratic part ends.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        RuntimeError: `delta` is not positive, as in `HuberLoss(delta=0.0)(ones(2), ones(2))`.
+
+    >>> HuberLoss()(tensor([1.0, 5.0]), tensor([1.5, 2.0]))
+    tensor(1.3125)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
         if not isinstance(delta, (float, int)):
@@ -326,7 +496,18 @@ class HuberLoss(_Loss):
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))`` for targets 1 and -1. Shape: (*), (*) -> ()."""
+    """log(1 + exp(-target * input)) for targets 1 and -1, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        ValueError: `reduction` is another text, as in `SoftMarginLoss(reduction="x")(ones(2), ones(2))`.
+
+    >>> SoftMarginLoss()(tensor([0.0, 100.0]), tensor([1.0, 1.0]))
+    tensor(0.3466)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -348,7 +529,18 @@ class _MarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """``x`` for target 1, ``max(0, margin - x)`` for target -1. Shape: (*), (*) -> ()."""
+    """x for target 1, max(0, margin - x) for target -1, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (*), (*) -> (), or (*) with reduction="none"
+    Raises:
+        ValueError: `reduction` is another text, as in `HingeEmbeddingLoss(reduction="x")(ones(2), ones(2))`.
+
+    >>> HingeEmbeddingLoss()(tensor([0.5, 0.25]), tensor([1.0, -1.0]))
+    tensor(0.6250)
+    """
 
     def __init__(
         self,
@@ -364,23 +556,56 @@ class HingeEmbeddingLoss(_MarginLoss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """``1 - cos(x1, x2)`` for target 1, ``max(0, cos(x1, x2) - margin)`` for -1. Shape: (N, D), (N, D), (N,) -> ()."""
+    """1 - cos(x1, x2) for target 1, max(0, cos(x1, x2) - margin) for -1, reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (N, D), (N, D), (N) -> (), or (N) with reduction="none"
+    Raises:
+        RuntimeError: the dimensions do not fit, as in `CosineEmbeddingLoss()(ones(2, 3), ones(2, 3), ones(2, 3))`.
+
+    >>> CosineEmbeddingLoss()(tensor([[1.0, 0.0]]), tensor([[0.0, 1.0]]), tensor([1]))
+    tensor(1.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_MarginLoss):
-    """``max(0, -target * (x1 - x2) + margin)``. Shape: (N,), (N,), (N,) -> ()."""
+    """max(0, -target * (x1 - x2) + margin), reduced.
+
+    Args:
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (N), (N), (N) -> (), or (N) with reduction="none"
+    Raises:
+        RuntimeError: the dimensions differ, as in `MarginRankingLoss()(ones(2), ones(2), ones(1, 2))`.
+
+    >>> MarginRankingLoss()(tensor([1.0, 1.0]), tensor([3.0, 0.0]), tensor([1.0, 1.0]))
+    tensor(1.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class TripletMarginLoss(_Loss):
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, d the p-norm of the difference.
+    """max(0, d(anchor, positive) - d(anchor, negative) + margin), d the p-norm of the difference, reduced.
 
-    ``swap``: the negative's distance is the smaller of those to anchor and positive. Shape: (N, D) three times -> ()
+    Source: Balntas et al., Learning Shallow Convolutional Feature Descriptors with Triplet Losses, 2016.
+
+    Args:
+        swap: the negative's distance is the smaller of those to anchor and positive.
+        reduction: "mean", "sum" or "none".
+        size_average, reduce: deprecated forms of `reduction`.
+    Shape: (N, D), (N, D), (N, D) -> (), or (N) with reduction="none"
+    Raises:
+        ValueError: `margin` is not positive, as in `TripletMarginLoss(margin=0)`.
+
+    >>> TripletMarginLoss()(tensor([[0.0]]), tensor([[1.0]]), tensor([[1.5]]))
+    tensor(0.5000)
     """
 
     def __init__(
@@ -414,7 +639,19 @@ class TripletMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """`TripletMarginLoss` with any distance, by default `PairwiseDistance`."""
+    """`TripletMarginLoss` with any distance.
+
+    Args:
+        distance_function: of two tensors (N, D) -> (N); `PairwiseDistance` by default.
+        swap: the negative's distance is the smaller of those to anchor and positive.
+        reduction: "mean", "sum" or "none".
+    Shape: (N, D), (N, D), (N, D) -> (), or (N) with reduction="none"
+    Raises:
+        ValueError: `margin` is not positive, as in `TripletMarginWithDistanceLoss(margin=0)`.
+
+    >>> TripletMarginWithDistanceLoss()(tensor([[0.0]]), tensor([[1.0]]), tensor([[1.5]]))
+    tensor(0.5000)
+    """
 
     def __init__(
         self,

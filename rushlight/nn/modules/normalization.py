@@ -18,12 +18,20 @@ __all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 class LayerNorm(Module):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimensions (Ba et al., 2016).
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last dimensions.
 
-    ``normalized_shape``: the extents of those dimensions, also the shape of weight and bias, which
-    ``elementwise_affine=False`` and ``bias=False`` leave out.
+    Source: Ba et al., Layer Normalization, 2016.
 
+    Args:
+        normalized_shape: the extents of those dimensions, also the shape of weight and bias.
+        elementwise_affine: False leaves weight and bias out.
+        bias: False leaves the bias out.
     Shape: (*, normalized_shape) -> the same
+    Raises:
+        RuntimeError: the last extents are others, as in `LayerNorm(3)(ones(2))`.
+
+    >>> LayerNorm(2, elementwise_affine=False)(tensor([[1.0, 3.0]]))
+    tensor([[-1.0000,  1.0000]])
     """
 
     def __init__(
@@ -59,9 +67,18 @@ class LayerNorm(Module):
 
 
 class GroupNorm(Module):
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` over each of ``num_groups`` groups of channels (Wu & He, 2018).
+    """(x - mean) / sqrt(var + eps) * weight + bias over each of `num_groups` groups of channels.
 
-    Shape: (N, C, *) -> the same; weight and bias (C,)
+    Source: Wu and He, Group Normalization, 2018.
+
+    Args:
+        affine: with weight and bias.
+    Shape: (N, C, *) -> the same; weight and bias (C)
+    Raises:
+        ValueError: the channels are no multiple of `num_groups`, as in `GroupNorm(2, 3)`.
+
+    >>> GroupNorm(1, 2, affine=False)(tensor([[1.0, 3.0]]))
+    tensor([[-1.0000,  1.0000]])
     """
 
     def __init__(
@@ -101,9 +118,19 @@ class GroupNorm(Module):
 
 
 class RMSNorm(Module):
-    """``x / sqrt(mean(x^2) + eps) * weight`` over the last dimensions (Zhang & Sennrich, 2019).
+    """x / sqrt(mean(x^2) + eps) * weight over the last dimensions.
 
-    ``eps=None``: the dtype's machine epsilon. Shape: (*, normalized_shape) -> the same
+    Source: Zhang and Sennrich, Root Mean Square Layer Normalization, 2019.
+
+    Args:
+        eps: None for the type's machine epsilon.
+        elementwise_affine: False leaves the weight out.
+    Shape: (*, normalized_shape) -> the same
+    Raises:
+        RuntimeError: the last extents are others, as in `RMSNorm(3)(ones(2))`.
+
+    >>> RMSNorm(2)(tensor([3.0, 4.0])).detach()
+    tensor([0.8485, 1.1314])
     """
 
     def __init__(
@@ -135,9 +162,16 @@ class RMSNorm(Module):
 
 
 class LocalResponseNorm(Module):
-    """``x / (k + alpha * mean of x^2 over size neighbouring channels) ^ beta`` (Krizhevsky et al., 2012).
+    """x / (k + alpha * mean of x^2 over `size` neighbouring channels) ^ beta.
+
+    Source: Krizhevsky et al., ImageNet Classification with Deep Convolutional Neural Networks, 2012.
 
     Shape: (N, C, *) -> the same
+    Raises:
+        ValueError: the input has less than three dimensions, as in `LocalResponseNorm(2)(ones(2, 2))`.
+
+    >>> LocalResponseNorm(2)(ones(1, 3, 4)).shape
+    torch.Size([1, 3, 4])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:

@@ -56,13 +56,29 @@ class _CircularPadNd(_PadNd):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Continue each row with its other end. Shape: (N, C, L) or (C, L)."""
+    """Continue each row with its other end.
+
+    Args:
+        padding: an int, or (left, right).
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+
+    >>> CircularPad1d(1)(tensor([[1.0, 2.0, 3.0]]))
+    tensor([[3., 1., 2., 3., 1.]])
+    """
 
     _dims = 1
 
 
 class CircularPad2d(_CircularPadNd):
-    """Continue each image with its opposite sides. Shape: (N, C, H, W) or (C, H, W)."""
+    """Continue each image with its opposite sides.
+
+    Args:
+        padding: an int, or (left, right, top, bottom).
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> CircularPad2d(1)(ones(1, 2, 2)).shape
+    torch.Size([1, 4, 4])
+    """
 
     _dims = 2
 
@@ -86,13 +102,31 @@ class _ConstantPadNd(_PadNd):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Surround with ``value``. Shape: (N, C, L) or (C, L)."""
+    """Surround with `value`.
+
+    Args:
+        padding: an int, or (left, right).
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+
+    >>> ConstantPad1d(1, 9.0)(ones(1, 2))
+    tensor([[9., 1., 1., 9.]])
+    """
 
     _dims = 1
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Surround with ``value``. Shape: (N, C, H, W) or (C, H, W)."""
+    """Surround with `value`.
+
+    Args:
+        padding: an int, or (left, right, top, bottom).
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> ConstantPad2d(1, 9.0)(ones(1, 1, 1))
+    tensor([[[9., 9., 9.],
+             [9., 1., 9.],
+             [9., 9., 9.]]])
+    """
 
     _dims = 2
 
@@ -108,13 +142,33 @@ class _ReflectionPadNd(_PadNd):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """Mirror at the first and last element, which is not repeated. Shape: (N, C, L) or (C, L)."""
+    """Mirror at the first and last element, which is not repeated.
+
+    Args:
+        padding: an int, or (left, right).
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+    Raises:
+        RuntimeError: the padding is as large as the input, as in `ReflectionPad1d(2)(ones(1, 2))`.
+
+    >>> ReflectionPad1d(1)(tensor([[1.0, 2.0, 3.0]]))
+    tensor([[2., 1., 2., 3., 2.]])
+    """
 
     _dims = 1
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """Mirror at the edges, which are not repeated. Shape: (N, C, H, W) or (C, H, W)."""
+    """Mirror at the edges, which are not repeated.
+
+    Args:
+        padding: an int, or (left, right, top, bottom).
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+    Raises:
+        RuntimeError: the padding is as large as the input, as in `ReflectionPad2d(2)(ones(1, 2, 2))`.
+
+    >>> ReflectionPad2d(1)(arange(4.0).reshape(1, 2, 2)).shape
+    torch.Size([1, 4, 4])
+    """
 
     _dims = 2
 
@@ -130,13 +184,29 @@ class _ReplicationPadNd(_PadNd):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """Repeat the first and last element. Shape: (N, C, L) or (C, L)."""
+    """Repeat the first and last element.
+
+    Args:
+        padding: an int, or (left, right).
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+
+    >>> ReplicationPad1d(1)(tensor([[1.0, 2.0]]))
+    tensor([[1., 1., 2., 2.]])
+    """
 
     _dims = 1
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """Repeat the edges. Shape: (N, C, H, W) or (C, H, W)."""
+    """Repeat the edges.
+
+    Args:
+        padding: an int, or (left, right, top, bottom).
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> ReplicationPad2d(1)(ones(1, 1, 2)).shape
+    torch.Size([1, 3, 4])
+    """
 
     _dims = 2
 
@@ -160,11 +230,29 @@ class _ZeroPad:
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
-    """Surround with zeros. Shape: (N, C, L) or (C, L)."""
+    """Surround with zeros.
+
+    Args:
+        padding: an int, or (left, right).
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+
+    >>> ZeroPad1d(1)(ones(1, 2))
+    tensor([[0., 1., 1., 0.]])
+    """
 
 
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
-    """Surround with zeros. Shape: (N, C, H, W) or (C, H, W)."""
+    """Surround with zeros.
+
+    Args:
+        padding: an int, or (left, right, top, bottom).
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> ZeroPad2d(1)(ones(1, 1, 1))
+    tensor([[[0., 0., 0.],
+             [0., 1., 0.],
+             [0., 0., 0.]]])
+    """
 
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):

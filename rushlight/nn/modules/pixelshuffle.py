@@ -11,7 +11,17 @@ __all__ = ["ChannelShuffle", "PixelShuffle", "PixelUnshuffle"]
 
 
 class PixelShuffle(Module):
-    """Shape: (*, C r^2, H, W) -> (*, C, H r, W r), r the ``upscale_factor`` (Shi et al., 2016)."""
+    """r^2 channels of each pixel become r x r pixels, r the `upscale_factor`.
+
+    Source: Shi et al., Real-Time Single Image and Video Super-Resolution, 2016.
+
+    Shape: (*, C r^2, H, W) -> (*, C, H r, W r)
+    Raises:
+        RuntimeError: the channels are no multiple of r^2, as in `PixelShuffle(2)(ones(3, 2, 2))`.
+
+    >>> PixelShuffle(2)(ones(1, 8, 2, 3)).shape
+    torch.Size([1, 2, 4, 6])
+    """
 
     def __init__(self, upscale_factor: int) -> None:
         super().__init__()
@@ -25,7 +35,15 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """The inverse of `PixelShuffle`. Shape: (*, C, H r, W r) -> (*, C r^2, H, W)."""
+    """The inverse of `PixelShuffle`: r x r pixels become r^2 channels.
+
+    Shape: (*, C, H r, W r) -> (*, C r^2, H, W)
+    Raises:
+        RuntimeError: a side is no multiple of r, as in `PixelUnshuffle(2)(ones(1, 3, 2))`.
+
+    >>> PixelUnshuffle(2)(ones(1, 2, 4, 6)).shape
+    torch.Size([1, 8, 2, 3])
+    """
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()
@@ -39,7 +57,15 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Interleave ``groups`` groups of channels. Shape: (N, C, *) -> (N, C, *)."""
+    """Interleave `groups` groups of channels.
+
+    Shape: (N, C, *) -> (N, C, *)
+    Raises:
+        RuntimeError: C is no multiple of `groups`, as in `ChannelShuffle(2)(ones(1, 3, 1))`.
+
+    >>> ChannelShuffle(2)(tensor([[[1], [2], [3], [4]]])).flatten()
+    tensor([1, 3, 2, 4])
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()

@@ -73,23 +73,58 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The largest element of each window, and with ``return_indices`` its place.
+    """The largest element of each window.
 
+    Args:
+        stride: `kernel_size` by default.
+        return_indices: also give its place.
+        ceil_mode: ceil instead of floor.
     Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
-        L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1, ceil with ``ceil_mode``
+        L' = floor((L + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1
+    Raises:
+        RuntimeError: the padding is too large, as in `MaxPool1d(2, padding=2)(ones(1, 4))`.
+
+    >>> MaxPool1d(2)(tensor([[1.0, 3.0, 2.0, 4.0]]))
+    tensor([[3., 4.]])
     """
 
     _function = "max_pool1d"
 
 
 class MaxPool2d(_MaxPoolNd):
-    """The largest element of each window. Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')."""
+    """The largest element of each window.
+
+    Args:
+        stride: `kernel_size` by default.
+        return_indices: also give its place in the flattened image.
+        ceil_mode: ceil instead of floor.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+        H' = floor((H + 2 padding - dilation (kernel_size - 1) - 1) / stride) + 1, W' likewise
+    Raises:
+        RuntimeError: the padding is too large, as in `MaxPool2d(2, padding=2)(ones(1, 4, 4))`.
+
+    >>> MaxPool2d(2)(arange(16.0).reshape(1, 4, 4))
+    tensor([[[ 5.,  7.],
+             [13., 15.]]])
+    """
 
     _function = "max_pool2d"
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The largest element of each window. Shape: (N, C, D, H, W) or (C, D, H, W), likewise out."""
+    """The largest element of each window.
+
+    Args:
+        stride: `kernel_size` by default.
+        return_indices: also give its place in the flattened volume.
+        ceil_mode: ceil instead of floor.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: the padding is too large, as in `MaxPool3d(2, padding=2)(ones(1, 4, 4, 4))`.
+
+    >>> MaxPool3d(2)(ones(1, 2, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
 
     _function = "max_pool3d"
 
@@ -112,21 +147,37 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Put the results of `MaxPool1d` back at their indices, zeros elsewhere. Shape: (N, C, L) -> (N, C, L')."""
+    """Put the results of `MaxPool1d` back at their indices, zeros elsewhere.
+
+    Shape: (N, C, L) twice -> (N, C, L')
+
+    >>> MaxUnpool1d(2)(tensor([[5.0, 7.0]]), tensor([[1, 2]]))
+    tensor([[0., 5., 7., 0.]])
+    """
 
     _dims = 1
     _function = "max_unpool1d"
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Put the results of `MaxPool2d` back at their indices, zeros elsewhere. Shape: (N, C, H, W) -> (N, C, H', W')."""
+    """Put the results of `MaxPool2d` back at their indices, zeros elsewhere.
+
+    Shape: (N, C, H, W) twice -> (N, C, H', W')
+
+    >>> MaxUnpool2d(2)(tensor([[[5.0]]]), tensor([[[2]]]))
+    tensor([[[0., 0.],
+             [5., 0.]]])
+    """
 
     _dims = 2
     _function = "max_unpool2d"
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Put the results of `MaxPool3d` back at their indices, zeros elsewhere."""
+    """Put the results of `MaxPool3d` back at their indices, zeros elsewhere.
+
+    Shape: (N, C, D, H, W) twice -> (N, C, D', H', W')
+    """
 
     _dims = 3
     _function = "max_unpool3d"
@@ -168,7 +219,18 @@ class _AvgPoolNd(Module):
 
 
 class AvgPool1d(_AvgPoolNd):
-    """The mean of each window. ``count_include_pad``: padding counts as zeros. Shape: (N, C, L) -> (N, C, L')."""
+    """The mean of each window.
+
+    Args:
+        stride: `kernel_size` by default.
+        count_include_pad: whether padding counts as zeros.
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+    Raises:
+        RuntimeError: the padding is too large, as in `AvgPool1d(2, padding=2)(ones(1, 4))`.
+
+    >>> AvgPool1d(2)(tensor([[1.0, 3.0, 2.0, 4.0]]))
+    tensor([[2., 3.]])
+    """
 
     def __init__(
         self,
@@ -186,13 +248,38 @@ class AvgPool1d(_AvgPoolNd):
 
 
 class AvgPool2d(_AvgPoolNd):
-    """The mean of each window, or its sum over ``divisor_override``. Shape: (N, C, H, W) -> (N, C, H', W')."""
+    """The mean of each window.
+
+    Args:
+        stride: `kernel_size` by default.
+        count_include_pad: whether padding counts as zeros.
+        divisor_override: what to divide the sums by instead.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+    Raises:
+        RuntimeError: the padding is too large, as in `AvgPool2d(2, padding=2)(ones(1, 4, 4))`.
+
+    >>> AvgPool2d(2)(arange(16.0).reshape(1, 4, 4))
+    tensor([[[ 2.5000,  4.5000],
+             [10.5000, 12.5000]]])
+    """
 
     _function = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
-    """The mean of each window, or its sum over ``divisor_override``. Shape: (N, C, D, H, W), likewise out."""
+    """The mean of each window.
+
+    Args:
+        stride: `kernel_size` by default.
+        count_include_pad: whether padding counts as zeros.
+        divisor_override: what to divide the sums by instead.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: the padding is too large, as in `AvgPool3d(2, padding=2)(ones(1, 4, 4, 4))`.
+
+    >>> AvgPool3d(2)(ones(1, 2, 4, 4, 4)).shape
+    torch.Size([1, 2, 2, 2, 2])
+    """
 
     _function = "avg_pool3d"
 
@@ -218,19 +305,37 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, L) -> (N, C, L')."""
+    """(sum of x^p)^(1/p) over each window, p the `norm_type`.
+
+    Shape: (N, C, L) or (C, L) -> (N, C, L') or (C, L')
+
+    >>> LPPool1d(2, 2)(tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
 
     _function = "lp_pool1d"
 
 
 class LPPool2d(_LPPoolNd):
-    """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, H, W) -> (N, C, H', W')."""
+    """(sum of x^p)^(1/p) over each window, p the `norm_type`.
+
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> LPPool2d(2, 2)(ones(1, 2, 2))
+    tensor([[[2.]]])
+    """
 
     _function = "lp_pool2d"
 
 
 class LPPool3d(_LPPoolNd):
-    """``(sum of x^p)^(1/p)`` over each window, p the ``norm_type``. Shape: (N, C, D, H, W), likewise out."""
+    """(sum of x^p)^(1/p) over each window, p the `norm_type`.
+
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> LPPool3d(1, 2)(ones(1, 2, 2, 2)).flatten()
+    tensor([8.])
+    """
 
     _function = "lp_pool3d"
 
@@ -278,15 +383,42 @@ class _FractionalMaxPoolNd(Module):
 
 
 class FractionalMaxPool2d(_FractionalMaxPoolNd):
-    """The largest of windows at random places (Graham, 2014), ``output_size`` of them, or ``output_ratio`` of the input's
-    extents. Shape: (N, C, H, W) -> (N, C, H', W')."""
+    """The largest of windows at random places.
+
+    Source: Graham, Fractional Max-Pooling, 2014.
+
+    Args:
+        output_size: how many windows, an int or (H', W').
+        output_ratio: their share of the input's extents, in (0, 1), instead.
+        return_indices: also give the places in the flattened image.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+    Raises:
+        ValueError: neither is given, as in `FractionalMaxPool2d(2)`.
+
+    >>> FractionalMaxPool2d(2, output_size=3)(ones(1, 1, 5, 5)).shape
+    torch.Size([1, 1, 3, 3])
+    """
 
     _dims = 2
     _function = "fractional_max_pool2d"
 
 
 class FractionalMaxPool3d(_FractionalMaxPoolNd):
-    """The largest of windows at random places (Graham, 2014). Shape: (N, C, D, H, W), likewise out."""
+    """The largest of windows at random places.
+
+    Source: Graham, Fractional Max-Pooling, 2014.
+
+    Args:
+        output_size: how many windows, an int or (D', H', W').
+        output_ratio: their share of the input's extents, in (0, 1), instead.
+        return_indices: also give the places in the flattened volume.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        ValueError: neither is given, as in `FractionalMaxPool3d(2)`.
+
+    >>> FractionalMaxPool3d(2, output_size=3)(ones(1, 1, 5, 5, 5)).shape
+    torch.Size([1, 1, 3, 3, 3])
+    """
 
     _dims = 3
     _function = "fractional_max_pool3d"
@@ -308,42 +440,90 @@ class _AdaptiveMaxPoolNd(_AdaptivePoolNd):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """The largest of each of ``output_size`` windows that cover the input. Shape: (N, C, L) -> (N, C, output_size)."""
+    """The largest of each of `output_size` windows that cover the input.
+
+    Args:
+        return_indices: also give its place.
+    Shape: (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size)
+
+    >>> AdaptiveMaxPool1d(2)(tensor([[1.0, 2.0, 3.0, 4.0]]))
+    tensor([[2., 4.]])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """The largest of each of ``output_size`` windows; None keeps an extent. Shape: (N, C, H, W) -> (N, C, H', W')."""
+    """The largest of each of H' x W' windows that cover the input.
+
+    Args:
+        output_size: an int, or (H', W') where None keeps an extent.
+        return_indices: also give its place in the flattened image.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> AdaptiveMaxPool2d(1)(ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """The largest of each of ``output_size`` windows; None keeps an extent. Shape: (N, C, D, H, W), likewise out."""
+    """The largest of each of D' x H' x W' windows that cover the input.
+
+    Args:
+        output_size: an int, or (D', H', W') where None keeps an extent.
+        return_indices: also give its place in the flattened volume.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> AdaptiveMaxPool3d(1)(ones(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 1, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
 
 
 class AdaptiveAvgPool1d(_AdaptivePoolNd):
-    """The mean of each of ``output_size`` windows that cover the input. Shape: (N, C, L) -> (N, C, output_size)."""
+    """The mean of each of `output_size` windows that cover the input.
+
+    Shape: (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size)
+
+    >>> AdaptiveAvgPool1d(2)(tensor([[1.0, 2.0, 3.0, 4.0]]))
+    tensor([[1.5000, 3.5000]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveAvgPool2d(_AdaptivePoolNd):
-    """The mean of each of ``output_size`` windows; None keeps an extent. Shape: (N, C, H, W) -> (N, C, H', W')."""
+    """The mean of each of H' x W' windows that cover the input.
+
+    Args:
+        output_size: an int, or (H', W') where None keeps an extent.
+    Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+
+    >>> AdaptiveAvgPool2d(1)(ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool2d(input, self.output_size)
 
 
 class AdaptiveAvgPool3d(_AdaptivePoolNd):
-    """The mean of each of ``output_size`` windows; None keeps an extent. Shape: (N, C, D, H, W), likewise out."""
+    """The mean of each of D' x H' x W' windows that cover the input.
+
+    Args:
+        output_size: an int, or (D', H', W') where None keeps an extent.
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> AdaptiveAvgPool3d(1)(ones(2, 3, 4, 4, 4)).shape
+    torch.Size([2, 3, 1, 1, 1])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.adaptive_avg_pool3d(input, self.output_size)

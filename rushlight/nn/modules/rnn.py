@@ -468,9 +468,16 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """One step of Elman's network: ``tanh(W_ih x + b_ih + W_hh h + b_hh)``, or relu of that.
+    """One step of Elman's network: tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of that.
 
+    Args:
+        nonlinearity: "tanh" or "relu".
     Shape: input (N, input_size), h (N, hidden_size), zero if left out -> (N, hidden_size); all also without N
+    Raises:
+        RuntimeError: the input has other features, as in `RNNCell(2, 3)(ones(1, 4))`.
+
+    >>> RNNCell(2, 3)(ones(1, 2)).shape
+    torch.Size([1, 3])
     """
 
     __constants__ = ["input_size", "hidden_size", "bias", "nonlinearity"]
@@ -497,7 +504,14 @@ class RNNCell(RNNCellBase):
 class LSTMCell(RNNCellBase):
     """One step of long short-term memory; the formulas are those of `LSTM`.
 
-    Shape: input (N, input_size), (h, c) (N, hidden_size) each, zero if left out -> (h', c'); all also without N
+    Shape: input (N, input_size), h and c (N, hidden_size), zero if left out -> (N, hidden_size), (N, hidden_size); all
+        also without N
+    Raises:
+        RuntimeError: the input has other features, as in `LSTMCell(2, 3)(ones(1, 4))`.
+
+    >>> h, c = LSTMCell(2, 3)(ones(1, 2))
+    >>> h.shape, c.shape
+    (torch.Size([1, 3]), torch.Size([1, 3]))
     """
 
     def __init__(
@@ -522,6 +536,11 @@ class GRUCell(RNNCellBase):
     """One step of a gated recurrent unit; the formulas are those of `GRU`.
 
     Shape: input (N, input_size), h (N, hidden_size), zero if left out -> (N, hidden_size); all also without N
+    Raises:
+        RuntimeError: the input has other features, as in `GRUCell(2, 3)(ones(1, 4))`.
+
+    >>> GRUCell(2, 3)(ones(1, 2)).shape
+    torch.Size([1, 3])
     """
 
     def __init__(

@@ -56,12 +56,19 @@ def _require_matrix(embeddings: Tensor) -> None:
 
 
 class Embedding(_Table):
-    """``weight[input]``.
+    """weight[input]; the weight is drawn from N(0, 1).
 
-    ``max_norm``: rows that are used are first scaled to at most this ``norm_type`` norm, in place.
-    ``scale_grad_by_freq``: divide gradients by how often an index occurs. ``sparse``: sparse gradients.
+    Args:
+        padding_idx: a row of zeros without gradient.
+        max_norm: rows that are used are first scaled to at most this `norm_type` norm, in place.
+        scale_grad_by_freq: divide gradients by how often an index occurs.
+        sparse: sparse gradients.
+    Shape: (*) of integers -> (*, embedding_dim); weight (num_embeddings, embedding_dim)
+    Raises:
+        IndexError: an index is out of range, as in `Embedding(2, 3)(tensor([2]))`.
 
-    Shape: (*) of integers -> (*, embedding_dim); weight (num_embeddings, embedding_dim), drawn from N(0, 1)
+    >>> Embedding(10, 3)(tensor([[1, 2]])).shape
+    torch.Size([1, 2, 3])
     """
 
     def __init__(
@@ -141,12 +148,18 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """The sum, mean or maximum (``mode``) of the rows of each bag of indices.
+    """The sum, mean or maximum of the rows of each bag of indices.
 
-    ``include_last_offset``: the offsets end with the number of indices. Other options as for `Embedding`; indices equal
-    to ``padding_idx`` do not count.
+    Args:
+        mode: "sum", "mean" or "max".
+        include_last_offset: the offsets end with the number of indices.
+        padding_idx: an index that does not count.
+    Shape: (B, L) bags of equal size, or (total) with offsets (B) -> (B, embedding_dim)
+    Raises:
+        ValueError: a 1-D input has no offsets, as in `EmbeddingBag(2, 3)(tensor([1]))`.
 
-    Shape: (B, L) bags of equal size, or (total,) with offsets (B,) -> (B, embedding_dim)
+    >>> EmbeddingBag(10, 3)(tensor([[1, 2]])).shape
+    torch.Size([1, 3])
     """
 
     def __init__(

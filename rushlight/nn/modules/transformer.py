@@ -39,10 +39,18 @@ Activation = str | Callable[[Tensor], Tensor]
 class TransformerEncoderLayer(Module):
     """Self-attention and two affine maps, each with a residual connection and a layer norm.
 
-    ``activation``: "relu", "gelu" or a function of one tensor. ``norm_first``: the norms come before attention and
-    affine maps instead of behind the sums.
+    Source: Vaswani et al., Attention Is All You Need, 2017.
 
-    Shape: (S, N, d_model), with ``batch_first`` (N, S, d_model), without batch (S, d_model) -> the same
+    Args:
+        activation: "relu", "gelu" or a function of one tensor.
+        batch_first: the batch comes before the sequence.
+        norm_first: the norms come before attention and affine maps instead of behind the sums.
+    Shape: (S, N, d_model), with `batch_first` (N, S, d_model), without batch (S, d_model) -> the same
+    Raises:
+        RuntimeError: `activation` is another text, as in `TransformerEncoderLayer(4, 2, activation="x")`.
+
+    >>> TransformerEncoderLayer(4, 2, dim_feedforward=8)(ones(3, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     activation_relu_or_gelu: int
@@ -105,9 +113,14 @@ class TransformerEncoderLayer(Module):
 class TransformerDecoderLayer(Module):
     """Self-attention, attention to the encoder's result, and two affine maps, each with a residual and a layer norm.
 
-    Arguments as for `TransformerEncoderLayer`.
+    Arguments as for `TransformerEncoderLayer`. Source: Vaswani et al., Attention Is All You Need, 2017.
 
-    Shape: tgt (T, N, d_model), memory (S, N, d_model), with ``batch_first`` N first, or both without N -> as tgt
+    Shape: tgt (T, N, d_model), memory (S, N, d_model), with `batch_first` N first, or both without N -> the same as tgt
+    Raises:
+        RuntimeError: `activation` is another text, as in `TransformerDecoderLayer(4, 2, activation="x")`.
+
+    >>> TransformerDecoderLayer(4, 2, dim_feedforward=8)(ones(3, 1, 4), ones(5, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     def __init__(
@@ -237,9 +250,13 @@ class TransformerEncoder(Module):
 
 
 class TransformerDecoder(Module):
-    """``num_layers`` copies of ``decoder_layer``, one after the other, then ``norm``. The copies start out equal.
+    """`num_layers` copies of `decoder_layer`, one after the other, then `norm`. The copies start out equal.
 
-    Shape: as the layer's
+    Shape: tgt (T, N, d_model), memory (S, N, d_model) -> the same as tgt
+
+    >>> layer = nn.TransformerDecoderLayer(4, 2, dim_feedforward=8)
+    >>> TransformerDecoder(layer, 2)(ones(3, 1, 4), ones(5, 1, 4)).shape
+    torch.Size([3, 1, 4])
     """
 
     def __init__(self, decoder_layer: Any, num_layers: int, norm: Module | None = None) -> None:
@@ -279,9 +296,17 @@ class TransformerDecoder(Module):
 class Transformer(Module):
     """An encoder of the source and a decoder of the target that attends to it, both with a norm at the end.
 
-    Arguments as for `TransformerEncoderLayer`; ``custom_encoder`` and ``custom_decoder`` take the place of the stacks.
+    Arguments as for `TransformerEncoderLayer`. Source: Vaswani et al., Attention Is All You Need, 2017.
 
-    Shape: src (S, N, d_model), tgt (T, N, d_model), with ``batch_first`` N first, or both without N -> as tgt
+    Args:
+        custom_encoder, custom_decoder: take the place of the stacks.
+    Shape: src (S, N, d_model), tgt (T, N, d_model), with `batch_first` N first, or both without N -> the same as tgt
+    Raises:
+        RuntimeError: the features are not d_model, as in `Transformer(4, 2, 1, 1, 8)(ones(3, 1, 5), ones(2, 1, 4))`.
+
+    >>> model = Transformer(4, 2, 1, 1, 8, batch_first=True)
+    >>> model(ones(1, 3, 4), ones(1, 2, 4)).shape
+    torch.Size([1, 2, 4])
     """
 
     def __init__(

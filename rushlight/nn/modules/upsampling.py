@@ -13,10 +13,17 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(Module):
-    """`functional.interpolate` as a layer, to an output ``size`` or by a ``scale_factor``.
+    """`functional.interpolate` as a layer, to an output `size` or by a `scale_factor`.
 
-    ``mode``: 'nearest', 'linear', 'bilinear', 'bicubic' or 'trilinear'.
-    Shape: (N, C, L), (N, C, H, W) or (N, C, D, H, W), likewise out
+    Args:
+        mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear".
+        align_corners: the centres of the corner elements stay where they are.
+    Shape: (N, C, L), (N, C, H, W) or (N, C, D, H, W) -> (N, C, *size)
+    Raises:
+        ValueError: neither is given, as in `Upsample()(ones(1, 1, 2))`.
+
+    >>> Upsample(scale_factor=2)(tensor([[[1.0, 2.0]]]))
+    tensor([[[1., 1., 2., 2.]]])
     """
 
     def __init__(
@@ -54,14 +61,26 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """`Upsample` of images by repeating the nearest pixel."""
+    """`Upsample` of images by repeating the nearest pixel.
+
+    Shape: (N, C, H, W) -> (N, C, H', W')
+
+    >>> UpsamplingNearest2d(scale_factor=2)(ones(1, 1, 2, 3)).shape
+    torch.Size([1, 1, 4, 6])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """`Upsample` of images by bilinear interpolation with aligned corners."""
+    """`Upsample` of images by bilinear interpolation with aligned corners.
+
+    Shape: (N, C, H, W) -> (N, C, H', W')
+
+    >>> UpsamplingBilinear2d(scale_factor=2)(ones(1, 1, 2, 3)).shape
+    torch.Size([1, 1, 4, 6])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
