@@ -18,6 +18,11 @@ __all__ = ["Bernoulli"]
 class Bernoulli(Odds, ExponentialFamily):
     """1 with probability `probs`, else 0. Given by `probs` or by `logits`, the log odds; ValueError for both or none.
 
+    Shape: probs or logits (*) -> batch (*), events ()
+    Raises:
+        ValueError: both or none of them are given, as in `Bernoulli()`.
+        ValueError: a probability is outside [0, 1], as in `Bernoulli(tensor([2.0]))`.
+
     >>> Bernoulli(logits=tensor([0.0, 2.0])).probs
     tensor([0.5000, 0.8808])
     """

@@ -16,6 +16,13 @@ class Beta(ExponentialFamily):
     """p(x) proportional to x**(a - 1) (1 - x)**(b - 1) with a = `concentration1` and b = `concentration0`.
 
     It is the first share of a Dirichlet distribution of two.
+
+    Shape: concentration1 (*), concentration0 (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `Beta(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> Beta(tensor([1.0]), tensor([3.0])).mean
+    tensor([0.2500])
     """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}

@@ -13,7 +13,15 @@ __all__ = ["Binomial"]
 
 
 class Binomial(Odds, Distribution):
-    """The number of successes in `total_count` trials of probability `probs` (or of log odds `logits`)."""
+    """The number of successes in `total_count` trials of probability `probs` (or of log odds `logits`).
+
+    Shape: total_count (*), probs or logits (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: both or none of `probs` and `logits` are given, as in `Binomial(3)`.
+
+    >>> Binomial(10, tensor([0.5])).mean
+    tensor([5.])
+    """
 
     arg_constraints = {
         "total_count": constraints.nonnegative_integer,

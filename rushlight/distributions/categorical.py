@@ -22,6 +22,11 @@ class Categorical(Distribution):
     probs (*, K) are weights of any sum, which become probabilities; logits (*, K) are their logarithms.
     ValueError for both or neither, and for numbers.
 
+    Shape: probs or logits (*, K) -> batch (*), events () int64
+    Raises:
+        ValueError: both or none of them are given, as in `Categorical()`.
+        ValueError: a weight is negative, as in `Categorical(tensor([-1.0, 1.0]))`.
+
     >>> categorical = Categorical(tensor([1.0, 3.0]))
     >>> categorical.probs
     tensor([0.2500, 0.7500])

@@ -14,7 +14,15 @@ __all__ = ["Cauchy"]
 
 
 class Cauchy(Distribution):
-    """The ratio of two normal numbers: p(x) = 1 / (pi scale (1 + z**2)) with z = (x - loc) / scale. It has no mean."""
+    """The ratio of two normal numbers: p(x) = 1 / (pi scale (1 + z**2)) with z = (x - loc) / scale. It has no mean.
+
+    Shape: loc (*), scale (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `Cauchy(tensor([0.0]), tensor([-1.0]))`.
+
+    >>> Cauchy(0.0, 1.0).log_prob(tensor(0.0))
+    tensor(-1.1447)
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

@@ -9,7 +9,15 @@ __all__ = ["Chi2"]
 
 
 class Chi2(Gamma):
-    """The sum of `df` squared standard normal numbers: Gamma(df / 2, 1 / 2)."""
+    """The sum of `df` squared standard normal numbers: Gamma(df / 2, 1 / 2).
+
+    Shape: df (*) -> batch (*), events ()
+    Raises:
+        ValueError: `df` is not positive, as in `Chi2(tensor([-1.0]))`.
+
+    >>> Chi2(tensor([3.0])).mean
+    tensor([3.])
+    """
 
     arg_constraints = {"df": constraints.positive}
     _batched = Gamma._batched

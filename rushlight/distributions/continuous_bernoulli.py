@@ -21,6 +21,13 @@ class ContinuousBernoulli(Odds, ExponentialFamily):
     Where `probs` is within `lims`, around 1/2 where the normalizer is 0 / 0, Taylor series take over. Source:
     G. Loaiza-Ganem and J. P. Cunningham, "The continuous Bernoulli: fixing a pervasive error in variational
     autoencoders" (2019).
+
+    Shape: probs or logits (*) -> batch (*), events ()
+    Raises:
+        ValueError: both or none of them are given, as in `ContinuousBernoulli()`.
+
+    >>> ContinuousBernoulli(tensor([0.5])).mean
+    tensor([0.5000])
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

@@ -11,7 +11,16 @@ __all__ = ["Dirichlet"]
 
 
 class Dirichlet(ExponentialFamily):
-    """Shares of a whole: p(x) proportional to the product of x[k] ** (concentration[k] - 1). Shape: (*, K) -> (*, K)"""
+    """Shares of a whole: p(x) proportional to the product of x[k] ** (concentration[k] - 1). Shape: (*, K) -> (*, K)
+
+    Shape: concentration (*, K) -> batch (*), events (K)
+    Raises:
+        ValueError: a concentration is not positive, as in `Dirichlet(tensor([-1.0, 1.0]))`.
+        ValueError: `concentration` is 0-d, as in `Dirichlet(tensor(1.0))`.
+
+    >>> Dirichlet(tensor([1.0, 3.0])).mean
+    tensor([0.2500, 0.7500])
+    """
 
     arg_constraints = {"concentration": constraints.independent(constraints.positive, 1)}
     support = constraints.simplex

@@ -26,7 +26,9 @@ class Distribution:
     against them, except within a function that is being compiled. A subclass that lists in `_batched` its attributes
     that begin with the batch's axes, and in `_kept` those that do not, can be expanded.
 
-    Raises ValueError for parameters outside their regions.
+    Shape: parameters (*) -> batch (*), events (+); samples (sample_shape, *, +)
+    Raises:
+        ValueError: a parameter is outside its region, as in `distributions.Normal(0.0, -1.0)`.
     """
 
     has_rsample: Any = False

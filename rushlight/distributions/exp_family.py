@@ -19,6 +19,8 @@ class ExponentialFamily(Distribution):
     A subclass gives the natural parameters theta (`_natural_params`), F (`_log_normalizer`) and the mean of the carrier
     measure, E[k(x)] (`_mean_carrier_measure`). The gradient of F is E[t(x)], and autograd takes it. Source: F. Nielsen
     and R. Nock, "Entropies and cross-entropies of exponential families" (2010).
+
+    Shape: parameters (*) -> batch (*), events (+)
     """
 
     _natural_params: Any = undefined("theta, a tuple of tensors.")

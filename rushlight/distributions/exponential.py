@@ -12,7 +12,15 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """p(x) = rate exp(-rate x) for x >= 0."""
+    """p(x) = rate exp(-rate x) for x >= 0.
+
+    Shape: rate (*) -> batch (*), events ()
+    Raises:
+        ValueError: `rate` is not positive, as in `Exponential(tensor([-1.0]))`.
+
+    >>> Exponential(tensor([2.0])).mean
+    tensor([0.5000])
+    """
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

@@ -15,7 +15,15 @@ __all__ = ["FisherSnedecor"]
 
 
 class FisherSnedecor(Distribution):
-    """The ratio of two chi-squared numbers with `df1` and `df2` degrees of freedom, each divided by them."""
+    """The ratio of two chi-squared numbers with `df1` and `df2` degrees of freedom, each divided by them.
+
+    Shape: df1 (*), df2 (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `FisherSnedecor(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> FisherSnedecor(tensor([2.0]), tensor([4.0])).mean
+    tensor([2.])
+    """
 
     arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
     support = constraints.positive

@@ -17,6 +17,13 @@ class Gamma(ExponentialFamily):
     """p(x) = rate**a x**(a - 1) exp(-rate x) / gamma(a) with a = `concentration`.
 
     Samples have gradients by both parameters (see `rushlight/ops/random/gamma.py`).
+
+    Shape: concentration (*), rate (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `Gamma(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> Gamma(tensor([3.0]), tensor([2.0])).mean
+    tensor([1.5000])
     """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}

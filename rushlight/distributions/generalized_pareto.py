@@ -17,6 +17,13 @@ class GeneralizedPareto(Distribution):
     """What exceeds a high threshold: P(X > x) = (1 + c z)**(-1 / c) with z = (x - loc) / scale, c = `concentration`.
 
     c = 0 is the exponential distribution, exp(-z); for c < 0 the support ends at loc - scale / c.
+
+    Shape: loc (*), scale (*), concentration (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `GeneralizedPareto(tensor([0.0]), tensor([-1.0]), tensor([0.0]))`.
+
+    >>> GeneralizedPareto(tensor([0.0]), tensor([1.0]), tensor([0.0])).log_prob(tensor([1.0]))
+    tensor([-1.])
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive, "concentration": constraints.real}

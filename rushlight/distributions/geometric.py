@@ -18,6 +18,13 @@ class Geometric(Odds, Distribution):
     """The number of failures before the first success of probability `probs` (or of log odds `logits`): 0, 1, 2, ...
 
     (`Tensor.geometric_` counts the success as well.)
+
+    Shape: probs or logits (*) -> batch (*), events ()
+    Raises:
+        ValueError: both or none of them are given, as in `Geometric()`.
+
+    >>> Geometric(tensor([0.25])).mean
+    tensor([3.])
     """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}

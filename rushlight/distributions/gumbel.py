@@ -19,6 +19,13 @@ __all__ = ["Gumbel"]
 class Gumbel(TransformedDistribution):
     """loc - scale log(-log(u)) of a uniform u: the largest of many numbers. log p(x) = z - exp(z) - log(scale) with
     z = (loc - x) / scale.
+
+    Shape: loc (*), scale (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `Gumbel(tensor([0.0]), tensor([-1.0]))`.
+
+    >>> Gumbel(tensor([0.0]), tensor([1.0])).log_prob(tensor([0.0]))
+    tensor([-1.])
     """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}

@@ -16,7 +16,15 @@ __all__ = ["HalfCauchy"]
 
 
 class HalfCauchy(TransformedDistribution):
-    """The absolute value of a Cauchy number around 0."""
+    """The absolute value of a Cauchy number around 0.
+
+    Shape: scale (*) -> batch (*), events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `HalfCauchy(tensor([-1.0]))`.
+
+    >>> HalfCauchy(tensor([1.0])).log_prob(tensor([0.0]))
+    tensor([-0.4516])
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

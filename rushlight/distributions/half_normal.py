@@ -15,7 +15,15 @@ __all__ = ["HalfNormal"]
 
 
 class HalfNormal(TransformedDistribution):
-    """The absolute value of a normal number of mean 0 and standard deviation `scale`."""
+    """The absolute value of a normal number of mean 0 and standard deviation `scale`.
+
+    Shape: scale (*) -> batch (*), events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `HalfNormal(tensor([-1.0]))`.
+
+    >>> HalfNormal(tensor([1.0])).mean
+    tensor([0.7979])
+    """
 
     arg_constraints = {"scale": constraints.positive}
     support = constraints.nonnegative

@@ -16,7 +16,9 @@ D = TypeVar("D", bound=Distribution)
 class Independent(Distribution, Generic[D]):
     """A distribution whose last `reinterpreted_batch_ndims` batch axes belong to the event: densities multiply.
 
-    ValueError for more axes than the batch has.
+    Shape: batch (*, R) -> batch (*), events (R, *)
+    Raises:
+        ValueError: there are not as many batch axes, as in `Independent(distributions.Normal(zeros(2), ones(2)), 2)`.
 
     >>> from rushlight.distributions import Normal
     >>> Independent(Normal(zeros(2, 3), ones(2, 3)), 1).log_prob(zeros(3))

@@ -15,7 +15,15 @@ __all__ = ["InverseGamma"]
 
 
 class InverseGamma(TransformedDistribution):
-    """1 / x of a gamma number x with the same `concentration` and `rate`."""
+    """1 / x of a gamma number x with the same `concentration` and `rate`.
+
+    Shape: concentration (*), rate (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `InverseGamma(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> InverseGamma(tensor([3.0]), tensor([2.0])).mean
+    tensor([1.])
+    """
 
     arg_constraints = {"concentration": constraints.positive, "rate": constraints.positive}
     support = constraints.positive

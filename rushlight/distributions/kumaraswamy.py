@@ -16,7 +16,15 @@ __all__ = ["Kumaraswamy"]
 
 
 class Kumaraswamy(TransformedDistribution):
-    """P(X <= x) = 1 - (1 - x**a)**b a = `concentration1`, b = `concentration0`: like a Beta, with simple samples."""
+    """P(X <= x) = 1 - (1 - x**a)**b a = `concentration1`, b = `concentration0`: like a Beta, with simple samples.
+
+    Shape: concentration1 (*), concentration0 (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `Kumaraswamy(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> Kumaraswamy(tensor([1.0]), tensor([1.0])).mean
+    tensor([0.5000])
+    """
 
     arg_constraints = {"concentration1": constraints.positive, "concentration0": constraints.positive}
     support = constraints.unit_interval

@@ -13,7 +13,15 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """p(x) = exp(-|x - loc| / scale) / (2 scale)"""
+    """p(x) = exp(-|x - loc| / scale) / (2 scale)
+
+    Shape: loc (*), scale (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `Laplace(tensor([0.0]), tensor([-1.0]))`.
+
+    >>> Laplace(tensor([0.0]), tensor([1.0])).log_prob(tensor([0.0]))
+    tensor([-0.6931])
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

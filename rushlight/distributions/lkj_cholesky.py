@@ -20,8 +20,12 @@ class LKJCholesky(Distribution):
     """Factors L of correlation matrices M = L L^T of `dim` rows, with density of M proportional to
     det(M)**(concentration - 1). concentration = 1 is uniform; above, M is nearer to the identity.
 
-    ValueError for dim < 2. Samples come by the onion method: D. Lewandowski, D. Kurowicka and H. Joe, "Generating
-    random correlation matrices based on vines and extended onion method" (2009).
+    Shape: concentration (*) -> batch (*), events (dim, dim)
+    Raises:
+        ValueError: dim < 2, as in `LKJCholesky(1)`.
+
+    >>> LKJCholesky(3).sample().shape
+    torch.Size([3, 3])
     """
 
     arg_constraints = {"concentration": constraints.positive}

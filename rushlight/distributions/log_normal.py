@@ -11,7 +11,15 @@ __all__ = ["LogNormal"]
 
 
 class LogNormal(TransformedDistribution):
-    """exp of a normal number of mean `loc` and standard deviation `scale`."""
+    """exp of a normal number of mean `loc` and standard deviation `scale`.
+
+    Shape: loc (*), scale (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `LogNormal(tensor([0.0]), tensor([-1.0]))`.
+
+    >>> LogNormal(tensor([0.0]), tensor([1.0])).mean
+    tensor([1.6487])
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.positive

@@ -12,7 +12,13 @@ __all__ = ["LogisticNormal"]
 
 
 class LogisticNormal(TransformedDistribution):
-    """Shares of a whole, broken off it by normal numbers (`StickBreakingTransform`). Shape: (*, K - 1) -> (*, K)"""
+    """Shares of a whole, broken off it by normal numbers (`StickBreakingTransform`). Shape: (*, K - 1) -> (*, K)
+
+    Shape: loc (*, K - 1), scale (*, K - 1) -> batch (*), events (K)
+
+    >>> LogisticNormal(zeros(2), ones(2)).sample().shape
+    torch.Size([3])
+    """
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.simplex

@@ -20,6 +20,14 @@ class LowRankMultivariateNormal(Distribution):
 
     Only R x R matrices are factored: the capacitance I + W^T D^-1 W gives the determinant and the inverse (Woodbury).
     ValueError for shapes that do not fit.
+
+    Shape: loc (*, N), cov_factor (*, N, R), cov_diag (*, N) -> batch (*), broadcast, events (N)
+    Raises:
+        ValueError: the shapes do not fit, as in `LowRankMultivariateNormal(zeros(2), ones(3, 1), ones(2))`.
+
+    >>> LowRankMultivariateNormal(zeros(2), ones(2, 1), ones(2)).covariance_matrix
+    tensor([[2., 1.],
+            [1., 2.]])
     """
 
     arg_constraints = {

@@ -16,7 +16,10 @@ __all__ = ["MixtureSameFamily"]
 class MixtureSameFamily(Distribution):
     """One of K components, drawn by a `Categorical`. The components are the last batch axis of one distribution.
 
-    ValueError for anything but a Categorical and a distribution whose shapes fit.
+    Shape: mixture: batch (*) of K; components: batch (*, K), events (+) -> batch (*), events (+)
+    Raises:
+        ValueError: the mixture is not a Categorical, as in
+            `MixtureSameFamily(distributions.Normal(0.0, 1.0), distributions.Normal(zeros(2), 1.0))`.
 
     >>> from rushlight.distributions import Normal
     >>> MixtureSameFamily(Categorical(ones(2)), Normal(tensor([-1.0, 3.0]), 1.0)).mean

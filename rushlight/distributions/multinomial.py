@@ -21,6 +21,13 @@ class Multinomial(Distribution):
 
     `total_count` is one int for the batch; NotImplementedError for anything else. `log_prob` does not ask that the
     counts of a value sum to it.
+
+    Shape: probs or logits (*, K) -> batch (*), events (K)
+    Raises:
+        NotImplementedError: `total_count` is no int, as in `Multinomial(tensor([1, 2]), ones(2, 3))`.
+
+    >>> Multinomial(4, tensor([1.0, 3.0])).mean
+    tensor([1., 3.])
     """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}

@@ -22,6 +22,11 @@ class MultivariateNormal(Distribution):
 
     `scale_tril` is what everything is computed by. ValueError unless exactly one is given, and for too few dimensions.
 
+    Shape: loc (*, N), matrix (*, N, N) -> batch (*), broadcast, events (N)
+    Raises:
+        ValueError: not exactly one matrix is given, as in `MultivariateNormal(zeros(2))`.
+        ValueError: the matrix is not positive-definite, as in `MultivariateNormal(zeros(2), -eye(2))`.
+
     >>> MultivariateNormal(zeros(2), eye(2)).log_prob(zeros(2))
     tensor(-1.8379)
     """

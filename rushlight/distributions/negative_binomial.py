@@ -17,6 +17,13 @@ class NegativeBinomial(Odds, Distribution):
     """The number of successes of probability `probs` (or of log odds `logits`) before `total_count` failures.
 
     It is a Poisson distribution whose rate is a gamma number, by which samples are drawn.
+
+    Shape: total_count (*), probs or logits (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: both or none of `probs` and `logits` are given, as in `NegativeBinomial(tensor([3.0]))`.
+
+    >>> NegativeBinomial(tensor([3.0]), tensor([0.5])).mean
+    tensor([3.])
     """
 
     arg_constraints = {

@@ -21,6 +21,10 @@ class Normal(ExponentialFamily):
 
     log p(x) = -((x - loc) / scale)**2 / 2 - log(scale) - log(2 pi) / 2
 
+    Shape: loc (*), scale (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `scale` is not positive, as in `Normal(tensor([0.0]), tensor([-1.0]))`.
+
     >>> normal = Normal(tensor([0.0, 1.0]), 2.0)
     >>> normal
     Normal(loc: torch.Size([2]), scale: torch.Size([2]))

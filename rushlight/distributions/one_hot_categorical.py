@@ -14,7 +14,15 @@ __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
 
 class OneHotCategorical(Distribution):
-    """`Categorical` whose draws are one-hot vectors. Shape: weights (*, K) -> draws (*, K)"""
+    """`Categorical` whose draws are one-hot vectors. Shape: weights (*, K) -> draws (*, K)
+
+    Shape: probs or logits (*, K) -> batch (*), events (K)
+    Raises:
+        ValueError: both or none of them are given, as in `OneHotCategorical()`.
+
+    >>> OneHotCategorical(tensor([0.0, 1.0])).sample()
+    tensor([0., 1.])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.one_hot
@@ -80,6 +88,13 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     Source: Y. Bengio, N. Léonard and A. Courville, "Estimating or propagating gradients through stochastic neurons for
     conditional computation" (2013).
+
+    Shape: probs or logits (*, K) -> batch (*), events (K)
+    Raises:
+        ValueError: both or none of them are given, as in `OneHotCategoricalStraightThrough()`.
+
+    >>> OneHotCategoricalStraightThrough(tensor([0.0, 1.0])).rsample()
+    tensor([0., 1.])
     """
 
     has_rsample = True

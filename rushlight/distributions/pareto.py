@@ -12,7 +12,15 @@ __all__ = ["Pareto"]
 
 
 class Pareto(TransformedDistribution):
-    """p(x) = alpha scale**alpha / x**(alpha + 1) for x >= scale."""
+    """p(x) = alpha scale**alpha / x**(alpha + 1) for x >= scale.
+
+    Shape: scale (*), alpha (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `Pareto(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> Pareto(tensor([1.0]), tensor([2.0])).mean
+    tensor([2.])
+    """
 
     arg_constraints = {"alpha": constraints.positive, "scale": constraints.positive}
     _batched = ("scale", "alpha")

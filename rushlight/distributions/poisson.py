@@ -13,7 +13,15 @@ __all__ = ["Poisson"]
 
 
 class Poisson(ExponentialFamily):
-    """p(k) = rate**k exp(-rate) / k!"""
+    """p(k) = rate**k exp(-rate) / k!
+
+    Shape: rate (*) -> batch (*), events ()
+    Raises:
+        ValueError: `rate` is negative, as in `Poisson(tensor([-1.0]))`.
+
+    >>> Poisson(tensor([2.0])).log_prob(tensor([0.0]))
+    tensor([-2.])
+    """
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer

@@ -44,7 +44,15 @@ class LogitRelaxedBernoulli(Odds, Distribution):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """Numbers in (0, 1) near 0 or 1, nearer for a low `temperature` (a tensor), with gradients by the probability."""
+    """Numbers in (0, 1) near 0 or 1, nearer for a low `temperature` (a tensor), with gradients by the probability.
+
+    Shape: temperature (), probs or logits (*) -> batch (*), events ()
+    Raises:
+        ValueError: both or none of `probs` and `logits` are given, as in `RelaxedBernoulli(tensor(1.0))`.
+
+    >>> RelaxedBernoulli(tensor(1.0), tensor([0.5])).log_prob(tensor([0.5]))
+    tensor([0.])
+    """
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval

@@ -63,7 +63,15 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """Points of the simplex near its corners, nearer for a low `temperature` (a tensor); gradients reach the weights."""
+    """Points of the simplex near its corners, nearer for a low `temperature` (a tensor); gradients reach the weights.
+
+    Shape: temperature (), probs or logits (*, K) -> batch (*), events (K)
+    Raises:
+        ValueError: both or none of `probs` and `logits` are given, as in `RelaxedOneHotCategorical(tensor(1.0))`.
+
+    >>> RelaxedOneHotCategorical(tensor(1.0), ones(3)).sample().shape
+    torch.Size([3])
+    """
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex

@@ -15,7 +15,15 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    """loc + scale x / sqrt(z / df) of a normal number x and a chi-squared number z with `df` degrees of freedom."""
+    """loc + scale x / sqrt(z / df) of a normal number x and a chi-squared number z with `df` degrees of freedom.
+
+    Shape: df (*), loc (*), scale (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `df` or `scale` is not positive, as in `StudentT(tensor([-1.0]))`.
+
+    >>> StudentT(tensor([3.0])).mean
+    tensor([0.])
+    """
 
     arg_constraints = {"df": constraints.positive, "loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

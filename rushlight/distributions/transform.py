@@ -26,7 +26,11 @@ class Transform:
     """A function with an inverse and a Jacobian. A subclass defines `_call`, `_inverse`, `log_abs_det_jacobian`.
 
     bijective: whether `t.inv(t(x)) == x`. sign: +1 or -1 for monotone functions of one number. Transforms that are
-    equal by `==` do the same. Raises ValueError unless cache_size is 0 or 1.
+    equal by `==` do the same.
+
+    Shape: (*) -> (*), as the subclass changes it
+    Raises:
+        ValueError: `cache_size` is neither 0 nor 1, as in `Transform(cache_size=2)`.
     """
 
     bijective: Any = False
@@ -176,7 +180,13 @@ class Alike(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, the first one first. With none it is the identity."""
+    """Several transforms, the first one first. With none it is the identity.
+
+    Shape: (*) -> (*), as the transforms change it
+
+    >>> ComposeTransform([distributions.ExpTransform(), distributions.AffineTransform(1.0, 2.0)])(tensor([0.0]))
+    tensor([3.])
+    """
 
     def __init__(self, parts: list[Transform], cache_size: int = 0):
         super().__init__(cache_size=cache_size)
@@ -270,7 +280,13 @@ identity_transform = ComposeTransform([])
 
 
 class IndependentTransform(Transform):
-    """Another transform whose Jacobian is summed over further axes, which belong to the event."""
+    """Another transform whose Jacobian is summed over further axes, which belong to the event.
+
+    Shape: (*) -> (*), as the transform changes it
+
+    >>> IndependentTransform(distributions.ExpTransform(), 1).log_abs_det_jacobian(ones(3), ones(3))
+    tensor(3.)
+    """
 
     def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
         super().__init__(cache_size=cache_size)

@@ -20,7 +20,9 @@ class TransformedDistribution(Distribution):
 
     log p(y) = log p_base(x) - log |det dy/dx|
 
-    ValueError for anything but transforms, and for a base with fewer axes than they work on.
+    Shape: base: batch (*), events (+) -> batch (*), events (+), as the transforms change them
+    Raises:
+        ValueError: something is not a transform, as in `TransformedDistribution(distributions.Normal(0.0, 1.0), 1.0)`.
 
     >>> from rushlight.distributions import ExpTransform, Normal
     >>> TransformedDistribution(Normal(0.0, 1.0), ExpTransform()).log_prob(tensor(1.0))

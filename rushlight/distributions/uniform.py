@@ -16,6 +16,10 @@ __all__ = ["Uniform"]
 class Uniform(Distribution):
     """Numbers in [low, high), all alike.
 
+    Shape: low (*), high (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: low >= high, as in `Uniform(1.0, 0.0)`.
+
     >>> Uniform(0.0, 4.0).log_prob(tensor(1.0))
     tensor(-1.3863)
     """

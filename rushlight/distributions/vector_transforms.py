@@ -29,7 +29,16 @@ __all__ = [
 
 
 class ReshapeTransform(Transform):
-    """Events of one shape as events of another one with as many elements."""
+    """Events of one shape as events of another one with as many elements.
+
+    Shape: (*, *in_shape) -> (*, *out_shape)
+    Raises:
+        ValueError: the numbers of elements differ, as in `ReshapeTransform((2,), (3,))`.
+
+    >>> ReshapeTransform((4,), (2, 2))(ones(4))
+    tensor([[1., 1.],
+            [1., 1.]])
+    """
 
     bijective = True
 
@@ -99,7 +108,13 @@ class _Sequence(Transform):
 
 
 class CatTransform(_Sequence):
-    """Transforms of pieces of the given lengths along an axis, put together again as `cat` does."""
+    """Transforms of pieces of the given lengths along an axis, put together again as `cat` does.
+
+    Shape: (n, *) -> (n, *)
+
+    >>> CatTransform([distributions.ExpTransform(), distributions.AbsTransform()], 0, [1, 1])(tensor([0.0, -2.0]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, lengths: Any = None, cache_size: int = 0):
         super().__init__(tseq, dim, cache_size)
@@ -145,7 +160,13 @@ class CatTransform(_Sequence):
 
 
 class StackTransform(_Sequence):
-    """A transform of each slice along an axis, put together again as `stack` does."""
+    """A transform of each slice along an axis, put together again as `stack` does.
+
+    Shape: (n, *) -> (n, *)
+
+    >>> StackTransform([distributions.ExpTransform(), distributions.AbsTransform()])(tensor([0.0, -2.0]))
+    tensor([1., 2.])
+    """
 
     def __init__(self, tseq: Sequence[Transform], dim: int = 0, cache_size: int = 0):
         super().__init__(tseq, dim, cache_size)
@@ -180,7 +201,13 @@ class StackTransform(_Sequence):
 
 
 class SoftmaxTransform(Alike):
-    """y = softmax(x), which forgets a constant: for parameters, not for densities."""
+    """y = softmax(x), which forgets a constant: for parameters, not for densities.
+
+    Shape: (*, K) -> (*, K)
+
+    >>> SoftmaxTransform()(tensor([0.0, 0.0]))
+    tensor([0.5000, 0.5000])
+    """
 
     domain, codomain = constraints.real_vector, constraints.simplex
 
@@ -202,6 +229,9 @@ class StickBreakingTransform(Alike):
     """K - 1 numbers to K shares of a stick: each breaks its share off what is left. Zeros give equal shares.
 
     Shape: (*, K - 1) -> (*, K)
+
+    >>> StickBreakingTransform()(zeros(1))
+    tensor([0.5000, 0.5000])
     """
 
     domain, codomain = constraints.real_vector, constraints.simplex
@@ -241,6 +271,14 @@ class CorrCholeskyTransform(Transform):
     tanh of the numbers are canonical partial correlations; each row of the factor is a point of the unit sphere, made
     by breaking its length by them. Source: D. Lewandowski, D. Kurowicka and H. Joe, "Generating random correlation
     matrices based on vines and extended onion method" (2009).
+
+    Shape: (*, D (D - 1) / 2) -> (*, D, D)
+    Raises:
+        ValueError: the size is no D (D - 1) / 2, as in `CorrCholeskyTransform()(ones(2))`.
+
+    >>> CorrCholeskyTransform()(zeros(1))
+    tensor([[1., 0.],
+            [0., 1.]])
     """
 
     domain, codomain = constraints.real_vector, constraints.corr_cholesky
@@ -278,7 +316,14 @@ class CorrCholeskyTransform(Transform):
 
 
 class LowerCholeskyTransform(Alike):
-    """Any square matrix to a lower triangular one with exp of its diagonal. The triangle above is dropped."""
+    """Any square matrix to a lower triangular one with exp of its diagonal. The triangle above is dropped.
+
+    Shape: (*, N, N) -> (*, N, N)
+
+    >>> LowerCholeskyTransform()(zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.lower_cholesky
 
@@ -290,7 +335,14 @@ class LowerCholeskyTransform(Alike):
 
 
 class PositiveDefiniteTransform(Alike):
-    """Any square matrix to a positive definite one, L L^T with L by `LowerCholeskyTransform`."""
+    """Any square matrix to a positive definite one, L L^T with L by `LowerCholeskyTransform`.
+
+    Shape: (*, N, N) -> (*, N, N)
+
+    >>> PositiveDefiniteTransform()(zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
 
     domain, codomain = constraints.independent(constraints.real, 2), constraints.positive_definite
 

@@ -51,6 +51,13 @@ class VonMises(Distribution):
 
     Draws are in [-pi, pi), and computed in double precision, by rejection: D. J. Best and N. I. Fisher, "Efficient
     simulation of the von Mises distribution" (1979). `variance` is the circular one.
+
+    Shape: loc (*), concentration (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: `concentration` is not positive, as in `VonMises(tensor([0.0]), tensor([-1.0]))`.
+
+    >>> VonMises(tensor([1.0]), tensor([2.0])).mean
+    tensor([1.])
     """
 
     arg_constraints = {"loc": constraints.real, "concentration": constraints.positive}

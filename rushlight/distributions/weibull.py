@@ -14,7 +14,15 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """P(X > x) = exp(-(x / scale)**concentration)"""
+    """P(X > x) = exp(-(x / scale)**concentration)
+
+    Shape: scale (*), concentration (*) -> batch (*), broadcast, events ()
+    Raises:
+        ValueError: a parameter is not positive, as in `Weibull(tensor([-1.0]), tensor([1.0]))`.
+
+    >>> Weibull(tensor([2.0]), tensor([1.0])).mean
+    tensor([2.])
+    """
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

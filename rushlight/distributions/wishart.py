@@ -27,6 +27,15 @@ class Wishart(ExponentialFamily):
     The covariance is given in one of three forms, as for `MultivariateNormal`; `df` may be a tensor of the batch.
     ValueError for df <= N - 1. A UserWarning tells that df < N, where samples are nearly singular. Samples come by
     Bartlett's decomposition.
+
+    Shape: df (*), matrix (*, N, N) -> batch (*), events (N, N)
+    Raises:
+        ValueError: df <= N - 1, as in `Wishart(tensor([1.0]), eye(2))`.
+        AssertionError: not exactly one matrix is given, as in `Wishart(tensor([3.0]))`.
+
+    >>> Wishart(tensor(3.0), eye(2)).mean
+    tensor([[3., 0.],
+            [0., 3.]])
     """
 
     support = constraints.positive_definite

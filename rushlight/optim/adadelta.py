@@ -16,15 +16,25 @@ __all__ = ["Adadelta"]
 class Adadelta(Algorithm):
     """Adadelta.
 
-        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        g = grad + weight_decay * p                      (-grad if `maximize`)
         v = rho * v + (1 - rho) * g ** 2
         d = sqrt(u + eps) / sqrt(v + eps) * g
         u = rho * u + (1 - rho) * d ** 2
         p = p - lr * d
 
-    Raises ValueError for a negative lr, eps or weight_decay, and for rho outside [0, 1].
-
     Source: Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
+
+    Shape: parameters (*) -> the same, in place; state square_avg and acc_delta (*), step ()
+    Raises:
+        ValueError: `lr`, `eps` or `weight_decay` is negative, as in `Adadelta([ones(1)], lr=-1.0)`.
+        ValueError: `rho` is outside [0, 1], as in `Adadelta([ones(1)], rho=2.0)`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Adadelta([w])
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach().round(decimals=2)
+    tensor([1., 2.])
     """
 
     def __init__(

@@ -26,12 +26,23 @@ class Adafactor(Algorithm):
         U = g / max(sqrt(V), eps1)
         p = p - a * U / max(1, rms(U) / d)
 
-    ``eps`` is (eps1, eps2); eps1 None means the machine epsilon of the parameter's dtype.
-
-    Raises ValueError for a negative lr, eps or weight_decay, beta2_decay above 0 and d below 1; RuntimeError at the
-    step for complex parameters.
+    `eps` is (eps1, eps2); eps1 None means the machine epsilon of the parameter's dtype.
 
     Source: Shazeer and Stern, Adafactor: Adaptive Learning Rates with Sublinear Memory Cost, 2018.
+
+    Shape: parameters (*, n, m) -> the same, in place; state row_var (*, n, 1), col_var (*, 1, m), of fewer dimensions
+        variance (n), step ()
+    Raises:
+        ValueError: `lr` or `weight_decay` is negative, as in `Adafactor([ones(1)], lr=-1.0)`.
+        ValueError: `beta2_decay` is above 0, as in `Adafactor([ones(1)], beta2_decay=1.0)`.
+        ValueError: `d` is below 1, as in `Adafactor([ones(1)], d=0.5)`.
+
+    >>> w = ones(2, 3, requires_grad=True)
+    >>> optimizer = Adafactor([w])
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> optimizer.state[w]["row_var"].shape
+    torch.Size([2, 1])
     """
 
     _optional = ("row_var", "col_var", "variance")  # a matrix has the first two, a vector the last

@@ -18,14 +18,25 @@ __all__ = ["Adagrad"]
 class Adagrad(Algorithm):
     """Adagrad.
 
-        g = grad + weight_decay * p                                (-grad if ``maximize``)
-        s = s + g ** 2                                             (starts at ``initial_accumulator_value``)
+        g = grad + weight_decay * p                                (-grad if `maximize`)
+        s = s + g ** 2                                             (starts at `initial_accumulator_value`)
         p = p - lr / (1 + (t - 1) * lr_decay) * g / (sqrt(s) + eps)
 
-    Of a sparse gradient only the rows that it names are updated. The state exists from construction on. Raises ValueError for a negative lr, lr_decay, weight_decay,
-    initial_accumulator_value or eps.
+    Of a sparse gradient only the rows that it names are updated. The state exists from construction on.
 
     Source: Duchi et al., Adaptive Subgradient Methods for Online Learning and Stochastic Optimization, 2011.
+
+    Shape: parameters (*) -> the same, in place; state sum (*), step ()
+    Raises:
+        ValueError: `lr`, `lr_decay`, `initial_accumulator_value` or `eps` is negative, as in
+            `Adagrad([ones(1)], lr=-1.0)`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Adagrad([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.5000, 1.5000])
     """
 
     _refuses_sparse = None

@@ -27,20 +27,24 @@ __all__ = ["Adam"]
 class Adam(Algorithm):
     """Adam.
 
-        g = grad + weight_decay * p                   (-grad if ``maximize``)
+        g = grad + weight_decay * p                   (-grad if `maximize`)
         m = beta1 * m + (1 - beta1) * g
         v = beta2 * v + (1 - beta2) * g ** 2
         p = p - lr * (m / (1 - beta1 ** t)) / (sqrt(v / (1 - beta2 ** t)) + eps)
 
-    ``amsgrad`` divides by the largest v so far. ``decoupled_weight_decay`` shrinks p by 1 - lr * weight_decay instead
-    of adding to the gradient, which is AdamW. ``lr`` and both ``betas`` may be one-element tensors; with
-    ``differentiable=True`` the step is recorded. ``foreach`` and ``fused`` give the same results as neither;
-    ``capturable`` needs a device with graphs and raises AssertionError at the first step on the CPU.
-
-    Raises ValueError for a negative lr, eps or weight_decay, and for betas outside [0, 1).
+    `amsgrad` divides by the largest v so far. `decoupled_weight_decay` shrinks p by 1 - lr * weight_decay instead
+    of adding to the gradient, which is AdamW. `lr` and both `betas` may be one-element tensors; with
+    `differentiable=True` the step is recorded. `foreach` and `fused` give the same results as neither;
+    `capturable` needs a device with graphs and raises AssertionError at the first step on the CPU.
 
     Sources: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014; Reddi et al., On the Convergence of Adam
     and Beyond, 2018.
+
+    Shape: parameters (*) -> the same, in place; state exp_avg, exp_avg_sq and, with amsgrad, max_exp_avg_sq (*), step
+        ()
+    Raises:
+        ValueError: `lr`, `eps` or `weight_decay` is negative, as in `Adam([ones(1)], lr=-1.0)`.
+        ValueError: a beta is outside [0, 1), as in `Adam([ones(1)], betas=(0.9, 1.0))`.
 
     >>> import rushlight as rl
     >>> w = rl.tensor([1.0, 2.0], requires_grad=True)

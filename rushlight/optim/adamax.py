@@ -16,14 +16,24 @@ __all__ = ["Adamax"]
 class Adamax(Algorithm):
     """Adamax.
 
-        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        g = grad + weight_decay * p                      (-grad if `maximize`)
         m = beta1 * m + (1 - beta1) * g
         u = max(beta2 * u, abs(g) + eps)
         p = p - lr / (1 - beta1 ** t) * m / u
 
-    Raises ValueError for a negative lr, eps or weight_decay, and for betas outside [0, 1).
-
     Source: Kingma and Ba, Adam: A Method for Stochastic Optimization, 2014, section 7.
+
+    Shape: parameters (*) -> the same, in place; state exp_avg and exp_inf (*), step ()
+    Raises:
+        ValueError: `lr`, `eps` or `weight_decay` is negative, as in `Adamax([ones(1)], lr=-1.0)`.
+        ValueError: a beta is outside [0, 1), as in `Adamax([ones(1)], betas=(0.9, 1.0))`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Adamax([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(

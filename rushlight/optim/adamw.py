@@ -18,6 +18,19 @@ class AdamW(Adam):
     Options, results and errors as for :class:`Adam`, but that weight decay defaults to 0.01.
 
     Source: Loshchilov and Hutter, Decoupled Weight Decay Regularization, 2017.
+
+    Shape: parameters (*) -> the same, in place; state exp_avg, exp_avg_sq and, with amsgrad, max_exp_avg_sq (*), step
+        ()
+    Raises:
+        ValueError: `lr`, `eps` or `weight_decay` is negative, as in `AdamW([ones(1)], lr=-1.0)`.
+        ValueError: a beta is outside [0, 1), as in `AdamW([ones(1)], betas=(0.9, 1.0))`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = AdamW([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.4950, 1.4900])
     """
 
     def __init__(

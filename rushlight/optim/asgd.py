@@ -14,17 +14,27 @@ __all__ = ["ASGD"]
 
 
 class ASGD(Algorithm):
-    """Averaged stochastic gradient descent; the average of the parameters is ``state[p]["ax"]``.
+    """Averaged stochastic gradient descent; the average of the parameters is `state[p]["ax"]`.
 
-        g = grad + weight_decay * p                                    (-grad if ``maximize``)
+        g = grad + weight_decay * p                                    (-grad if `maximize`)
         p = p * (1 - lambd * eta) - eta * g                            (eta starts at lr)
         ax = ax + mu * (p - ax)                                        (mu starts at 1)
         eta = lr / (1 + lambd * lr * t) ** alpha
         mu = 1 / max(1, t - t0)
 
-    Raises ValueError for a negative lr or weight_decay.
-
     Source: Polyak and Juditsky, Acceleration of stochastic approximation by averaging, 1992.
+
+    Shape: parameters (*) -> the same, in place; state ax (*), step, eta and mu ()
+    Raises:
+        ValueError: `lr` or `weight_decay` is negative, as in `ASGD([ones(1)], lr=-1.0)`.
+        ValueError: there are no parameters, as in `ASGD([])`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = ASGD([w], lr=0.25)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach().round(decimals=2)
+    tensor([0.5000, 1.0000])
     """
 
     _counters = ("step", "eta", "mu")

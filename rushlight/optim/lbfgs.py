@@ -16,16 +16,31 @@ __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """L-BFGS: quasi-Newton steps from the last ``history_size`` changes of parameters and gradient.
+    """L-BFGS: quasi-Newton steps from the last `history_size` changes of parameters and gradient.
 
-    ``step(closure)`` takes up to ``max_iter`` iterations with up to ``max_eval`` evaluations of the closure (default
-    1.25 * max_iter) and stops early when no gradient element exceeds ``tolerance_grad`` or the loss or all parameters
-    change by less than ``tolerance_change``. ``line_search_fn`` is None (steps of ``lr``) or "strong_wolfe".
+    `step(closure)` takes up to `max_iter` iterations with up to `max_eval` evaluations of the closure (default
+    1.25 * max_iter) and stops early when no gradient element exceeds `tolerance_grad` or the loss or all parameters
+    change by less than `tolerance_change`. `line_search_fn` is None (steps of `lr`) or "strong_wolfe".
 
-    There is one parameter group only; its state belongs to the first parameter. Raises ValueError for several groups or
-    a negative lr, RuntimeError for another line search.
+    There is one parameter group only; its state belongs to the first parameter.
 
     Source: Nocedal and Wright, Numerical Optimization, 2006, algorithms 7.4, 7.5 and 3.5.
+
+    Shape: parameters (*) -> the same, in place; state of the first one: d and prev_flat_grad (number of all elements)
+    Raises:
+        ValueError: there are several groups, as in `LBFGS([{"params": [ones(1)]}, {"params": [ones(2)]}])`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = LBFGS([w])
+    >>> def closure():
+    ...     optimizer.zero_grad()
+    ...     loss = (w * w).sum()
+    ...     loss.backward()
+    ...     return loss
+    >>> optimizer.step(closure)
+    tensor(5., grad_fn=<SumBackward0>)
+    >>> w.abs().max() < 0.1
+    tensor(True)
     """
 
     def __init__(

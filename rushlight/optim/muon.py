@@ -18,17 +18,27 @@ class Muon(Algorithm):
     """Muon, for the matrices of hidden layers; give biases and embeddings to another optimizer.
 
         buf = buf + (1 - momentum) * (grad - buf)
-        u = grad + momentum * (buf - grad) if ``nesterov`` else buf
+        u = grad + momentum * (buf - grad) if `nesterov` else buf
         p = p * (1 - lr * weight_decay) - lr * ratio * orthogonalised(u)
 
-    ``ns_steps`` Newton-Schulz iterations in bfloat16 with coefficients ``ns_coefficients`` bring the singular values of
-    u near 1. ``adjust_lr_fn`` is "original" (also None: ratio sqrt(max(1, A / B)) for a matrix of A rows and B columns)
+    `ns_steps` Newton-Schulz iterations in bfloat16 with coefficients `ns_coefficients` bring the singular values of
+    u near 1. `adjust_lr_fn` is "original" (also None: ratio sqrt(max(1, A / B)) for a matrix of A rows and B columns)
     or "match_rms_adamw" (0.2 * sqrt(max(A, B))).
-
-    Raises ValueError for a parameter that is not 2-D, a negative lr, momentum or weight_decay, or another adjust_lr_fn.
 
     Sources: Jordan et al., Muon: An optimizer for hidden layers in neural networks, 2024; Liu et al., Muon is Scalable
     for LLM Training, 2025.
+
+    Shape: parameters (A, B) -> the same, in place; state momentum_buffer (A, B)
+    Raises:
+        ValueError: a parameter is not 2-D, as in `Muon([ones(1)])`.
+        ValueError: `lr`, `momentum` or `weight_decay` is negative, as in `Muon([ones(1, 1)], lr=-1.0)`.
+
+    >>> w = ones(2, 3, requires_grad=True)
+    >>> optimizer = Muon([w])
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> optimizer.state[w]["momentum_buffer"].shape
+    torch.Size([2, 3])
     """
 
     _counters = ()

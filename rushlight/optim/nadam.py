@@ -16,18 +16,28 @@ __all__ = ["NAdam"]
 class NAdam(Algorithm):
     """NAdam.
 
-        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        g = grad + weight_decay * p                      (-grad if `maximize`)
         mu_t = beta1 * (1 - 0.96 ** (t * momentum_decay) / 2)
         m = beta1 * m + (1 - beta1) * g
         v = beta2 * v + (1 - beta2) * g ** 2
         n = mu_{t+1} * m / (1 - mu_1 ... mu_{t+1}) + (1 - mu_t) * g / (1 - mu_1 ... mu_t)
         p = p - lr * n / (sqrt(v / (1 - beta2 ** t)) + eps)
 
-    ``decoupled_weight_decay`` shrinks p by 1 - lr * weight_decay instead of adding to the gradient.
-
-    Raises ValueError for a negative lr, eps, weight_decay or momentum_decay, and for betas outside [0, 1).
+    `decoupled_weight_decay` shrinks p by 1 - lr * weight_decay instead of adding to the gradient.
 
     Source: Dozat, Incorporating Nesterov Momentum into Adam, 2016.
+
+    Shape: parameters (*) -> the same, in place; state exp_avg and exp_avg_sq (*), step and mu_product ()
+    Raises:
+        ValueError: `lr`, `eps`, `weight_decay` or `momentum_decay` is negative, as in `NAdam([ones(1)], lr=-1.0)`.
+        ValueError: a beta is outside [0, 1), as in `NAdam([ones(1)], betas=(0.9, 1.0))`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = NAdam([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach().round(decimals=2)
+    tensor([0.4700, 1.4700])
     """
 
     _counters = ("step", "mu_product")

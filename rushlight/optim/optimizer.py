@@ -87,14 +87,25 @@ def _use_grad_for_differentiable(step: Callable) -> Callable:
 class Optimizer:
     """Base class of all optimizers.
 
-    ``params``: an iterable of tensors, of (name, tensor) pairs, or of dicts, each a parameter group with its own
-    options besides the key ``"params"``. The order must be the same in every run, so sets are refused.
-    ``defaults``: the options of groups that do not give them.
+    `params`: an iterable of tensors, of (name, tensor) pairs, or of dicts, each a parameter group with its own
+    options besides the key `"params"`. The order must be the same in every run, so a group that is a set is refused.
+    `defaults`: the options of groups that do not give them.
 
-    Raises TypeError for a bare tensor, a set or things that are no tensors; ValueError for an empty list, a tensor that
-    is neither a leaf nor retains its gradient, or a parameter that is in two groups.
+    Attributes: `param_groups` (list of dicts), `state` (parameter -> dict of that parameter's state), `defaults`.
 
-    Attributes: ``param_groups`` (list of dicts), ``state`` (parameter -> dict of that parameter's state), ``defaults``.
+    Shape: parameters (*) -> the same, in place, by the subclass
+    Raises:
+        TypeError: `params` is a bare tensor, as in `Optimizer(ones(1), {})`.
+        TypeError: a group is a set, as in `Optimizer([{"params": {ones(1)}}], {})`.
+        ValueError: `params` is empty, as in `Optimizer([], {})`.
+        ValueError: a tensor is neither a leaf nor retains its gradient, as in
+            `Optimizer([ones(1, requires_grad=True) * 2], {})`.
+
+    >>> Optimizer([ones(2)], {"lr": 0.1})
+    Optimizer (
+    Parameter Group 0
+        lr: 0.1
+    )
     """
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:

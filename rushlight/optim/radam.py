@@ -16,7 +16,7 @@ __all__ = ["RAdam"]
 class RAdam(Algorithm):
     """RAdam, rectified Adam.
 
-        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        g = grad + weight_decay * p                      (-grad if `maximize`)
         m = beta1 * m + (1 - beta1) * g
         v = beta2 * v + (1 - beta2) * g ** 2
         rho_inf = 2 / (1 - beta2) - 1
@@ -24,11 +24,21 @@ class RAdam(Algorithm):
         r = sqrt((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))
         p = p - lr * m / (1 - beta1 ** t) * (r * sqrt(1 - beta2 ** t) / (sqrt(v) + eps) if rho > 5 else 1)
 
-    ``decoupled_weight_decay`` shrinks p by 1 - lr * weight_decay instead of adding to the gradient.
-
-    Raises ValueError for a negative lr, eps or weight_decay, and for betas outside [0, 1).
+    `decoupled_weight_decay` shrinks p by 1 - lr * weight_decay instead of adding to the gradient.
 
     Source: Liu et al., On the Variance of the Adaptive Learning Rate and Beyond, 2019.
+
+    Shape: parameters (*) -> the same, in place; state exp_avg and exp_avg_sq (*), step ()
+    Raises:
+        ValueError: `lr`, `eps` or `weight_decay` is negative, as in `RAdam([ones(1)], lr=-1.0)`.
+        ValueError: a beta is outside [0, 1), as in `RAdam([ones(1)], betas=(0.9, 1.0))`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = RAdam([w], lr=0.25)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach().round(decimals=2)
+    tensor([0.5000, 1.0000])
     """
 
     def __init__(

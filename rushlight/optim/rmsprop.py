@@ -16,16 +16,26 @@ __all__ = ["RMSprop"]
 class RMSprop(Algorithm):
     """RMSprop.
 
-        g = grad + weight_decay * p                      (-grad if ``maximize``)
+        g = grad + weight_decay * p                      (-grad if `maximize`)
         v = alpha * v + (1 - alpha) * g ** 2
-        a = alpha * a + (1 - alpha) * g                  (only if ``centered``; else a = 0)
+        a = alpha * a + (1 - alpha) * g                  (only if `centered`; else a = 0)
         buf = momentum * buf + g / (sqrt(v - a ** 2) + eps)
         p = p - lr * buf
 
-    Raises ValueError for a negative lr, alpha, eps, weight_decay or momentum.
-
     Sources: Hinton's lecture notes, csc321, lecture 6; Graves, Generating Sequences With Recurrent Neural Networks,
-    2013, for ``centered``.
+    2013, for `centered`.
+
+    Shape: parameters (*) -> the same, in place; state square_avg and, with their options, momentum_buffer and grad_avg
+        (*), step ()
+    Raises:
+        ValueError: `lr`, `alpha`, `eps`, `weight_decay` or `momentum` is negative, as in `RMSprop([ones(1)], lr=-1.0)`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = RMSprop([w], lr=0.05)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach().round(decimals=2)
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(

@@ -20,9 +20,19 @@ class Rprop(Algorithm):
         the other sign:                  size = max(size * etas[0], step_sizes[0]) and g = 0
         p = p - size * sign(g)                                     (size starts at lr)
 
-    Raises ValueError for a negative lr and unless 0 < etas[0] < 1 < etas[1].
-
     Source: Riedmiller and Braun, A Direct Adaptive Method for Faster Backpropagation Learning, 1993.
+
+    Shape: parameters (*) -> the same, in place; state prev and step_size (*), step ()
+    Raises:
+        ValueError: `lr` is negative, as in `Rprop([ones(1)], lr=-1.0)`.
+        ValueError: not 0 < etas[0] < 1 < etas[1], as in `Rprop([ones(1)], etas=(1.0, 1.2))`.
+
+    >>> w = tensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = Rprop([w], lr=0.5)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w.detach()
+    tensor([0.5000, 1.5000])
     """
 
     def __init__(

@@ -15,18 +15,21 @@ __all__ = ["SGD"]
 
 
 class SGD(Algorithm):
-    """Stochastic gradient descent, with momentum if ``momentum`` is not 0.
+    """Stochastic gradient descent, with momentum if `momentum` is not 0.
 
-        g = grad + weight_decay * p                                 (-grad if ``maximize``)
+        g = grad + weight_decay * p                                 (-grad if `maximize`)
         buf = momentum * buf + (1 - dampening) * g                  (the first step: buf = g)
-        p = p - lr * (g + momentum * buf if ``nesterov`` else buf)
+        p = p - lr * (g + momentum * buf if `nesterov` else buf)
 
-    ``lr`` and ``weight_decay`` may be one-element tensors; with ``differentiable=True`` the step is recorded, and
-    gradients flow to them and through the parameters. ``foreach`` and ``fused`` give the same results as neither.
-
-    Raises ValueError for a negative lr, momentum or weight_decay, and for nesterov without momentum or with dampening.
+    `lr` and `weight_decay` may be one-element tensors; with `differentiable=True` the step is recorded, and
+    gradients flow to them and through the parameters. `foreach` and `fused` give the same results as neither.
 
     Source: Sutskever et al., On the importance of initialization and momentum in deep learning, 2013.
+
+    Shape: parameters (*) -> the same, in place; state momentum_buffer (*) with momentum
+    Raises:
+        ValueError: `lr`, `momentum` or `weight_decay` is negative, as in `SGD([ones(1)], lr=-1.0)`.
+        ValueError: `nesterov` without momentum or with dampening, as in `SGD([ones(1)], lr=0.1, nesterov=True)`.
 
     >>> import rushlight as rl
     >>> w = rl.tensor([1.0, 2.0], requires_grad=True)

@@ -22,7 +22,10 @@ class SparseAdam(Algorithm):
         m = m + (1 - beta1) * (g - m)          v = v + (1 - beta2) * (g ** 2 - v)
         p = p - lr * sqrt(1 - beta2 ** t) / (1 - beta1 ** t) * m / (sqrt(v) + eps)
 
-    Raises RuntimeError in a step over dense gradients, ValueError for sparse or complex parameters.
+    Shape: parameters (*) -> the same, in place; state exp_avg and exp_avg_sq (*)
+    Raises:
+        ValueError: `lr` or `eps` is not positive, as in `SparseAdam([ones(1)], lr=-1.0)`.
+        ValueError: a beta is outside [0, 1), as in `SparseAdam([ones(1)], betas=(0.9, 1.0))`.
     """
 
     _counters = ()
