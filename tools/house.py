@@ -57,9 +57,9 @@ def figures() -> list[Figure]:
         Figure("functions of tensors whose docstring has shapes, %", share(functions(), has_shapes), 98, 90, True),
         Figure("... errors, with a call that raises each, %", share(functions(), has_errors), 82, 60, True),
         Figure("... an executed example, %", share(functions(), has_example), 90, 50, True),
-        Figure("layers, optimizers, distributions: with shapes, %", share(classes(), has_shapes), 74, 90, True),
-        Figure("... errors, with a call that raises each, %", share(classes(), has_errors), 47, 60, True),
-        Figure("... an executed example, %", share(classes(), has_example), 68, 50, True),
+        Figure("layers, optimizers, distributions: with shapes, %", share(classes(), has_shapes), 96, 90, True),
+        Figure("... errors, with a call that raises each, %", share(classes(), has_errors), 66, 60, True),
+        Figure("... an executed example, %", share(classes(), has_example), 90, 50, True),
     ]
 
 

@@ -27,8 +27,12 @@ class _FlaggedType(type(Tensor)):
 class Parameter(Tensor, metaclass=_FlaggedType):
     """A tensor that a `Module` registers as trainable when it is assigned as an attribute.
 
-    ``data``: any tensor; its memory is shared, its history is not. Default: an empty one.
-    ``requires_grad``: holds whether or not `no_grad` is active.
+    `data`: any tensor; its memory is shared, its history is not. Default: an empty one.
+    `requires_grad`: holds whether or not `no_grad` is active.
+
+    Shape: a tensor (*) -> the same
+    Raises:
+        RuntimeError: `data` is of integers, as in `Parameter(tensor([1]))`.
 
     >>> Parameter(ops.zeros(2)).requires_grad
     True
@@ -91,7 +95,12 @@ class Buffer(Tensor, metaclass=_FlaggedType):
     """A tensor that a `Module` registers as a buffer when it is assigned as an attribute.
 
     Not trained, but part of the module's state, like a running mean. The call returns a tensor of the data's own class
-    that carries a mark, as torch's does. ``persistent``: whether `Module.state_dict` contains it.
+    that carries a mark, as torch's does. `persistent`: whether `Module.state_dict` contains it.
+
+    Shape: a tensor (*) -> the same
+
+    >>> Buffer(ones(2))
+    tensor([1., 1.])
     """
 
     _flag = "_is_buffer"

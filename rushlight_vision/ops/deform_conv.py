@@ -68,7 +68,15 @@ def _tap_places(weight, size, stride, padding, dilation, like):
 
 
 class DeformConv2d(nn.Module):
-    """`deform_conv2d` as a module, its weight and bias initialized as nn.Conv2d's."""
+    """`deform_conv2d` as a module, its weight and bias initialized as nn.Conv2d's.
+
+    Shape: (N, C, H, W), offset (N, 2 R S, H', W'), mask (N, R S, H', W') or None -> (N, K, H', W')
+    Raises:
+        ValueError: the channels are no multiple of `groups`, as in `DeformConv2d(3, 4, 1, groups=2)`.
+
+    >>> DeformConv2d(1, 2, 2)(ones(1, 1, 3, 3), zeros(1, 8, 2, 2)).shape
+    torch.Size([1, 2, 2, 2])
+    """
 
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
         super().__init__()

@@ -64,7 +64,15 @@ def _dropped(input, p, block_size, inplace, eps, training, max_pool, dims):
 
 
 class DropBlock2d(nn.Module):
-    """`drop_block2d` as a module."""
+    """`drop_block2d` as a module.
+
+    Shape: (N, C, H, W) -> the same
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `DropBlock2d(2.0, 3)(ones(1, 1, 3, 3))`.
+
+    >>> DropBlock2d(0.5, 3).eval()(ones(1, 1, 3, 3)).sum()
+    tensor(9.)
+    """
 
     def __init__(self, p, block_size, inplace=False, eps=1e-06):
         super().__init__()
@@ -81,7 +89,15 @@ class DropBlock2d(nn.Module):
 
 
 class DropBlock3d(DropBlock2d):
-    """`drop_block3d` as a module."""
+    """`drop_block3d` as a module.
+
+    Shape: (N, C, D, H, W) -> the same
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `DropBlock3d(2.0, 3)(ones(1, 1, 3, 3, 3))`.
+
+    >>> DropBlock3d(0.5, 3).eval()(ones(1, 1, 3, 3, 3)).sum()
+    tensor(27.)
+    """
 
     def forward(self, input):
         return drop_block3d(input, self.p, self.block_size, self.inplace, self.eps, self.training)

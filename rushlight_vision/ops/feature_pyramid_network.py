@@ -30,6 +30,10 @@ class FeaturePyramidNetwork(nn.Module):
     """Maps of several sizes, from fine to coarse, each joined with the coarser ones.
 
     Shape: {name: (N, in_channels_list[i], H_i, W_i)} -> {name: (N, out_channels, H_i, W_i)}
+
+    >>> maps = {"fine": ones(1, 3, 8, 8), "coarse": ones(1, 6, 4, 4)}
+    >>> {name: m.shape for name, m in FeaturePyramidNetwork([3, 6], 5)(maps).items()}
+    {'fine': torch.Size([1, 5, 8, 8]), 'coarse': torch.Size([1, 5, 4, 4])}
     """
 
     _version = 2
@@ -106,6 +110,12 @@ class MultiScaleRoIAlign(nn.Module):
 
     featmap_names: levels to use. A box of `canonical_scale` pixels squared goes to `canonical_level` (level k has a
     stride of 2^k).
+
+    Shape: {name: (N, C, H_i, W_i)}, boxes a list of (L, 4), image sizes -> (K, C, output_size, output_size)
+
+    >>> maps = {"0": ones(1, 3, 8, 8)}
+    >>> MultiScaleRoIAlign(["0"], 2, 2)(maps, [tensor([[0.0, 0.0, 4.0, 4.0]])], [(16, 16)]).shape
+    torch.Size([1, 3, 2, 2])
     """
 
     def __init__(self, featmap_names, output_size, sampling_ratio, *, canonical_scale=224, canonical_level=4):

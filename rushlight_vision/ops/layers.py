@@ -21,6 +21,11 @@ class FrozenBatchNorm2d(nn.Module):
     """Batch normalization whose statistics, weight and bias stay as they are.
 
     Shape: (N, num_features, H, W) -> the same
+    Raises:
+        RuntimeError: the channels do not fit, as in `FrozenBatchNorm2d(2)(ones(1, 3, 1, 1))`.
+
+    >>> FrozenBatchNorm2d(2)(ones(1, 2, 1, 1)).shape
+    torch.Size([1, 2, 1, 1])
     """
 
     def __init__(self, num_features, eps=1e-5):
@@ -104,6 +109,11 @@ class Conv2dNormActivation(ConvNormActivation):
 
     padding=None keeps the size at stride 1; bias=None is a bias where there is no norm; inplace=None leaves that
     argument out of the activation's.
+
+    Shape: (N, in_channels, H, W) -> (N, out_channels, H', W')
+
+    >>> Conv2dNormActivation(3, 4)(ones(2, 3, 5, 5)).shape
+    torch.Size([2, 4, 5, 5])
     """
 
     def __init__(
@@ -137,7 +147,13 @@ class Conv2dNormActivation(ConvNormActivation):
 
 
 class Conv3dNormActivation(ConvNormActivation):
-    """As `Conv2dNormActivation`, over (N, C, D, H, W)."""
+    """As `Conv2dNormActivation`, over (N, C, D, H, W).
+
+    Shape: (N, in_channels, D, H, W) -> (N, out_channels, D', H', W')
+
+    >>> Conv3dNormActivation(3, 4)(ones(2, 3, 5, 5, 5)).shape
+    torch.Size([2, 4, 5, 5, 5])
+    """
 
     def __init__(
         self,
@@ -173,6 +189,9 @@ class SqueezeExcitation(nn.Module):
     """Channels scaled by what two 1x1 convolutions make of their means (Hu et al., arXiv 1709.01507).
 
     Shape: (N, input_channels, H, W) -> the same
+
+    >>> SqueezeExcitation(4, 2)(ones(1, 4, 3, 3)).shape
+    torch.Size([1, 4, 3, 3])
     """
 
     def __init__(self, input_channels, squeeze_channels, activation=nn.ReLU, scale_activation=nn.Sigmoid):
@@ -195,6 +214,9 @@ class MLP(nn.Sequential):
     """Linear layers of these widths, each but the last followed by norm and activation, each by dropout.
 
     Shape: (*, in_channels) -> (*, hidden_channels[-1])
+
+    >>> MLP(3, [4, 2])(ones(5, 3)).shape
+    torch.Size([5, 2])
     """
 
     def __init__(
@@ -222,7 +244,15 @@ class MLP(nn.Sequential):
 
 
 class Permute(nn.Module):
-    """`permute` as a module."""
+    """`permute` as a module.
+
+    Shape: (*) -> (*), reordered
+    Raises:
+        RuntimeError: the number of dimensions differs, as in `Permute([0])(ones(2, 3))`.
+
+    >>> Permute([1, 0])(ones(2, 3)).shape
+    torch.Size([3, 2])
+    """
 
     def __init__(self, dims):
         super().__init__()

@@ -270,7 +270,13 @@ class _RoI(nn.Module):
 
 
 class RoIAlign(_RoI):
-    """`roi_align` as a module."""
+    """`roi_align` as a module.
+
+    Shape: (N, C, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, H', W')
+
+    >>> RoIAlign(2, 1.0, -1)(ones(1, 3, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])]).shape
+    torch.Size([1, 3, 2, 2])
+    """
 
     _names = ("output_size", "spatial_scale", "sampling_ratio", "aligned")
 
@@ -283,7 +289,13 @@ class RoIAlign(_RoI):
 
 
 class RoIPool(_RoI):
-    """`roi_pool` as a module."""
+    """`roi_pool` as a module.
+
+    Shape: (N, C, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, H', W')
+
+    >>> RoIPool(2, 1.0)(ones(1, 3, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])]).shape
+    torch.Size([1, 3, 2, 2])
+    """
 
     _names = ("output_size", "spatial_scale")
 
@@ -296,7 +308,13 @@ class RoIPool(_RoI):
 
 
 class PSRoIAlign(_RoI):
-    """`ps_roi_align` as a module."""
+    """`ps_roi_align` as a module.
+
+    Shape: (N, C P Q, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, P, Q)
+
+    >>> PSRoIAlign(2, 1.0, -1)(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])]).shape
+    torch.Size([1, 1, 2, 2])
+    """
 
     _names = ("output_size", "spatial_scale", "sampling_ratio")
 
@@ -309,7 +327,13 @@ class PSRoIAlign(_RoI):
 
 
 class PSRoIPool(_RoI):
-    """`ps_roi_pool` as a module."""
+    """`ps_roi_pool` as a module.
+
+    Shape: (N, C P Q, H, W), boxes (K, 5) or a list of (L, 4) -> (K, C, P, Q)
+
+    >>> PSRoIPool(2, 1.0)(ones(1, 4, 4, 4), [tensor([[0.0, 0.0, 2.0, 2.0]])]).shape
+    torch.Size([1, 1, 2, 2])
+    """
 
     _names = ("output_size", "spatial_scale")
 

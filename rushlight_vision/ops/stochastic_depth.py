@@ -35,7 +35,15 @@ def stochastic_depth(input, p, mode, training=True):
 
 
 class StochasticDepth(nn.Module):
-    """`stochastic_depth` as a module."""
+    """`stochastic_depth` as a module.
+
+    Shape: (N, *) -> the same
+    Raises:
+        ValueError: `mode` is another text, as in `StochasticDepth(0.5, "x")(ones(2))`.
+
+    >>> StochasticDepth(0.5, "row").eval()(ones(2))
+    tensor([1., 1.])
+    """
 
     def __init__(self, p, mode):
         super().__init__()

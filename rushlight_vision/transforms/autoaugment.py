@@ -187,6 +187,13 @@ class AutoAugment(nn.Module):
     """One of 25 pairs of operations, each of the two applied with its own probability.
 
     The image is a PIL image or a uint8 tensor (..., 1 or 3, H, W).
+
+    Shape: (*, C, H, W) uint8 -> the same
+    Raises:
+        TypeError: a tensor is of another type, as in `AutoAugment()(ones(3, 4, 4))`.
+
+    >>> AutoAugment()(zeros(3, 4, 4, dtype=uint8)).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(self, policy=AutoAugmentPolicy.IMAGENET, interpolation=InterpolationMode.NEAREST, fill=None):
@@ -234,6 +241,11 @@ class RandAugment(nn.Module):
     """`num_ops` random operations, all of the same magnitude, bin `magnitude` of `num_magnitude_bins`.
 
     The image is a PIL image or a uint8 tensor (..., 1 or 3, H, W).
+
+    Shape: (*, C, H, W) uint8 -> the same
+
+    >>> RandAugment()(zeros(3, 4, 4, dtype=uint8)).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(
@@ -276,6 +288,11 @@ class TrivialAugmentWide(nn.Module):
     """One random operation of random magnitude.
 
     The image is a PIL image or a uint8 tensor (..., 1 or 3, H, W).
+
+    Shape: (*, C, H, W) uint8 -> the same
+
+    >>> TrivialAugmentWide()(zeros(3, 4, 4, dtype=uint8)).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(self, num_magnitude_bins=31, interpolation=InterpolationMode.NEAREST, fill=None):
@@ -309,6 +326,13 @@ class AugMix(nn.Module):
 
     severity: largest magnitude, 1 to 10. chain_depth: operations in a chain, -1 for 1 to 3 at random. alpha: parameter
     of the weights' Dirichlet distribution. The image is a PIL image or a uint8 tensor (..., 1 or 3, H, W).
+
+    Shape: (*, C, H, W) uint8 -> the same
+    Raises:
+        ValueError: `severity` is outside 1 to 10, as in `AugMix(severity=11)`.
+
+    >>> AugMix()(zeros(3, 4, 4, dtype=uint8)).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(

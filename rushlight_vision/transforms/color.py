@@ -14,6 +14,14 @@ class ColorJitter(nn.Module):
     """Brightness, contrast, saturation and hue changed at random and in random order.
 
     Each is a number d, for factors uniform in [max(0, 1 - d), 1 + d] (hue: [-d, d]), or the range (min, max) itself.
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        ValueError: a number is negative, as in `ColorJitter(brightness=-1)`.
+        ValueError: the hue's range leaves [-0.5, 0.5], as in `ColorJitter(hue=0.6)`.
+
+    >>> ColorJitter(brightness=0.5)(ones(3, 2, 2)).shape
+    torch.Size([3, 2, 2])
     """
 
     def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
@@ -62,7 +70,13 @@ def _factor_range(value, name, center=1, bound=(0, float("inf"))):
 
 
 class Grayscale(nn.Module):
-    """The image in grey, of 1 channel or of 3 equal ones."""
+    """The image in grey, of 1 channel or of 3 equal ones.
+
+    Shape: (*, 3, H, W) -> (*, 1, H, W) or (*, 3, H, W)
+
+    >>> Grayscale()(ones(3, 2, 2)).shape
+    torch.Size([1, 2, 2])
+    """
 
     def __init__(self, num_output_channels=1):
         super().__init__()
@@ -76,7 +90,13 @@ class Grayscale(nn.Module):
 
 
 class RandomGrayscale(nn.Module):
-    """With probability `p` the image in grey, with as many channels as before."""
+    """With probability `p` the image in grey, with as many channels as before.
+
+    Shape: (*, C, H, W) -> the same
+
+    >>> RandomGrayscale(1.0)(ones(3, 2, 2)).shape
+    torch.Size([3, 2, 2])
+    """
 
     def __init__(self, p=0.1):
         super().__init__()
@@ -91,7 +111,15 @@ class RandomGrayscale(nn.Module):
 
 
 class GaussianBlur(nn.Module):
-    """The image blurred, with a standard deviation of `sigma`, or uniform in `sigma` = (min, max)."""
+    """The image blurred, with a standard deviation of `sigma`, or uniform in `sigma` = (min, max).
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        ValueError: the size is even, as in `GaussianBlur(2)`.
+
+    >>> GaussianBlur(3)(ones(1, 4, 4)).shape
+    torch.Size([1, 4, 4])
+    """
 
     def __init__(self, kernel_size, sigma=(0.1, 2.0)):
         super().__init__()
@@ -122,7 +150,13 @@ class GaussianBlur(nn.Module):
 
 
 class RandomInvert(nn.Module):
-    """Colours inverted with probability `p`."""
+    """Colours inverted with probability `p`.
+
+    Shape: (*, C, H, W) -> the same
+
+    >>> RandomInvert(1.0)(tensor([[[0.25, 1.0]]]))
+    tensor([[[0.7500, 0.0000]]])
+    """
 
     def __init__(self, p=0.5):
         super().__init__()
@@ -136,7 +170,13 @@ class RandomInvert(nn.Module):
 
 
 class RandomPosterize(nn.Module):
-    """With probability `p`, values with their upper `bits` bits alone."""
+    """With probability `p`, values with their upper `bits` bits alone.
+
+    Shape: (*, C, H, W) uint8 -> the same
+
+    >>> RandomPosterize(1, p=1.0)(tensor([[[255, 100]]], dtype=uint8))
+    tensor([[[128,   0]]], dtype=torch.uint8)
+    """
 
     def __init__(self, bits, p=0.5):
         super().__init__()
@@ -151,7 +191,13 @@ class RandomPosterize(nn.Module):
 
 
 class RandomSolarize(nn.Module):
-    """With probability `p`, values from `threshold` on inverted."""
+    """With probability `p`, values from `threshold` on inverted.
+
+    Shape: (*, C, H, W) -> the same
+
+    >>> RandomSolarize(0.5, p=1.0)(tensor([[[0.25, 0.75]]]))
+    tensor([[[0.2500, 0.2500]]])
+    """
 
     def __init__(self, threshold, p=0.5):
         super().__init__()
@@ -166,7 +212,13 @@ class RandomSolarize(nn.Module):
 
 
 class RandomAdjustSharpness(nn.Module):
-    """With probability `p`, the image sharper or softer by `sharpness_factor`."""
+    """With probability `p`, the image sharper or softer by `sharpness_factor`.
+
+    Shape: (*, C, H, W) -> the same
+
+    >>> RandomAdjustSharpness(2.0)(ones(3, 4, 4)).shape
+    torch.Size([3, 4, 4])
+    """
 
     def __init__(self, sharpness_factor, p=0.5):
         super().__init__()
@@ -181,7 +233,13 @@ class RandomAdjustSharpness(nn.Module):
 
 
 class RandomAutocontrast(nn.Module):
-    """With probability `p`, the range of each channel stretched to the full one."""
+    """With probability `p`, the range of each channel stretched to the full one.
+
+    Shape: (*, C, H, W) -> the same
+
+    >>> RandomAutocontrast(1.0)(tensor([[[0.25, 0.5]]]))
+    tensor([[[0., 1.]]])
+    """
 
     def __init__(self, p=0.5):
         super().__init__()
@@ -195,7 +253,15 @@ class RandomAutocontrast(nn.Module):
 
 
 class RandomEqualize(nn.Module):
-    """With probability `p`, the values of each channel spread to be about equally frequent."""
+    """With probability `p`, the values of each channel spread to be about equally frequent.
+
+    Shape: (*, C, H, W) uint8 -> the same
+    Raises:
+        TypeError: a tensor is of another type, as in `RandomEqualize(1.0)(ones(1, 2, 2))`.
+
+    >>> RandomEqualize(1.0)(tensor([[[10, 20]]], dtype=uint8))
+    tensor([[[10, 20]]], dtype=torch.uint8)
+    """
 
     def __init__(self, p=0.5):
         super().__init__()

@@ -8,7 +8,13 @@ from rushlight import nn
 
 
 class Compose:
-    """The transforms, one after the other."""
+    """The transforms, one after the other.
+
+    Shape: (*) -> (*), as the transforms change it
+
+    >>> Compose([Lambda(lambda x: x + 1), Lambda(lambda x: x * 2)])(tensor([1.0]))
+    tensor([4.])
+    """
 
     def __init__(self, transforms):
         self.transforms = transforms
@@ -23,7 +29,15 @@ class Compose:
 
 
 class Lambda:
-    """Any function as a transform; TypeError if it cannot be called."""
+    """Any function as a transform; TypeError if it cannot be called.
+
+    Shape: (*) -> (*), as the function changes it
+    Raises:
+        TypeError: it cannot be called, as in `Lambda(1)`.
+
+    >>> Lambda(lambda x: x + 1)(tensor([1.0]))
+    tensor([2.])
+    """
 
     def __init__(self, lambd):
         if not callable(lambd):
@@ -53,7 +67,13 @@ class RandomTransforms:
 
 
 class RandomApply(nn.Module):
-    """All the transforms with probability `p`, else none."""
+    """All the transforms with probability `p`, else none.
+
+    Shape: (*) -> (*), as the transforms change it
+
+    >>> RandomApply([Lambda(lambda x: x + 1)], p=0.0)(tensor([1.0]))
+    tensor([1.])
+    """
 
     def __init__(self, transforms, p=0.5):
         super().__init__()
@@ -72,7 +92,13 @@ class RandomApply(nn.Module):
 
 
 class RandomOrder(RandomTransforms):
-    """All the transforms in a random order, drawn from Python's `random` as torchvision draws it."""
+    """All the transforms in a random order, drawn from Python's `random` as torchvision draws it.
+
+    Shape: (*) -> (*), as the transforms change it
+
+    >>> RandomOrder([Lambda(lambda x: x + 1)])(tensor([1.0]))
+    tensor([2.])
+    """
 
     def __call__(self, img):
         order = list(range(len(self.transforms)))
@@ -83,7 +109,13 @@ class RandomOrder(RandomTransforms):
 
 
 class RandomChoice(RandomTransforms):
-    """One of the transforms, chosen with weights `p` (equal by default) by Python's `random`."""
+    """One of the transforms, chosen with weights `p` (equal by default) by Python's `random`.
+
+    Shape: (*) -> (*), as the transforms change it
+
+    >>> RandomChoice([Lambda(lambda x: x + 1)])(tensor([1.0]))
+    tensor([2.])
+    """
 
     def __init__(self, transforms, p=None):
         super().__init__(transforms)

@@ -108,7 +108,16 @@ def _mode(pixels, mode):
 
 
 class ToTensor:
-    """A PIL image or array (H, W, C) as a tensor (C, H, W); bytes become floats in [0, 1]."""
+    """A PIL image or array (H, W, C) as a tensor (C, H, W); bytes become floats in [0, 1].
+
+    Shape: (H, W, C) or (H, W) -> (C, H, W)
+    Raises:
+        TypeError: it is neither image nor array, as in `ToTensor()(ones(1, 2, 2))`.
+
+    >>> import numpy as np
+    >>> ToTensor()(np.zeros((4, 5, 3), np.uint8)).shape
+    torch.Size([3, 4, 5])
+    """
 
     def __call__(self, pic):
         return to_tensor(pic)
@@ -118,7 +127,12 @@ class ToTensor:
 
 
 class PILToTensor:
-    """A PIL image as a tensor (C, H, W) of its own values."""
+    """A PIL image as a tensor (C, H, W) of its own values.
+
+    Shape: a PIL image (H, W) -> (C, H, W)
+    Raises:
+        TypeError: it is no PIL image, as in `PILToTensor()(ones(1, 2, 2))`.
+    """
 
     def __call__(self, pic):
         return pil_to_tensor(pic)
@@ -128,7 +142,15 @@ class PILToTensor:
 
 
 class ToPILImage:
-    """A tensor (C, H, W) or array (H, W, C) as a PIL image, of `mode` or the one that follows from its values."""
+    """A tensor (C, H, W) or array (H, W, C) as a PIL image, of `mode` or the one that follows from its values.
+
+    Shape: (C, H, W) -> a PIL image of size (W, H)
+    Raises:
+        TypeError: it is neither tensor nor array, as in `ToPILImage()([1])`.
+
+    >>> ToPILImage()(ones(3, 4, 5)).size
+    (5, 4)
+    """
 
     def __init__(self, mode=None):
         self.mode = mode

@@ -13,6 +13,13 @@ class ElasticTransform(nn.Module):
 
     alpha: size of the displacements in pixels before smoothing, a float or (x, y). sigma: width of the smoothing.
     fill: the value outside the image, one or one per channel.
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        ValueError: `alpha` is no number or pair, as in `ElasticTransform(alpha=(1.0, 2.0, 3.0))`.
+
+    >>> ElasticTransform()(ones(1, 32, 32)).shape
+    torch.Size([1, 32, 32])
     """
 
     def __init__(self, alpha=50.0, sigma=5.0, interpolation=InterpolationMode.BILINEAR, fill=0):

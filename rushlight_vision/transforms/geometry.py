@@ -11,7 +11,15 @@ from rushlight_vision.transforms.interpolation import InterpolationMode, as_mode
 
 
 class Resize(nn.Module):
-    """The image in another size: (h, w), or an int for the shorter edge, the longer then limited by `max_size`."""
+    """The image in another size: (h, w), or an int for the shorter edge, the longer then limited by `max_size`.
+
+    Shape: (*, C, H, W) -> (*, C, h, w)
+    Raises:
+        TypeError: `size` is neither an int nor a sequence, as in `Resize(1.5)`.
+
+    >>> Resize((2, 3))(ones(3, 4, 8)).shape
+    torch.Size([3, 2, 3])
+    """
 
     def __init__(self, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
         super().__init__()
@@ -35,7 +43,16 @@ class Resize(nn.Module):
 
 
 class CenterCrop(nn.Module):
-    """The middle of the image, of size `size` (int or (h, w)); a smaller image is padded with 0."""
+    """The middle of the image, of size `size` (int or (h, w)); a smaller image is padded with 0.
+
+    Shape: (*, H, W) -> (*, h, w)
+    Raises:
+        ValueError: the size has three numbers, as in `CenterCrop((1, 2, 3))`.
+
+    >>> CenterCrop(2)(arange(16).reshape(1, 4, 4))
+    tensor([[[ 5,  6],
+             [ 9, 10]]])
+    """
 
     def __init__(self, size):
         super().__init__()
@@ -49,7 +66,15 @@ class CenterCrop(nn.Module):
 
 
 class Pad(nn.Module):
-    """The image with a border; see `functional.pad`."""
+    """The image with a border; see `functional.pad`.
+
+    Shape: (*, H, W) -> (*, top + H + bottom, left + W + right)
+    Raises:
+        ValueError: `padding` has three numbers, as in `Pad((1, 2, 3))`.
+
+    >>> Pad(1)(ones(1, 2, 2)).shape
+    torch.Size([1, 4, 4])
+    """
 
     def __init__(self, padding, fill=0, padding_mode="constant"):
         super().__init__()
@@ -79,6 +104,13 @@ class RandomCrop(nn.Module):
 
     `pad_if_needed` widens smaller images, for which ValueError is raised otherwise. `fill` and `padding_mode` are
     `functional.pad`'s.
+
+    Shape: (*, H, W) -> (*, h, w)
+    Raises:
+        ValueError: the image is too small, as in `RandomCrop(3)(ones(1, 2, 2))`.
+
+    >>> RandomCrop(2)(ones(3, 4, 4)).shape
+    torch.Size([3, 2, 2])
     """
 
     def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
@@ -123,7 +155,13 @@ class RandomCrop(nn.Module):
 
 
 class RandomResizedCrop(nn.Module):
-    """A random part, resized to `size`: its share of the area uniform in `scale`, its aspect log-uniform in `ratio`."""
+    """A random part, resized to `size`: its share of the area uniform in `scale`, its aspect log-uniform in `ratio`.
+
+    Shape: (*, C, H, W) -> (*, C, h, w)
+
+    >>> RandomResizedCrop(2)(ones(3, 8, 8)).shape
+    torch.Size([3, 2, 2])
+    """
 
     def __init__(
         self,
@@ -170,7 +208,15 @@ class RandomResizedCrop(nn.Module):
 
 
 class FiveCrop(nn.Module):
-    """(top left, top right, bottom left, bottom right, middle) crops of size `size`."""
+    """(top left, top right, bottom left, bottom right, middle) crops of size `size`.
+
+    Shape: (*, H, W) -> five of (*, h, w)
+    Raises:
+        ValueError: the size is too large, as in `FiveCrop(3)(ones(1, 2, 2))`.
+
+    >>> len(FiveCrop(2)(ones(1, 4, 4)))
+    5
+    """
 
     def __init__(self, size):
         super().__init__()
@@ -184,7 +230,15 @@ class FiveCrop(nn.Module):
 
 
 class TenCrop(nn.Module):
-    """The five crops of the image and of its mirror image, upside down if `vertical_flip`."""
+    """The five crops of the image and of its mirror image, upside down if `vertical_flip`.
+
+    Shape: (*, H, W) -> ten of (*, h, w)
+    Raises:
+        ValueError: the size is too large, as in `TenCrop(3)(ones(1, 2, 2))`.
+
+    >>> len(TenCrop(2)(ones(1, 4, 4)))
+    10
+    """
 
     def __init__(self, size, vertical_flip=False):
         super().__init__()
@@ -199,7 +253,13 @@ class TenCrop(nn.Module):
 
 
 class RandomHorizontalFlip(nn.Module):
-    """Left and right exchanged with probability `p`."""
+    """Left and right exchanged with probability `p`.
+
+    Shape: (*, H, W) -> the same
+
+    >>> RandomHorizontalFlip(1.0)(tensor([[[1, 2]]]))
+    tensor([[[2, 1]]])
+    """
 
     def __init__(self, p=0.5):
         super().__init__()
@@ -213,7 +273,13 @@ class RandomHorizontalFlip(nn.Module):
 
 
 class RandomVerticalFlip(nn.Module):
-    """Top and bottom exchanged with probability `p`."""
+    """Top and bottom exchanged with probability `p`.
+
+    Shape: (*, H, W) -> the same
+
+    >>> RandomVerticalFlip(1.0)(tensor([[[1], [2]]])).flatten()
+    tensor([2, 1])
+    """
 
     def __init__(self, p=0.5):
         super().__init__()

@@ -8,7 +8,15 @@ from rushlight_vision.transforms.interpolation import InterpolationMode, as_mode
 
 
 class RandomRotation(nn.Module):
-    """The image turned by an angle uniform in `degrees`, (min, max) or d for (-d, d); see `functional.rotate`."""
+    """The image turned by an angle uniform in `degrees`, (min, max) or d for (-d, d); see `functional.rotate`.
+
+    Shape: (*, C, H, W) -> the same, or larger with `expand`
+    Raises:
+        ValueError: `degrees` is negative, as in `RandomRotation(-1)`.
+
+    >>> RandomRotation(10)(ones(3, 4, 4)).shape
+    torch.Size([3, 4, 4])
+    """
 
     def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=0):
         super().__init__()
@@ -42,6 +50,14 @@ class RandomAffine(nn.Module):
 
     degrees: as RandomRotation's. translate: largest shift (x, y) as shares of width and height. scale: (min, max).
     shear: degrees, a number or (min, max) for x, or (min x, max x, min y, max y). None leaves that part out.
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        ValueError: `degrees` is negative, as in `RandomAffine(-1)`.
+        ValueError: a shift is outside [0, 1], as in `RandomAffine(0, translate=(2.0, 0.0))`.
+
+    >>> RandomAffine(10)(ones(3, 4, 4)).shape
+    torch.Size([3, 4, 4])
     """
 
     def __init__(
@@ -108,7 +124,13 @@ class RandomAffine(nn.Module):
 
 
 class RandomPerspective(nn.Module):
-    """With probability `p`, the image with each corner moved inwards by up to `distortion_scale` of half its size."""
+    """With probability `p`, the image with each corner moved inwards by up to `distortion_scale` of half its size.
+
+    Shape: (*, C, H, W) -> the same
+
+    >>> RandomPerspective(p=1.0)(ones(3, 8, 8)).shape
+    torch.Size([3, 8, 8])
+    """
 
     def __init__(self, distortion_scale=0.5, p=0.5, interpolation=InterpolationMode.BILINEAR, fill=0):
         super().__init__()

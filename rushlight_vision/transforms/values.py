@@ -10,7 +10,15 @@ from rushlight_vision.transforms.arguments import check_scale_and_ratio
 
 
 class Normalize(nn.Module):
-    """(tensor - mean) / std, channel by channel, of a float tensor (..., C, H, W)."""
+    """(tensor - mean) / std, channel by channel, of a float tensor (..., C, H, W).
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        TypeError: the tensor is of integers, as in `Normalize([0.5], [0.5])(tensor([[[1]]]))`.
+
+    >>> Normalize([0.5], [0.5])(tensor([[[0.0, 1.0]]]))
+    tensor([[[-1.,  1.]]])
+    """
 
     def __init__(self, mean, std, inplace=False):
         super().__init__()
@@ -26,7 +34,15 @@ class Normalize(nn.Module):
 
 
 class ConvertImageDtype(nn.Module):
-    """The tensor in another dtype, its values scaled; see `functional.convert_image_dtype`."""
+    """The tensor in another dtype, its values scaled; see `functional.convert_image_dtype`.
+
+    Shape: (*) -> the same
+    Raises:
+        RuntimeError: the values would overflow, as in `ConvertImageDtype(int64)(ones(1, 2, 2))`.
+
+    >>> ConvertImageDtype(float32)(tensor([0, 255], dtype=uint8))
+    tensor([0., 1.])
+    """
 
     def __init__(self, dtype):
         super().__init__()
@@ -41,6 +57,14 @@ class RandomErasing(nn.Module):
 
     scale: range of its share of the area. ratio: range of its aspect, height over width. value: a number, one per
     channel, or 'random' for normal noise.
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        ValueError: `p` is outside [0, 1], as in `RandomErasing(2.0)`.
+        ValueError: the share is outside [0, 1], as in `RandomErasing(scale=(0.0, 2.0))`.
+
+    >>> RandomErasing(0.0)(ones(1, 1, 2))
+    tensor([[[1., 1.]]])
     """
 
     def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False):
@@ -98,7 +122,15 @@ class RandomErasing(nn.Module):
 
 
 class LinearTransformation(nn.Module):
-    """The flattened tensor (..., C, H, W), less `mean_vector` (D), times `transformation_matrix` (D, D), D = C H W."""
+    """The flattened tensor (..., C, H, W), less `mean_vector` (D), times `transformation_matrix` (D, D), D = C H W.
+
+    Shape: (*, C, H, W) -> the same
+    Raises:
+        ValueError: the matrix is not square, as in `LinearTransformation(ones(2, 3), ones(2))`.
+
+    >>> LinearTransformation(2 * eye(2), zeros(2))(tensor([[[1.0, 2.0]]]))
+    tensor([[[2., 4.]]])
+    """
 
     def __init__(self, transformation_matrix, mean_vector):
         super().__init__()

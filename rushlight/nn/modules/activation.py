@@ -77,6 +77,8 @@ class LogSigmoid(Module):
     """log(1 / (1 + exp(-x))) of each element.
 
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `LogSigmoid()(tensor([1]))`.
 
     >>> LogSigmoid()(tensor([0.0]))
     tensor([-0.6931])
@@ -130,6 +132,8 @@ class ReLU(_Inplace):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        RuntimeError: the input is of bools, as in `ReLU()(tensor([True]))`.
 
     >>> ReLU()(tensor([-1.0, 2.0]))
     tensor([0., 2.])
@@ -145,6 +149,8 @@ class SiLU(_Inplace):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `SiLU()(tensor([1]))`.
 
     >>> SiLU()(tensor([-1.0, 1.0]))
     tensor([-0.2689,  0.7311])
@@ -160,6 +166,8 @@ class Mish(_Inplace):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `Mish()(tensor([1]))`.
 
     >>> Mish()(tensor([-1.0, 1.0]))
     tensor([-0.3034,  0.8651])
@@ -177,6 +185,8 @@ class SELU(_Inplace):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `SELU()(tensor([1]))`.
 
     >>> SELU()(tensor([-1.0, 1.0]))
     tensor([-1.1113,  1.0507])
@@ -199,6 +209,8 @@ class Hardsigmoid(_SilentInplace):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `Hardsigmoid()(tensor([1]))`.
 
     >>> Hardsigmoid()(tensor([-4.0, 0.0]))
     tensor([0.0000, 0.5000])
@@ -214,6 +226,8 @@ class Hardswish(_SilentInplace):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `Hardswish()(tensor([1]))`.
 
     >>> Hardswish()(tensor([-4.0, 4.0]))
     tensor([-0., 4.])
@@ -264,6 +278,8 @@ class RReLU(_Parametrized):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        RuntimeError: lower > upper, as in `RReLU(0.5, 0.1)(ones(2))`.
 
     >>> RReLU(0.1, 0.3).eval()(tensor([-1.0, 2.0]))
     tensor([-0.2000,  2.0000])
@@ -347,6 +363,8 @@ class ELU(_Parametrized):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `ELU()(tensor([1]))`.
 
     >>> ELU()(tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
@@ -391,6 +409,8 @@ class LeakyReLU(_Parametrized):
     Args:
         inplace: whether to write the result into the input.
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `LeakyReLU()(tensor([1]))`.
 
     >>> LeakyReLU(0.1)(tensor([-1.0, 2.0]))
     tensor([-0.1000,  2.0000])
@@ -436,6 +456,8 @@ class Softplus(Module):
     """log(1 + exp(beta * x)) / beta, and x where beta * x is above `threshold`.
 
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `Softplus()(tensor([1]))`.
 
     >>> Softplus()(tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
@@ -466,6 +488,8 @@ class Hardshrink(_Shrink):
     """x, but 0 where |x| <= lambd.
 
     Shape: (*) -> the same
+    Raises:
+        NotImplementedError: the input is of integers, as in `Hardshrink()(tensor([1]))`.
 
     >>> Hardshrink()(tensor([-1.0, 0.2]))
     tensor([-1.,  0.])

@@ -24,12 +24,20 @@ _Scored.__module__ = "torch.nn.modules.adaptive"
 class AdaptiveLogSoftmaxWithLoss(Module):
     """Adaptive softmax (Grave et al., 2016): classes ordered by frequency, cut into a shortlist and clusters.
 
-    The head scores the classes below ``cutoffs[0]`` and each cluster; the tail's i-th part scores the classes between
-    ``cutoffs[i]`` and the next, from ``in_features / div_value^(i + 1)`` features.
+    The head scores the classes below `cutoffs[0]` and each cluster; the tail's i-th part scores the classes between
+    `cutoffs[i]` and the next, from `in_features / div_value^(i + 1)` features.
 
     Shape: input (N, in_features), target (N,) -> output (N,), the targets' log probabilities, and loss (), minus their
-    mean; both also without N. ValueError for cutoffs that are not increasing integers below ``n_classes``; RuntimeError
+    mean; both also without N. ValueError for cutoffs that are not increasing integers below `n_classes`; RuntimeError
     for shapes that do not fit, or targets that are no class.
+
+    Raises:
+        ValueError: the cutoffs are not increasing, as in `AdaptiveLogSoftmaxWithLoss(4, 10, [5, 3])`.
+        RuntimeError: the input has other features, as in
+            `AdaptiveLogSoftmaxWithLoss(4, 10, [5])(ones(1, 3), tensor([1]))`.
+
+    >>> AdaptiveLogSoftmaxWithLoss(4, 10, [5])(ones(2, 4), tensor([1, 7])).output.shape
+    torch.Size([2])
     """
 
     def __init__(

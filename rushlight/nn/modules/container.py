@@ -76,8 +76,12 @@ class _Numbered(Module):
 class Sequential(_Numbered):
     """The modules one after the other: each gets the result of the one before.
 
-    Takes the modules as arguments, or one OrderedDict that names them. ``a + b``, ``a * n`` and slices give new chains
+    Takes the modules as arguments, or one OrderedDict that names them. `a + b`, `a * n` and slices give new chains
     of the same modules.
+
+    Shape: (*) -> (*), as the modules change it
+    Raises:
+        TypeError: an argument is no module, as in `Sequential(1)`.
 
     >>> Sequential(Module(), Module())[1:]
     Sequential(
@@ -151,7 +155,15 @@ def _require_sequential(other: Any) -> None:
 
 
 class ModuleList(_Numbered):
-    """A list of modules, all registered. Runs of equal members are printed as one line, ``(0-2): 3 x ...``."""
+    """A list of modules, all registered. Runs of equal members are printed as one line, `(0-2): 3 x ...`.
+
+    Shape: lists of modules; each (*) -> (*) by itself
+    Raises:
+        TypeError: a member is no module, as in `ModuleList([1])`.
+
+    >>> len(ModuleList([nn.Linear(2, 2), nn.ReLU()]))
+    2
+    """
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -202,7 +214,14 @@ def _run_line(first: int, last: int, text: str) -> str:
 class ModuleDict(Module):
     """A dictionary of modules in order of insertion, all registered.
 
-    ``modules``: a mapping, or pairs of name and module.
+    `modules`: a mapping, or pairs of name and module.
+
+    Shape: modules by name; each (*) -> (*) by itself
+    Raises:
+        TypeError: a value is no module, as in `ModuleDict({"a": 1})`.
+
+    >>> list(ModuleDict({"a": nn.ReLU()}))
+    ['a']
     """
 
     _modules: dict[str, Module]

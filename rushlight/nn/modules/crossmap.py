@@ -14,12 +14,17 @@ __all__ = ["CrossMapLRN2d"]
 
 
 class CrossMapLRN2d(LocalResponseNorm):
-    """``x / (k + alpha / size * sum of x^2 over neighbouring channels) ^ beta``.
+    """`x / (k + alpha / size * sum of x^2 over neighbouring channels) ^ beta`.
 
     The sums and their gradient are torch's, which is not quite `LocalResponseNorm`: the first channel never leaves the
-    running sum, and the gradient takes windows of ``size`` channels. ValueError for an input without four dimensions.
+    running sum, and the gradient takes windows of `size` channels. ValueError for an input without four dimensions.
 
     Shape: (N, C, H, W) -> the same
+    Raises:
+        ValueError: the input has not four dimensions, as in `CrossMapLRN2d(2)(ones(2, 2))`.
+
+    >>> CrossMapLRN2d(2)(ones(1, 3, 2, 2)).shape
+    torch.Size([1, 3, 2, 2])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:

@@ -84,7 +84,15 @@ class CircularPad2d(_CircularPadNd):
 
 
 class CircularPad3d(_CircularPadNd):
-    """Continue each volume with its opposite sides. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    """Continue each volume with its opposite sides.
+
+    Args:
+        padding: an int, or (left, right, top, bottom, front, back).
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> CircularPad3d(1)(ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -132,7 +140,15 @@ class ConstantPad2d(_ConstantPadNd):
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Surround with ``value``. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    """Surround with `value`.
+
+    Args:
+        padding: an int, or (left, right, top, bottom, front, back).
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> ConstantPad3d(1, 9.0)(ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -174,7 +190,17 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """Mirror at the faces, which are not repeated. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    """Mirror at the faces, which are not repeated.
+
+    Args:
+        padding: an int, or (left, right, top, bottom, front, back).
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: the padding is as large as the input, as in `ReflectionPad3d(2)(ones(1, 2, 2, 2))`.
+
+    >>> ReflectionPad3d(1)(ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -212,7 +238,15 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """Repeat the faces. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    """Repeat the faces.
+
+    Args:
+        padding: an int, or (left, right, top, bottom, front, back).
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> ReplicationPad3d(1)(ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """
 
     _dims = 3
 
@@ -256,4 +290,12 @@ class ZeroPad2d(_ZeroPad, ConstantPad2d):
 
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
-    """Surround with zeros. Shape: (N, C, D, H, W) or (C, D, H, W)."""
+    """Surround with zeros.
+
+    Args:
+        padding: an int, or (left, right, top, bottom, front, back).
+    Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+
+    >>> ZeroPad3d(1)(ones(1, 2, 2, 2)).shape
+    torch.Size([1, 4, 4, 4])
+    """

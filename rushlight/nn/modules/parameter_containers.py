@@ -32,7 +32,13 @@ def _describe(label: Any, value: Any, element: str) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters, all registered; tensors that are put in become parameters."""
+    """A list of parameters, all registered; tensors that are put in become parameters.
+
+    Shape: tensors (*), ... -> the same
+
+    >>> ParameterList([ones(2)])[0].requires_grad
+    True
+    """
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -87,7 +93,12 @@ class ParameterList(Module):
 class ParameterDict(Module):
     """A dictionary of parameters in order of insertion, all registered; tensors that are put in become parameters.
 
-    ``parameters``: pairs of name and value, or a mapping; a plain mapping is taken in order of its names.
+    `parameters`: pairs of name and value, or a mapping; a plain mapping is taken in order of its names.
+
+    Shape: tensors (*) by name -> the same
+
+    >>> list(ParameterDict({"w": ones(2)}))
+    ['w']
     """
 
     def __init__(self, parameters: Any = None) -> None:

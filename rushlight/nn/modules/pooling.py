@@ -163,6 +163,9 @@ class MaxUnpool2d(_MaxUnpoolNd):
     """Put the results of `MaxPool2d` back at their indices, zeros elsewhere.
 
     Shape: (N, C, H, W) twice -> (N, C, H', W')
+    Raises:
+        ValueError: the output size is impossible, as in
+            `MaxUnpool2d(2)(ones(1, 1, 1), tensor([[[0]]]), output_size=(9, 9))`.
 
     >>> MaxUnpool2d(2)(tensor([[[5.0]]]), tensor([[[2]]]))
     tensor([[[0., 0.],
@@ -445,6 +448,8 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
     Args:
         return_indices: also give its place.
     Shape: (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size)
+    Raises:
+        RuntimeError: the input has neither two nor three dimensions, as in `AdaptiveMaxPool1d(1)(ones(2))`.
 
     >>> AdaptiveMaxPool1d(2)(tensor([[1.0, 2.0, 3.0, 4.0]]))
     tensor([[2., 4.]])
@@ -461,6 +466,8 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
         output_size: an int, or (H', W') where None keeps an extent.
         return_indices: also give its place in the flattened image.
     Shape: (N, C, H, W) or (C, H, W) -> (N, C, H', W') or (C, H', W')
+    Raises:
+        RuntimeError: the input has neither three nor four dimensions, as in `AdaptiveMaxPool2d(1)(ones(2, 2))`.
 
     >>> AdaptiveMaxPool2d(1)(ones(2, 3, 4, 4)).shape
     torch.Size([2, 3, 1, 1])
@@ -477,6 +484,8 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
         output_size: an int, or (D', H', W') where None keeps an extent.
         return_indices: also give its place in the flattened volume.
     Shape: (N, C, D, H, W) or (C, D, H, W) -> (N, C, D', H', W') or (C, D', H', W')
+    Raises:
+        RuntimeError: the input has neither four nor five dimensions, as in `AdaptiveMaxPool3d(1)(ones(2, 2))`.
 
     >>> AdaptiveMaxPool3d(1)(ones(2, 3, 4, 4, 4)).shape
     torch.Size([2, 3, 1, 1, 1])
@@ -490,6 +499,8 @@ class AdaptiveAvgPool1d(_AdaptivePoolNd):
     """The mean of each of `output_size` windows that cover the input.
 
     Shape: (N, C, L) or (C, L) -> (N, C, output_size) or (C, output_size)
+    Raises:
+        RuntimeError: the input has neither two nor three dimensions, as in `AdaptiveAvgPool1d(1)(ones(2))`.
 
     >>> AdaptiveAvgPool1d(2)(tensor([[1.0, 2.0, 3.0, 4.0]]))
     tensor([[1.5000, 3.5000]])

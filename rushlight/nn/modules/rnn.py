@@ -296,15 +296,18 @@ def _refuse_projection(kwargs: dict[str, Any]) -> None:
 
 
 class RNN(RNNBase):
-    """Layers of Elman's network: ``h' = tanh(W_ih x_t + b_ih + W_hh h + b_hh)``, or relu of that.
+    """Layers of Elman's network: `h' = tanh(W_ih x_t + b_ih + W_hh h + b_hh)`, or relu of that.
 
     RNN(input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
     bidirectional=False, device=None, dtype=None)
 
     Called with (input, h_0), gives (output, h_n); h_0 is zero if left out.
 
-    Shape: input (T, N, input_size), (N, T, input_size) with ``batch_first``, (T, input_size) or a PackedSequence;
+    Shape: input (T, N, input_size), (N, T, input_size) with `batch_first`, (T, input_size) or a PackedSequence;
     h_0 (layers * directions, N, hidden_size) -> output (T, N, directions * hidden_size)
+
+    Raises:
+        RuntimeError: the input has other features, as in `RNN(2, 3)(ones(1, 4))`.
 
     >>> output, h_n = RNN(10, 20, 2)(ones(5, 3, 10))
     >>> output.shape, h_n.shape
@@ -332,16 +335,20 @@ class LSTM(RNNBase):
     """Layers of long short-term memory.
 
     i, f, g, o = sigmoid, sigmoid, tanh, sigmoid of W_ih x_t + b_ih + W_hh h + b_hh
-    c' = f c + i g,  h' = o tanh(c'), with ``proj_size`` W_hr of that
+    c' = f c + i g,  h' = o tanh(c'), with `proj_size` W_hr of that
 
     LSTM(input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
     proj_size=0, device=None, dtype=None)
 
     Called with (input, (h_0, c_0)), gives (output, (h_n, c_n)); h_0 and c_0 are zero if left out.
 
-    Shape: input (T, N, input_size), (N, T, input_size) with ``batch_first``, (T, input_size) or a PackedSequence;
+    Shape: input (T, N, input_size), (N, T, input_size) with `batch_first`, (T, input_size) or a PackedSequence;
     h_0 (layers * directions, N, proj_size or hidden_size), c_0 (layers * directions, N, hidden_size)
     -> output (T, N, directions * (proj_size or hidden_size))
+
+    Raises:
+        RuntimeError: the input has other features, as in `LSTM(2, 3)(ones(1, 4))`.
+        ValueError: `proj_size` is not below `hidden_size`, as in `LSTM(2, 3, proj_size=3)`.
 
     >>> output, (h_n, c_n) = LSTM(10, 20, 2)(ones(5, 3, 10))
     >>> output.shape, c_n.shape
@@ -397,6 +404,11 @@ class GRU(RNNBase):
     device=None, dtype=None)
 
     Called with (input, h_0), gives (output, h_n). Shapes as for `RNN`.
+
+    Shape: input (T, N, input_size), (N, T, input_size) with `batch_first`, (T, input_size) or a PackedSequence; h_0
+        (layers * directions, N, hidden_size) -> output (T, N, directions * hidden_size), h_n as h_0
+    Raises:
+        RuntimeError: the input has other features, as in `GRU(2, 3)(ones(1, 4))`.
 
     >>> output, h_n = GRU(10, 20, bidirectional=True)(ones(5, 3, 10))
     >>> output.shape, h_n.shape

@@ -192,13 +192,17 @@ class TransformerDecoderLayer(Module):
 
 
 class TransformerEncoder(Module):
-    """``num_layers`` copies of ``encoder_layer``, one after the other, then ``norm``. The copies start out equal.
+    """`num_layers` copies of `encoder_layer`, one after the other, then `norm`. The copies start out equal.
 
-    ``enable_nested_tensor``: where torch computes without the padding (evaluation, no gradients, the padding at the
-    end; ``mask_check=False`` does not look where it is), its places are zeros after the last layer. A warning tells
+    `enable_nested_tensor`: where torch computes without the padding (evaluation, no gradients, the padding at the
+    end; `mask_check=False` does not look where it is), its places are zeros after the last layer. A warning tells
     why a layer does not allow that.
 
-    Shape: as the layer's
+    Shape: (S, N, d_model), as the layer takes it -> the same
+
+    >>> layer = nn.TransformerEncoderLayer(4, 2, dim_feedforward=8, batch_first=True)
+    >>> TransformerEncoder(layer, 2)(ones(1, 3, 4)).shape
+    torch.Size([1, 3, 4])
     """
 
     def __init__(

@@ -20,6 +20,11 @@ class DataParallel(Module):
     """`module` behind `.module`, run on the CPU as torch does without a device, whatever `device_ids` says.
 
     The names of its parameters begin with "module.", as in the files that torch saves of it.
+
+    Shape: (N, *) -> (N, *), as the module's
+
+    >>> DataParallel(nn.Linear(3, 2))(ones(4, 3)).shape
+    torch.Size([4, 2])
     """
 
     def __init__(
