@@ -58,7 +58,7 @@ def figures() -> list[Figure]:
         Figure("... errors, with a call that raises each, %", share(functions(), has_errors), 82, 60, True),
         Figure("... an executed example, %", share(functions(), has_example), 90, 50, True),
         Figure("layers, optimizers, distributions: with shapes, %", share(classes(), has_shapes), 96, 90, True),
-        Figure("... errors, with a call that raises each, %", share(classes(), has_errors), 66, 60, True),
+        Figure("... errors, with a call that raises each, %", share(classes(), has_errors), 65, 60, True),
         Figure("... an executed example, %", share(classes(), has_example), 90, 50, True),
     ]
 

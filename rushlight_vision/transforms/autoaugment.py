@@ -189,8 +189,6 @@ class AutoAugment(nn.Module):
     The image is a PIL image or a uint8 tensor (..., 1 or 3, H, W).
 
     Shape: (*, C, H, W) uint8 -> the same
-    Raises:
-        TypeError: a tensor is of another type, as in `AutoAugment()(ones(3, 4, 4))`.
 
     >>> AutoAugment()(zeros(3, 4, 4, dtype=uint8)).shape
     torch.Size([3, 4, 4])
