@@ -71,7 +71,7 @@ def torch_names() -> dict[str, Any]:
 
 def _of_module(name: str, kind: str) -> Iterator[tuple[str, Any]]:
     """(name, function or class) of what torch's or torchvision's module has and this package's has too."""
-    from rushlight.compat.torch_names import of_module
+    from rushlight.alias.torch_names import of_module
 
     module = importlib.import_module(name)
     torchs = name.replace("rushlight_vision", "torchvision").replace("rushlight", "torch")

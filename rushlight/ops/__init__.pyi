@@ -1246,7 +1246,9 @@ def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | S
     """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
     ...
 
-def adjoint(self: Tensor) -> Tensor: ...
+def adjoint(self: Tensor) -> Tensor:
+    """The conjugate of each matrix, transposed: a view of a real tensor."""
+    ...
 
 def unsqueeze(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """The tensor with a dimension of size 1 put in at `dim`: a view."""

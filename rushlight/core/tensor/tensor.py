@@ -172,7 +172,11 @@ class Tensor:
         return False
 
     def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here."""
+        """The tensor itself: conjugation is never lazy here.
+
+        >>> Tensor([1.0]).resolve_conj()
+        tensor([1.])
+        """
         return self
 
     resolve_neg = resolve_conj

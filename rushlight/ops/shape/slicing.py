@@ -418,7 +418,13 @@ def split(tensor, split_size_or_sections, dim=0):
 
 @composite(name="split", method=True, function=False)
 def _split_method(self, split_size, dim=0):
-    """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+    """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes.
+
+    Shape: (*) -> parts, with at most `split_size` of the dimension `dim` each
+
+    >>> unsafe_split(ones(3), 2)
+    (tensor([1., 1.]), tensor([1.]))
+    """
     if not self._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     if isinstance(split_size, (list, tuple)):

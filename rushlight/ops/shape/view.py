@@ -365,6 +365,15 @@ def _matrix_transpose(self):
 
 
 def _adjoint(self):
+    """The conjugate of each matrix, transposed: a view of a real tensor.
+
+    Shape: (*, m, n) -> (*, n, m)
+    Raises:
+        RuntimeError: of a vector, as in `adjoint(ones(2))`.
+
+    >>> adjoint(tensor([[1.0, 2.0]])).shape
+    torch.Size([2, 1])
+    """
     if self._array.ndim == 1:
         raise RuntimeError("tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor.")
     return _conjugate_transpose(self, "mH")
