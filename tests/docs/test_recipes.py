@@ -36,6 +36,7 @@ def apply(folder, path, anchor, text, is_new):
     file = folder / path
     assert file.exists() != is_new, path
     if is_new:
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     elif anchor is None:
         file.write_text(file.read_text() + text)

@@ -29,10 +29,11 @@ from .hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from .state import Stateful, _IncompatibleKeys
+from .state import _EXTRA_STATE_KEY_SUFFIX, Stateful, _IncompatibleKeys
 from .tree import Tree
 
 __all__ = [
+    "_EXTRA_STATE_KEY_SUFFIX",
     "Module",
     "_IncompatibleKeys",
     "register_module_backward_hook",
