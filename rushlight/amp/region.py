@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch.autocast import INSIDE_OFF, LOWER, POLICIES, RECURRENT, WIDEST
 from ..core.dispatch.mode import thread
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor
 from ..ops.shape.copying import _to_copy
+
+if TYPE_CHECKING:
+    from ..core.dispatch.op import Op
+
 
 _NARROW = {dtypes.float16.numpy, dtypes.bfloat16.numpy, dtypes.float32.numpy}  # float64 is left as it is
 
@@ -29,7 +33,7 @@ class Region:
         self.caching = True
         self._casts: dict[tuple, tuple] = {}
 
-    def inputs(self, record: Any, tensors: tuple) -> tuple:
+    def inputs(self, record: Op, tensors: tuple) -> tuple:
         """What a primitive receives in place of `tensors`."""
         policy = POLICIES.get(record.name)
         if policy is None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from ..core.dispatch.op import Record
+from ..core.dispatch.op import Op
 from ..core.tensor.node import Node
 
 __all__ = [
@@ -195,10 +195,10 @@ class _Watch:
     """Puts a clock around every operator's kernel while profiles are open."""
 
     def __init__(self) -> None:
-        self.before: list[tuple[Record, Any, Any]] = []
+        self.before: list[tuple[Op, Any, Any]] = []
 
     def start(self) -> None:
-        records = [r for cls in Node.__subclasses__() if isinstance(r := getattr(cls, "op", None), Record)]
+        records = [r for cls in Node.__subclasses__() if isinstance(r := getattr(cls, "op", None), Op)]
         for record in records:
             timed = _timed(f"aten::{record.name.replace('.', '_')}", record.kernel)
             self.before.append((record, record.kernel, timed))

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import ops
 from rushlight.core.dispatch.torch_function import disabled_impl
 from rushlight.core.tensor.placeholder import Placeholder
 from rushlight.core.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from rushlight.core.dispatch.op import Op
+
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -158,13 +162,13 @@ class _Uninitialized(Tensor):
         if wanted:
             self.requires_grad_(True)
 
-    def _call_operator(self, record: Any, tensors: tuple, metadata: tuple) -> Any:
+    def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
         if record.name in ("_to_copy", "clone"):
             dtype = metadata[0] if record.name == "_to_copy" else self.dtype
             return type(self)(self.requires_grad, dtype=dtype)
         raise self._refusal(record.name)
 
-    def _write_operator(self, record: Any, target: Any, others: tuple, metadata: tuple) -> Any:
+    def _write_operator(self, record: Op, target: Any, others: tuple, metadata: tuple) -> Any:
         raise self._refusal(record.name + "_")
 
     def _refusal(self, name: str) -> ValueError:

@@ -8,7 +8,7 @@ tensor: it keeps no graph of its own. Operators see a `Placeholder` in place of 
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from ..core.tensor.layout import sparse_coo
 from ..core.tensor.placeholder import Placeholder, no_kernel
 from ..core.tensor.tensor import Tensor, alias, type_word, wrap
 from .entries import as_values, gather, indices_of, merge, places_of, scatter, values_of
+
+if TYPE_CHECKING:
+    from ..core.dispatch.op import Op
+
 
 _new = object.__new__
 
@@ -196,12 +200,12 @@ class WithoutArray(Tensor):
 
     # operators
 
-    def _call_operator(self, record: Any, tensors: tuple, metadata: tuple) -> Any:
+    def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
         from .rules import call
 
         return call(record, tensors, metadata)
 
-    def _write_operator(self, record: Any, target: Tensor, others: tuple, metadata: tuple) -> Any:
+    def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
         from .rules import write
 
         return write(record, target, others, metadata)

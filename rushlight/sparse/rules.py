@@ -7,7 +7,7 @@ Matrices by rows are brought to coordinate form first, and results of their shap
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from .coo import SparseTensor, assemble, mask
 from .csr import CsrTensor, from_coo
 from .entries import gather, indices_of, merge, places_of
 
+if TYPE_CHECKING:
+    from ..core.dispatch.op import Op
+
+
 _PRODUCTS = {
     "mm": products.mm,
     "mv": products.mv,
@@ -31,7 +35,7 @@ _PRODUCTS = {
 }
 
 
-def call(record: Any, tensors: tuple, metadata: tuple) -> Any:
+def call(record: Op, tensors: tuple, metadata: tuple) -> Any:
     """The result of operator `record` for tensors of which one or more are sparse."""
     rule = RULES.get(record.name)
     if rule is None:
@@ -45,7 +49,7 @@ def call(record: Any, tensors: tuple, metadata: tuple) -> Any:
     return result
 
 
-def write(record: Any, target: Any, others: tuple, metadata: tuple) -> Any:
+def write(record: Op, target: Any, others: tuple, metadata: tuple) -> Any:
     """The in-place form of operator `record`, where the target or another tensor is sparse."""
     if not isinstance(target, SparseTensor):
         return _write_dense(record, target, others)
@@ -66,7 +70,7 @@ def replace(target: Any, result: Any) -> Any:
     return target
 
 
-def _write_dense(record: Any, target: Any, others: tuple) -> Any:
+def _write_dense(record: Op, target: Any, others: tuple) -> Any:
     if record.name not in ("add", "sub", "mul"):
         raise no_kernel(record.name + "_")
     (other,) = others

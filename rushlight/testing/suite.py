@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import autograd
 from ..core.dispatch.mode import no_grad
-from ..core.dispatch.op import OPS, Record
+from ..core.dispatch.op import OPS, Op
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.node import Leaf, Node, Output
 from ..core.tensor.tensor import Tensor
@@ -443,7 +443,7 @@ _UNREACHED = {
 
 def records_without_samples() -> list[str]:
     """Operators with a gradient rule that no sample's graph (of its gradient, or of that gradient's) contains."""
-    seen: set[Record] = set()
+    seen: set[Op] = set()
     for name, sample in covered():
         found = _as_function(name, sample)
         if found is None:
@@ -466,12 +466,12 @@ def records_without_samples() -> list[str]:
     return sorted({r.name for r in every_record() if r.rules and r.name not in names and not _loads_later(r)})
 
 
-def _loads_later(r: Record) -> bool:
+def _loads_later(r: Op) -> bool:
     """Whether an operator comes with `torch.sparse` or `torch.fft`, whose tests have samples of their own."""
     return r.kernel.__module__.startswith(("rushlight.sparse", "rushlight.ops.signal.fft"))
 
 
-def _collect(tensors: Any, seen: set[Record]) -> None:
+def _collect(tensors: Any, seen: set[Op]) -> None:
     """Add the operators of the graphs of `tensors`."""
     stack = [t._edge for t in tensors]
     visited = set()
@@ -485,7 +485,7 @@ def _collect(tensors: Any, seen: set[Record]) -> None:
         stack.extend(node.edges)
 
 
-def every_record() -> Iterator[Record]:
+def every_record() -> Iterator[Op]:
     """Every operator's record: each has a node class of its own."""
     stack = list(Node.__subclasses__())
     while stack:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.engine import running
 from ..core.dispatch.mode import thread
 from .module_tracker import ModuleTracker
+
+if TYPE_CHECKING:
+    from ..core.dispatch.op import Op
+
 
 __all__ = ["FlopCounterMode"]
 
@@ -132,7 +136,7 @@ class FlopCounterMode:
         if self.display:
             print(self.get_table(self.depth))
 
-    def _heard(self, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+    def _heard(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         if self._outer is not None:
             self._outer(record, tensors, metadata, result)
         formula = _FORMULAS.get(record.name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ops
 from ...core.dispatch.slow_path import common_type
@@ -11,6 +11,10 @@ from ...core.tensor.dtype import can_cast
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from .tensor import Batched, Level, hide, reveal
+
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
+
 
 __all__ = ["Call", "apply", "call", "write"]
 
@@ -22,7 +26,7 @@ class Call:
     ranks: how many dimensions each has for the program. A rule returns tensors with the hidden dimension in front.
     """
 
-    def __init__(self, record: Any, tensors: tuple, metadata: tuple, level: Level):
+    def __init__(self, record: Op, tensors: tuple, metadata: tuple, level: Level):
         self.record, self.metadata, self.level = record, metadata, level
         self.size = level.size
         self.seen = tensors
@@ -73,7 +77,7 @@ def _innermost(tensors: Sequence[Any]) -> Level:
     return max((t._level for t in tensors if isinstance(t, Batched)), key=lambda level: level.number)
 
 
-def call(record: Any, tensors: tuple, metadata: tuple) -> Any:
+def call(record: Op, tensors: tuple, metadata: tuple) -> Any:
     """The results of an operator, batched."""
     from .rules import rule_of
 
@@ -129,7 +133,7 @@ def _none_of(result: Any) -> Any:
 # ---------------------------------------------------------------------------------------------- writing
 
 
-def write(record: Any, target: Tensor, others: tuple, metadata: tuple) -> Any:
+def write(record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
     """The call of an operator whose result is written into `target`."""
     level = _innermost((target, *others))
     if not (isinstance(target, Batched) and _is_at(target, level)):

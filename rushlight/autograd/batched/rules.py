@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import ops
 from ...core.dispatch.slow_path import common_type
@@ -19,12 +19,16 @@ from .calls import Call, one_by_one
 from .indexing import INDEXING
 from .tensor import drawing, reveal
 
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
+
+
 __all__ = ["rule_of"]
 
 Rule = Callable[[Call], Any]
 
 
-def rule_of(record: Any) -> Rule:
+def rule_of(record: Op) -> Rule:
     """The rule of an operator."""
     if record.draws:
         return draw

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,10 @@ from ...core.random import default_generator
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.placeholder import NoArray, Placeholder
 from ...core.tensor.tensor import Tensor, element_strides
+
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
+
 
 __all__ = ["Batched", "Level", "active", "bare", "drawing", "drew_in_error_mode", "entered", "hide", "reveal"]
 
@@ -125,12 +129,12 @@ class Batched(Tensor):
 
     # ------------------------------------------------------------------------------------------ operators
 
-    def _call_operator(self, record: Any, tensors: tuple, metadata: tuple) -> Any:
+    def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
         from .calls import call
 
         return call(record, tensors, metadata)
 
-    def _write_operator(self, record: Any, target: Tensor, others: tuple, metadata: tuple) -> Any:
+    def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
         from .calls import write
 
         return write(record, target, others, metadata)

@@ -17,7 +17,7 @@ from ...core import determinism
 from ...core.device.backend import Backend, on_device
 from ...core.device.buffer import Buffer, outline
 from ...core.device.device import device as Device
-from ...core.dispatch.op import Record
+from ...core.dispatch.op import Op
 from ...core.random.mersenne import Generator, drawing_from
 from ...core.tensor.casting import copy_into
 from ...core.tensor.dtype import from_numpy
@@ -36,7 +36,7 @@ class Meta(Backend):
         self.kernels["multinomial"] = self._multinomial
         self.kernels.update({name: refuse(name) for name in DATA_DEPENDENT})
 
-    def kernel(self, record: Record) -> Callable:
+    def kernel(self, record: Op) -> Callable:
         if record.name in MASKED:
             return partial(_unless_masked, super().kernel(record), record.name)
         return super().kernel(record)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from .sources import Argument, CaptureError, Option
 from .structure import rebuild
 from .tail_position import is_last
 from .watched_array import watched
+
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
 
 
 class Draw:
@@ -129,7 +132,7 @@ class Recorder:
         """What the kernel of the call that is about to be told returned."""
         self.result = r
 
-    def __call__(self, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+    def __call__(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         r, self.result = self.result, None
         line = self._line()
         self._check_open(line, record.name)
@@ -630,7 +633,7 @@ def _shown(value: Value, a: np.ndarray) -> Ref:
     return Ref(value, a.shape, element_strides(a), 0)
 
 
-def _arrays(record: Any, result: Any, r: Any) -> list:
+def _arrays(record: Op, result: Any, r: Any) -> list:
     """The arrays of a call's results as the kernel gave them, those for backward's use only behind them."""
     if isinstance(r, (tuple, list)):
         return [a if isinstance(a, np.ndarray) else None for a in r]
@@ -646,7 +649,7 @@ def _flat(value: Any) -> list:
     return [value]
 
 
-def _check_shape_is_fixed(record: Any, operands: tuple, line: Any) -> None:
+def _check_shape_is_fixed(record: Op, operands: tuple, line: Any) -> None:
     masked = record.name == "index" and any(isinstance(o, Ref) and o.dtype == np.bool_ for o in operands[1:])
     if masked or record.name in _COUNTING:
         raise CaptureError(

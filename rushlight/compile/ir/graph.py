@@ -10,10 +10,10 @@ turns them into `Loop`, `Reduce` and `Extern`, fusing gathers loops in `Nest`; a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,6 +21,13 @@ from ...core.dispatch.slow_path import operand_type
 from .expression import Expr
 
 _number = count().__next__
+
+
+class HasKernel(Protocol):
+    """What a call is of: an operator, or a step of the recorder's own, such as a draw or a test of values."""
+
+    name: str
+    kernel: Callable[..., Any]
 
 
 class Value:
@@ -134,7 +141,9 @@ class Call:
 
     __slots__ = ("record", "operands", "metadata", "cast", "results", "line")
 
-    def __init__(self, record: Any, operands: tuple, metadata: tuple, cast: Any, results: tuple, line: Any = None):
+    def __init__(
+        self, record: HasKernel, operands: tuple, metadata: tuple, cast: Any, results: tuple, line: Any = None
+    ):
         self.record, self.operands, self.metadata = record, operands, metadata
         self.cast, self.results, self.line = cast, results, line
 
@@ -143,7 +152,7 @@ class Call:
         if self.cast is None:
             return [None] * len(self.operands)
         dims = [o.ndim if isinstance(o, Ref) else None for o in self.operands]
-        return [operand_type(self.record, i, n, self.cast) for i, n in enumerate(dims)]
+        return [operand_type(self.record, i, n, self.cast) for i, n in enumerate(dims)]  # type: ignore[arg-type]
 
     def reads(self) -> Iterator[Ref]:
         return (o for o in self.operands if isinstance(o, Ref))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import threading
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,6 +38,10 @@ from ..runtime.native import Native
 from . import eager
 from .cache import Entry, Refused, Route
 from .tape import Ineligible, Match, Tape
+
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
+
 
 _CANDIDATES = 32
 _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: then it is left alone
@@ -179,7 +183,7 @@ class _Listener(Recorder):
             except Exception as error:
                 self.failed = error
 
-    def __call__(self, record: Any, tensors: tuple, metadata: tuple, result: Any) -> None:
+    def __call__(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
         self._try(super().__call__, record, tensors, metadata, result)
 
     def wrote(self, *values: Any) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
-from ...core.dispatch.op import JIT_CANDIDATES, Record
+from ...core.dispatch.op import JIT_CANDIDATES, Op
 from ...core.jit_switch import jit
 from ...core.locks import made_once
 from ..capture.sources import Argument, Fresh
@@ -44,7 +44,7 @@ def _override() -> None:
         _prefer_programs(record)
 
 
-def _prefer_programs(record: Record) -> None:
+def _prefer_programs(record: Op) -> None:
     """Have an operator's kernel try a program where its first array is large enough."""
     kernel, least = record.kernel, record.jit_min_elements
     assert least is not None
@@ -57,7 +57,7 @@ def _prefer_programs(record: Record) -> None:
     record.override(preferred)
 
 
-def _run(record: Any, kernel: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
+def _run(record: Op, kernel: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
     try:
         key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
@@ -81,7 +81,7 @@ def _outline(argument: Any) -> Any:
 class _Program(Entry):
     """Native code for a call of an operator with arrays of these shapes. It gives what the kernel gave."""
 
-    def __init__(self, record: Any, arguments: tuple, keywords: dict[str, Any], results: Any):
+    def __init__(self, record: Op, arguments: tuple, keywords: dict[str, Any], results: Any):
         from ..runtime.native import Native
 
         graph = Graph()

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...ops.pointwise import arithmetic as pointwise
 from ..ir.lazy import Lazy, Untraceable
 from .table import rule
+
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
 
 
 @rule("assert_all", checks=True)
@@ -17,7 +20,7 @@ def assert_all(b, holds):
     return ()
 
 
-def _divided(record: Any) -> None:
+def _divided(record: Op) -> None:
     """Division of integers, which refuses a divisor of 0; the rest is the kernel's."""
 
     @rule(record.name, checks=True)

@@ -17,7 +17,7 @@ from .buffer import Buffer, outline
 from .device import device as Device
 
 if TYPE_CHECKING:
-    from ..dispatch.op import Record
+    from ..dispatch.op import Op
 
 
 class Backend(ABC):
@@ -80,7 +80,7 @@ class Backend(ABC):
         if self.generator is not None:
             self.generator.manual_seed(seed)
 
-    def kernel(self, record: Record) -> Callable:
+    def kernel(self, record: Op) -> Callable:
         """The kernel of an operator, on buffers. Raises what `unsupported` returns where the device has none."""
         own = self.kernels.get(record.name)
         if own is not None:

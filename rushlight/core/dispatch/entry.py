@@ -25,7 +25,7 @@ from .mode import thread
 from .signatures import NUMPY_NAMES, WithOut, binary_operator
 
 if TYPE_CHECKING:
-    from .op import Record
+    from .op import Op
 
 _array_of, _dtype_of, _edge_of = attrgetter("_array"), attrgetter("dtype"), attrgetter("_edge")
 _CO_VARARGS = 0x04  # inspect's name of the flag: importing inspect costs too much
@@ -104,7 +104,7 @@ class Signature:
         return ", ".join([*self.positional, *star, *(f"{n}={n}" for n in self.keyword)])
 
 
-def given(value: Any, record: Any, name: str) -> Any:
+def given(value: Any, record: Op, name: str) -> Any:
     """An argument by NumPy's word. Raises TypeError where it was not given by either word."""
     if value is None:
         raise TypeError(f"{record.name}() missing 1 required positional arguments: {name!r}")
@@ -192,7 +192,7 @@ def is_result(name: str) -> bool:
 class Saved:
     """What the rules of an operator keep: (name, expression) in order, and the backward function's text."""
 
-    def __init__(self, record: Any, variables: dict[str, tuple[str, str, str]]):
+    def __init__(self, record: Op, variables: dict[str, tuple[str, str, str]]):
         self.record = record
         self.arrays = record.signature.arrays
         self.variables = variables  # array name -> (tensor variable, array variable, edge variable)
@@ -290,7 +290,7 @@ class Saved:
         return ", ".join(x if x in ("g", "needs") else "s_" + x for x in self.reads[key])
 
 
-def _tail(record: Any, saved: Saved, tensors: list[str], edges: list[str]) -> str:
+def _tail(record: Op, saved: Saved, tensors: list[str], edges: list[str]) -> str:
     """The text after the kernel's call."""
     metadata = "".join(n + ", " for n in record.signature.metadata)
     any_edge = " or ".join(f"{e} is not None" for e in edges)
@@ -446,7 +446,7 @@ _OUT_CHECK = """\
 """
 
 
-def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
+def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
     """form: 'function' (accepts out=), 'operator' or 'reflected'."""
     unary = record.kind == "unary"
     variables = {"x": ("input", "a", "e0"), "y": ("other", "b", "e1")}
@@ -465,7 +465,7 @@ def _pointwise_text(record: Any, form: str) -> tuple[str, Saved]:
     return template.format(**fields), saved
 
 
-def _pointwise_check(record: Record, unary: bool) -> str:
+def _pointwise_check(record: Op, unary: bool) -> str:
     """What has to hold of the arrays of a row before its kernel: in a unary row lines, in a binary one a condition."""
     if record.promote == "float":
         return _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO
@@ -476,7 +476,7 @@ def _pointwise_check(record: Record, unary: bool) -> str:
     return " or type(b) is not ndarray"
 
 
-def _variadic_text(record: Any) -> tuple[str, Saved]:
+def _variadic_text(record: Op) -> tuple[str, Saved]:
     sig = record.signature
     name = sig.arrays[0]
     saved = Saved(record, {name: (name, "arrays", "edges")})
@@ -501,7 +501,7 @@ def _variadic_text(record: Any) -> tuple[str, Saved]:
     return text, saved
 
 
-def _mixed_types(record: Any, variables: dict[str, tuple[str, str, str]], otherwise: str) -> str:
+def _mixed_types(record: Op, variables: dict[str, tuple[str, str, str]], otherwise: str) -> str:
     """The lines that leave for the slow path where inputs have to be brought to a common type first."""
     if record.promote is None:
         return ""
@@ -518,7 +518,7 @@ def _mixed_types(record: Any, variables: dict[str, tuple[str, str, str]], otherw
     return f"        if {' or '.join(checks)}:\n            return {otherwise}\n"
 
 
-def _arrays_only(record: Record, variables: dict[str, tuple[str, str, str]], otherwise: str) -> str:
+def _arrays_only(record: Op, variables: dict[str, tuple[str, str, str]], otherwise: str) -> str:
     """The lines that leave for the slow path where an input is not NumPy's array: kernels may rely on it."""
     checks = [
         f"({v[1]} is not None and type({v[1]}) is not ndarray)"
@@ -529,7 +529,7 @@ def _arrays_only(record: Record, variables: dict[str, tuple[str, str, str]], oth
     return _ARRAYS_ONLY.format(checks=" or ".join(checks), otherwise=otherwise)
 
 
-def _general_text(record: Any) -> tuple[str, Saved]:
+def _general_text(record: Op) -> tuple[str, Saved]:
     sig = record.signature
     if sig.variadic:
         return _variadic_text(record)
@@ -559,7 +559,7 @@ def _general_text(record: Any) -> tuple[str, Saved]:
     return text, saved
 
 
-def _finish_text(record: Any, saved: Saved) -> str:
+def _finish_text(record: Op, saved: Saved) -> str:
     if record.signature.variadic:
         return _FINISH_VARIADIC.format(
             name=saved.arrays[0],
@@ -583,7 +583,7 @@ _new = object.__new__
 _COMPILED: dict[str, Any] = {}
 
 
-def _code(text: str, function: str, record: Any) -> Any:
+def _code(text: str, function: str, record: Op) -> Any:
     """The code object of `function` in `text`; equal texts are compiled once."""
     known = _COMPILED.get(text)
     if known is None:
@@ -616,7 +616,7 @@ def is_unspecialised(function: Any) -> bool:
     return any(function.__code__ is first.__code__ for first in _FIRST.values())
 
 
-def build(record: Any) -> Any:
+def build(record: Op) -> Any:
     """The public function of an operator: unspecialised until its first call."""
     scope = record.scope
     if record.function is not None:  # a rule was added: specialise again
@@ -637,12 +637,12 @@ def build(record: Any) -> Any:
     return function
 
 
-def operators(record: Any) -> tuple[Any, Any]:
+def operators(record: Op) -> tuple[Any, Any]:
     """The functions behind a Python operator: (plain, reflected)."""
     return _function(record, "operator", record.name), _function(record, "reflected", record.name)
 
 
-def _function(record: Any, form: str, name: str) -> Any:
+def _function(record: Op, form: str, name: str) -> Any:
     f = record.scope[form] = FunctionType(_FIRST[form].__code__, record.scope, name)
     f.__doc__, f.__qualname__ = record.doc, name
     f.__wrapped__ = record if form == "function" else binary_operator  # inspect.signature looks there
@@ -650,7 +650,7 @@ def _function(record: Any, form: str, name: str) -> Any:
     return f
 
 
-def specialise(record: Any) -> None:
+def specialise(record: Op) -> None:
     """Compile the entry points and the backward function of an operator."""
     scope, sig = record.scope, record.signature
     general = record.kind == "general"
@@ -665,7 +665,7 @@ def specialise(record: Any) -> None:
             scope[form].__code__ = _code(form_text, "call", record)
 
 
-def _install_rules(record: Any, saved: Saved) -> None:
+def _install_rules(record: Op, saved: Saved) -> None:
     scope = record.scope
     for name, rule in record.rules.items():
         key = "rule_joint" if name is None else f"rule_{saved.arrays.index(name)}"

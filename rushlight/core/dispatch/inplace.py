@@ -9,7 +9,7 @@ the write, so that reading a tensor's history never has to ask whether it is up 
 from __future__ import annotations
 
 from sys import _getframe
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,11 +28,15 @@ from .scalars import number_as
 from .signatures import OfInplace
 from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
 
+if TYPE_CHECKING:
+    from .op import Op
+
+
 _new = object.__new__
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 
 
-def make_inplace(record: Any) -> Any:
+def make_inplace(record: Op) -> Any:
     """The method `name_` of an operator: its result is written into the first input."""
     make = {"unary": _unary_method, "binary": _binary_method}.get(record.kind, _general_method)
     method = make(record)
@@ -42,7 +46,7 @@ def make_inplace(record: Any) -> Any:
     return method
 
 
-def _general_method(record: Any) -> Any:
+def _general_method(record: Op) -> Any:
     n = len(record.signature.arrays)
     metadata_names = record.signature.metadata
 
@@ -55,7 +59,7 @@ def _general_method(record: Any) -> Any:
     return method
 
 
-def _unary_method(record: Any) -> Any:
+def _unary_method(record: Op) -> Any:
     def method(self):
         state = thread.state
         a = self._array
@@ -75,7 +79,7 @@ def _unary_method(record: Any) -> Any:
     return method
 
 
-def make_inplace_operator(record: Any) -> Any:
+def make_inplace_operator(record: Op) -> Any:
     """The method behind Python's in-place operator, such as `+=`: an operand of a foreign type gives NotImplemented."""
     name = record.name + "_"
 
@@ -85,7 +89,7 @@ def make_inplace_operator(record: Any) -> Any:
     return _binary_method(record, careful)
 
 
-def _binary_method(record: Any, careful: Any = None) -> Any:
+def _binary_method(record: Op, careful: Any = None) -> Any:
     careful = careful or write
 
     def method(self, other):
@@ -188,7 +192,7 @@ def _is_inside(filename: str) -> bool:
     return inside
 
 
-def _bind(record: Any, args: tuple, kwargs: dict) -> tuple:
+def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:
     """The arguments behind the first, in the order of the signature, with defaults."""
     sig = record.signature
     names = [*sig.arrays[1:], *sig.positional]
@@ -210,7 +214,7 @@ def _bind(record: Any, args: tuple, kwargs: dict) -> tuple:
     return tuple(values[k] if k in values else defaults[k] for k in ordered)
 
 
-def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
+def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     """Write the result of `record(self, *others, *metadata)` into `self`."""
     state = thread.state
     tensors = (self, *others)
@@ -247,7 +251,7 @@ def write(record: Any, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     return self
 
 
-def _rule_reads_first(record: Any) -> bool:
+def _rule_reads_first(record: Op) -> bool:
     if not record.node_class.saved_names and record.rules and "finish" not in record.scope:
         record.specialise()
     return record.signature.arrays[0] in record.node_class.saved_names
@@ -297,7 +301,7 @@ def _check_view(self: Tensor, view: tuple) -> None:
         )
 
 
-def _prepare(record: Any, self: Tensor, tensors: tuple) -> list:
+def _prepare(record: Op, self: Tensor, tensors: tuple) -> list:
     if record.kind == "general" and record.promote is None:
         return prepare(record, tensors)
     a = self._array
@@ -317,7 +321,7 @@ def _prepare(record: Any, self: Tensor, tensors: tuple) -> list:
     return arrays
 
 
-def _compute(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
+def _compute(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
     """The result, in `target` itself where the kernel is a NumPy ufunc of the right type."""
     kernel = record.kernel
     if type(kernel) is np.ufunc and target.dtype is arrays[0].dtype and record.promote != "bool":
@@ -328,7 +332,7 @@ def _compute(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> 
     return execute(record, arrays, metadata)
 
 
-def _compute_in_order(record: Any, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
+def _compute_in_order(record: Op, arrays: list, metadata: tuple, target: np.ndarray) -> Any:
     """The result where the inputs share the memory that is written: element after element, for a NumPy ufunc."""
     if type(record.kernel) is not np.ufunc or metadata:
         raise NotImplementedError(
@@ -354,7 +358,7 @@ def _store(self: Tensor, r: np.ndarray) -> None:
 # ---------------------------------------------------------------------------------------------- history
 
 
-def _record_write(record: Any, self: Tensor, before: Tensor, others: tuple, arrays: list, metadata: tuple) -> None:
+def _record_write(record: Op, self: Tensor, before: Tensor, others: tuple, arrays: list, metadata: tuple) -> None:
     """Build the node of the write and give `self`, its base and the other views their new histories."""
     old = self._edge
     result = finish(record, self._array, 1, (before, *others), arrays, metadata)
@@ -426,7 +430,7 @@ def refresh_views(s: Any) -> None:
             follow(view, replay(parent, record, metadata)._edge if parent._edge is not None else None)
 
 
-def replay(parent: Tensor, record: Any, metadata: tuple) -> Tensor:
+def replay(parent: Tensor, record: Op, metadata: tuple) -> Tensor:
     """The view operator `record` applied to `parent` again."""
     if record.outputs is not None:
         *arguments, index = metadata

@@ -20,7 +20,7 @@ An entry point is generated source (`entry.py`), because a generic call costs fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensor.channels_last import follow_channels
@@ -31,10 +31,10 @@ from .autocast import followed
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
-JIT_CANDIDATES: list[Record] = []  # the records with `jit_min_elements`
+JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
 
 
-class Record:
+class Op:
     """What is known of one operator.
 
     name: the public name; kernel: on raw arrays; kind: "general", or "unary" and "binary" for a row of the table;
@@ -128,7 +128,7 @@ class Record:
             self.arrays_only = True
             entry.build(self)
 
-    def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
+    def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""
         sig = self.signature
         n = len(sig.positional)
@@ -176,7 +176,7 @@ def primitive(
     """
 
     def register(kernel: Callable) -> Any:
-        record = Record(name or kernel.__name__, kernel, **options)
+        record = Op(name or kernel.__name__, kernel, **options)
         function = entry.build(record)
         publish(record.name, function, method, functional, aliases, public)
         if record.inplace:
@@ -201,7 +201,7 @@ def publish(
             setattr(Tensor, n if method is True else method, function)
 
 
-def _publish_inplace(record: Record, aliases: tuple[str, ...]) -> None:
+def _publish_inplace(record: Op, aliases: tuple[str, ...]) -> None:
     from .inplace import make_inplace
 
     function = make_inplace(record)
@@ -253,9 +253,7 @@ def unary(
     promote: "float" (integers become the default float type), "same" (the type stays), "bool" (the result is bool).
     """
     rules: dict[str | None, Callable] = {"x": rule} if rule else {}
-    record = Record(
-        name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options
-    )
+    record = Op(name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options)
     function = entry.build(record)
     publish(name, function, method, functional, aliases)
     if inplace:
@@ -286,7 +284,7 @@ def binary(
     export=False: the public function of this name is a composite around the row.
     """
     rules: dict[str | None, Callable] = {k: r for k, r in (("x", rule_x), ("y", rule_y)) if r}
-    record = Record(
+    record = Op(
         name, kernel, kind="binary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=True, **options
     )
     function = entry.build(record)
@@ -303,7 +301,7 @@ _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 _COMMUTATIVE = {"add", "mul"}  # 2 * x is x * 2, as in torch, also in the graph that it leaves
 
 
-def publish_operator(record: Record, operator: str) -> None:
+def publish_operator(record: Op, operator: str) -> None:
     """Bind a binary operator to Python's operator."""
     plain, reflected = entry.operators(record)
     setattr(Tensor, f"__{operator}__", plain)

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inspect import Signature
 
-    from .op import Record
+    from .op import Op
 
 NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim"}  # torch takes NumPy's names for these parameters too
 
 
-def of_entry(record: Record) -> Signature:
+def of_entry(record: Op) -> Signature:
     """The signature of an operator's public function."""
     sig, out = record.signature, record.out
     if record.kind != "general":
@@ -29,7 +29,7 @@ def of_entry(record: Record) -> Signature:
     )
 
 
-def of_inplace(record: Record) -> Signature:
+def of_inplace(record: Op) -> Signature:
     """The signature of the method `name_`."""
     sig = record.signature
     star = [f"*{sig.star}"] if sig.star else ["*"] if sig.keyword else []
@@ -54,7 +54,7 @@ class OfInplace:
 
     __slots__ = ("record",)
 
-    def __init__(self, record: Record):
+    def __init__(self, record: Op):
         self.record = record
 
     @property

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,11 +27,15 @@ from .mode import emit_event, thread
 from .overlap import check_apart, is_read_again
 from .scalars import number_as
 
+if TYPE_CHECKING:
+    from .op import Op
+
+
 _new = object.__new__
 _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
 
 
-def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
+def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
     state = thread.state
     if state.autocast is not None:
@@ -54,7 +58,7 @@ def call(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) 
         better.__suppress_context__ = True  # what the fast path met says less
         return call_without_array(record, tensors, metadata, better)
     if state.level > 1 and type(r) is tuple:  # a result and what a gradient rule keeps of it must be one array
-        r = tuple([np.asarray(x) if isinstance(x, np.generic) else x for x in r])
+        r = tuple([np.asarray(x) if isinstance(x, (np.generic, tuple)) else x for x in r])
     result = _finish(record, tensors, arrays, metadata, r, state)
     if state.level > 1:
         observe(state, record, tensors, metadata, result, r)
@@ -83,7 +87,7 @@ def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
     return laid
 
 
-def _in_region(record: Any, tensors: tuple, metadata: tuple, state: Any) -> Any:
+def _in_region(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:
     """Call an operator whose inputs autocast has brought to their types, by the fast path: 3 us instead of 8."""
     level, state.level = state.level, state.base_level()
     try:
@@ -92,7 +96,7 @@ def _in_region(record: Any, tensors: tuple, metadata: tuple, state: Any) -> Any:
         state.level = level
 
 
-def operator(record: Any, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
+def operator(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """As `call`, for Python's operators: an operand of a foreign type gives NotImplemented."""
     if are_operands(tensors):
         return call(record, tensors, metadata, error)
@@ -104,7 +108,7 @@ def _any_asks(values: tuple) -> bool:
     return any(not isinstance(v, _OPERANDS) and hasattr(type(v), "__torch_function__") for v in values)
 
 
-def _asked(record: Any, tensors: tuple, metadata: tuple) -> Any:
+def _asked(record: Op, tensors: tuple, metadata: tuple) -> Any:
     """What such a class says; from the next call on the public function asks, with the arguments as they were written."""
     from .op import OPS
     from .torch_function import activate, ask, overloaded_args
@@ -120,7 +124,7 @@ def are_operands(values: tuple) -> bool:
     return all(isinstance(v, _OPERANDS) for v in values)
 
 
-def execute(record: Any, arrays: list, metadata: tuple) -> Any:
+def execute(record: Op, arrays: list, metadata: tuple) -> Any:
     """Run the kernel without NumPy's floating-point warnings; errors have torch's message."""
     try:
         with np.errstate(all="ignore"):
@@ -138,12 +142,12 @@ def execute(record: Any, arrays: list, metadata: tuple) -> Any:
             del better  # this frame is in its traceback: together they would keep the tensors until a collection
 
 
-def _finish(record: Any, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:
+def _finish(record: Op, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:
     level = -1 if state.inference else 1 if state.grad else 0
     return finish(record, r, level, tensors, arrays, metadata)
 
 
-def finish(record: Any, r: Any, level: int, tensors: tuple, arrays: list, metadata: tuple) -> Any:
+def finish(record: Op, r: Any, level: int, tensors: tuple, arrays: list, metadata: tuple) -> Any:
     """The tensor (or tensors) of a kernel's result `r`, with its node where level is 1."""
     if "finish" not in record.scope:
         record.specialise()
@@ -152,7 +156,7 @@ def finish(record: Any, r: Any, level: int, tensors: tuple, arrays: list, metada
     return record.scope["finish"](r, level, *tensors, *arrays, *metadata)
 
 
-def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: Any, r: Any) -> None:
+def observe(state: Any, record: Op, tensors: tuple, metadata: tuple, result: Any, r: Any) -> None:
     """Tell the listener of a finished call; `r` is what the kernel returned."""
     if state.listener is not None:  # first: a packing hook may end the call by an exception, as checkpoints do
         emit_event("returned", r)
@@ -166,7 +170,7 @@ def observe(state: Any, record: Any, tensors: tuple, metadata: tuple, result: An
 # ---------------------------------------------------------------------------------------------- bringing inputs together
 
 
-def prepare(record: Any, tensors: tuple) -> list:
+def prepare(record: Op, tensors: tuple) -> list:
     """The arrays of the inputs, converted and promoted as the operator declares. Raises TypeError on foreign types."""
     if record.kind == "general" and record.promote is None:
         return [_array_of(record, i, t) for i, t in enumerate(tensors)]
@@ -187,17 +191,17 @@ def prepare(record: Any, tensors: tuple) -> list:
     return [t if t is None else _as_type(t, d) for t in tensors]
 
 
-def _argument(record: Any, i: int) -> str:
+def _argument(record: Op, i: int) -> str:
     if record.signature.variadic:
         return record.signature.arrays[0]
     return record.signature.arrays[i] if record.kind == "general" else ("input", "other")[i]
 
 
-def _optional(record: Any, i: int) -> bool:
+def _optional(record: Op, i: int) -> bool:
     return record.signature.variadic or record.signature.arrays[i] in record.signature.optional
 
 
-def _array_of(record: Any, i: int, t: Any) -> Any:
+def _array_of(record: Op, i: int, t: Any) -> Any:
     if isinstance(t, Tensor):
         return t._array
     if t is None and _optional(record, i):
@@ -205,7 +209,7 @@ def _array_of(record: Any, i: int, t: Any) -> Any:
     raise argument_type(record.name, _argument(record, i), i + 1, t)
 
 
-def common_type(record: Any, tensors: tuple) -> dtypes.dtype | None:
+def common_type(record: Op, tensors: tuple) -> dtypes.dtype | None:
     """The type that the operator's inputs are brought to."""
     p = dtypes.Promotion()
     for t in tensors:
@@ -217,7 +221,7 @@ def common_type(record: Any, tensors: tuple) -> dtypes.dtype | None:
     return dtypes.get_default_dtype() if record.promote == "float" and d.category < 2 else d
 
 
-def operand_type(record: Any, i: int, ndim: int | None, d: dtypes.dtype) -> dtypes.dtype:
+def operand_type(record: Op, i: int, ndim: int | None, d: dtypes.dtype) -> dtypes.dtype:
     """The type of the i-th of an operator's inputs (ndim: of a tensor, None of a number) whose common type is `d`.
 
     torch multiplies and divides 16-bit floats by a number as float32 has it, and rounds once.
@@ -268,9 +272,10 @@ def mark_inference(t: Tensor) -> None:
     storage_of(t).inference = True
 
 
-def finish_many(record: Any, results: Any, node: Any, first: Tensor, metadata: tuple, level: int) -> tuple:
+def finish_many(record: Op, results: Any, node: Any, first: Tensor, metadata: tuple, level: int) -> tuple:
     """The tensors of an operator with several results. The first `record.outputs` are differentiable (-1: all)."""
-    n = len(results) if record.outputs < 0 else record.outputs
+    outputs = -1 if record.outputs is None else record.outputs
+    n = len(results) if outputs < 0 else outputs
     if node is not None:
         node.shape = tuple(None if r is None else r.shape for r in results[:n])
     out, shared = [], storage_of(first) if record.view else None
@@ -321,7 +326,7 @@ def wrap_extra(array: np.ndarray) -> Tensor:
     return wrap(as_array(array))
 
 
-def keeps_history(record: Any, dtype: Any) -> bool:
+def keeps_history(record: Op, dtype: Any) -> bool:
     """Whether a result of this type, asked for by an option, has a gradient: integers and bools never have one."""
     if dtype is None or dtype.numpy.kind not in "biu":
         return True
@@ -330,14 +335,14 @@ def keeps_history(record: Any, dtype: Any) -> bool:
     raise RuntimeError(f"Autograd not support dtype: {type_word(dtype)}")
 
 
-def no_rule(record: Any, array: str) -> Any:
+def no_rule(record: Op, array: str) -> Any:
     raise NotImplementedError(f"the derivative of '{record.name}' with respect to '{array}' is not implemented")
 
 
 # ---------------------------------------------------------------------------------------------- out=
 
 
-def into_out(record: Any, tensors: tuple, metadata: tuple, out: Any) -> Any:
+def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     """Call an operator and put its result into `out`. An autocast region does not touch such a call."""
     with Off():
         result = call(record, tensors, metadata, None)

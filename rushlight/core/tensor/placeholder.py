@@ -11,11 +11,14 @@ them takes a placeholder for an array.
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import own_code
+
+if TYPE_CHECKING:
+    from ..dispatch.op import Op
 
 
 class NoArray(NotImplementedError):
@@ -89,7 +92,7 @@ class Placeholder:
         self._refuse()
 
 
-def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exception) -> Any:
+def call_without_array(record: Op, tensors: tuple, metadata: tuple, error: Exception) -> Any:
     """The call of an operator that failed, by the first of its tensors that has no array; the error if all have one."""
     for t in tensors:
         if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_call_operator"):
@@ -100,7 +103,7 @@ def call_without_array(record: Any, tensors: tuple, metadata: tuple, error: Exce
         del error  # this frame is in its traceback: together they would keep the tensors until a collection
 
 
-def write_without_array(record: Any, self: Any, others: tuple, metadata: tuple, error: Exception) -> Any:
+def write_without_array(record: Op, self: Any, others: tuple, metadata: tuple, error: Exception) -> Any:
     """The in-place call of an operator that failed, by the first tensor without an array."""
     for t in (self, *others):
         if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_write_operator"):
