@@ -7,6 +7,18 @@ import textwrap
 import pytest
 
 PROGRAMS = {
+    "a new kernel leaves the asking alone": (
+        """
+        class Kept(torch.Tensor):
+            pass
+
+        x = torch.ones(2).as_subclass(Kept)
+        assert type(x - 1) is Kept
+        with torch.profiler.profile():  # overrides the kernel of every operator, and takes that back
+            torch.cat([x, x]) - 1
+        assert type(x - 1) is type(torch.cat([x, x])) is type(-x) is Kept
+        """
+    ),
     "a subclass stays one": (
         """
         class Plain(torch.Tensor):

@@ -34,12 +34,16 @@ class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
     in the device's memory; there is nothing to read in it. memory: what the device itself keeps.
     """
 
-    __slots__ = ("__weakref__", "backend", "dtype", "memory", "outline")
+    __slots__ = ("__weakref__", "backend", "memory", "outline")
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, backend: Backend, outline: np.ndarray, memory: Any = None):
         self.backend, self.outline, self.memory = backend, outline, memory
-        self.dtype = marked_type(outline.dtype)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type, as a dtype that equals it and is never the same object: fast paths compare types by identity."""
+        return marked_type(self.outline.dtype)
 
     shape = property(lambda self: self.outline.shape)
     strides = property(lambda self: self.outline.strides)

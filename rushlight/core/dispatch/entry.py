@@ -389,7 +389,7 @@ _ARRAYS_ONLY = """\
             return {otherwise}
 """
 _ARRAYS_ONLY_VARIADIC = """\
-        if type(arrays[0]) is not ndarray{all}:
+        if type(arrays[0]) is not ndarray:
             return slow_call(record, {name}, ({metadata}), None)
 """
 _FLOATS_ONLY_TWO = " or (d is not F32 and d is not F64)"
@@ -469,11 +469,9 @@ def _pointwise_check(record: Op, unary: bool) -> str:
     """What has to hold of the arrays of a row before its kernel: in a unary row lines, in a binary one a condition."""
     if record.promote == "float":
         return _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO
-    if not record.arrays_only:
-        return ""
     if unary:
         return _ARRAYS_ONLY.format(checks="type(a) is not ndarray", otherwise="slow_call(record, (input,), (), None)")
-    return " or type(b) is not ndarray"
+    return ""  # types are compared by identity, and a buffer's is new each time
 
 
 def _variadic_text(record: Op) -> tuple[str, Saved]:
@@ -482,12 +480,7 @@ def _variadic_text(record: Op) -> tuple[str, Saved]:
     saved = Saved(record, {name: (name, "arrays", "edges")})
     metadata = "".join(n + ", " for n in sig.metadata)
     keyword = sig.keyword + (("out",) if record.out else ())
-    every = (
-        ""
-        if record.kernel is record.reference
-        else " or any([type(a) is not ndarray and a is not None for a in arrays])"
-    )
-    check = _ARRAYS_ONLY_VARIADIC.format(name=name, metadata=metadata, all=every)
+    check = _ARRAYS_ONLY_VARIADIC.format(name=name, metadata=metadata)
     text = _VARIADIC.format(
         name=name,
         parameters="".join(", " + n for n in keyword),

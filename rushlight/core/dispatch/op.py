@@ -97,7 +97,6 @@ class Op:
         self.out = out
         self.samples = samples
         self.draws = draws
-        self.arrays_only = False  # of a row of the table: its kernel is more than a ufunc, and may read addresses
         self.unrounded = unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.rules: dict[str | None, Callable] = rules or {}
@@ -124,9 +123,6 @@ class Op:
         It is given NumPy's arrays and nothing else: it may read their addresses.
         """
         self.kernel = self.scope["kernel"] = follow_channels(kernel, self.follows) if self.follows else kernel
-        if self.signature.variadic or (not self.arrays_only and self.kind != "general"):
-            self.arrays_only = True
-            entry.build(self)
 
     def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""
