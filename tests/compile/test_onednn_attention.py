@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import rushlight as torch
 from rushlight.compile.lower.onednn import kernels
 from rushlight.compile.lower.onednn.direct import Run
 
@@ -141,3 +142,31 @@ def test_indices_outside_add_nothing():
     out = np.empty((4, 3), np.float32)
     Run("index_add", (random(3, 3), np.array([1, -5, 9])), (out,))()
     assert (out[[0, 2, 3]] == 0).all() and (out[1] == random(3, 3)[0]).all()
+
+
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float16], ids=str)
+@pytest.mark.parametrize(("keys", "mask"), [(33, "bool"), (33, "numbers"), (33, "blind"), (600, "bool")])
+def test_masks_stay_native(kind, keys, mask):
+    """Masks of 16-bit attention, and over many keys: no call in Python, and eager's results and gradients."""
+    torch.manual_seed(0)
+    shown = {
+        "bool": torch.rand(keys, keys) > 0.3,
+        "numbers": torch.randn(keys, keys).to(kind),
+        "blind": torch.ones(keys, keys, dtype=torch.bool).tril(-1),
+    }[mask]
+    weight, data = torch.randn(1, 2, keys, 8), torch.randn(3, 1, 2, keys, 8)
+
+    def step(q, k, v):
+        out = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=shown)
+        (out.float() * weight).sum().backward()
+        return out
+
+    found = []
+    for call in (step, torch.compile(step)):
+        for _ in range(4):
+            q, k, v = (t.to(kind).requires_grad_() for t in data)
+            out = call(q, k, v)
+        found.append([t.detach().float().clone() for t in (out, q.grad, k.grad, v.grad)])
+    assert "in Python" not in str(torch.compile.explain(call)(q, k, v))
+    for eager, compiled in zip(*found, strict=True):
+        assert (eager - compiled).abs().max() <= (1e-5 if kind is torch.float32 else 8e-3) * eager.abs().max()

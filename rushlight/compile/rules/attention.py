@@ -27,16 +27,15 @@ def _scores(b, query: Lazy, key: Lazy, attn_mask: Lazy | None, is_causal: bool, 
     return np.where(seen, scores, scores.dtype.type(-np.inf))
 
 
-def _check(query: Lazy, key: Lazy, value: Lazy, attn_mask: Lazy | None) -> None:
+def _check(query: Lazy, key: Lazy, value: Lazy) -> None:
     batch = query.shape[:-2]
     if query.ndim < 3 or key.shape[:-2] != batch or value.shape[:-2] != batch:
         raise Untraceable("attention of operands that broadcast")
-    if attn_mask is not None and (query.dtype.itemsize == 2 or _is_long(key, False)):
-        raise Untraceable("attention with a mask, of 16-bit floats or over many keys")
 
 
-def _is_long(key: Lazy, is_causal: bool) -> bool:
-    return key.shape[-2] > (_LONGEST_CAUSAL if is_causal else _LONGEST)
+def _in_blocks(key: Lazy, attn_mask: Lazy | None, is_causal: bool) -> bool:
+    """Whether the scores are not kept. With a mask they are: the library's loop over blocks reads none."""
+    return attn_mask is None and key.shape[-2] > (_LONGEST_CAUSAL if is_causal else _LONGEST)
 
 
 def _wide(x: Lazy) -> Lazy:
@@ -46,14 +45,14 @@ def _wide(x: Lazy) -> Lazy:
 
 @rule("scaled_dot_product_attention")
 def attention(b, query, key, value, attn_mask=None, is_causal=False, scale=1.0):
-    _check(query, key, value, attn_mask)
+    _check(query, key, value)
     kind, (query, key, value) = query.dtype, map(_wide, (query, key, value))
     out, shift, share = _attention(b, query, key, value, attn_mask, is_causal, scale)
     return out.astype(kind), shift, share
 
 
 def _attention(b, query, key, value, attn_mask, is_causal, scale):
-    if _is_long(key, is_causal):
+    if _in_blocks(key, attn_mask, is_causal):
         lse = (*query.shape[:-1], 1)
         shapes = ((*query.shape[:-1], value.shape[-1]), query.dtype), (lse, query.dtype)
         refs = (query.ref(), key.ref(), value.ref())
@@ -74,14 +73,14 @@ def _attention(b, query, key, value, attn_mask, is_causal, scale):
 
 @rule("scaled_dot_product_attention_backward")
 def attention_backward(b, grad, query, key, value, out, shift, share, attn_mask=None, is_causal=False, scale=1.0):
-    _check(query, key, value, attn_mask)
+    _check(query, key, value)
     kind, (grad, query, key, value, out) = query.dtype, map(_wide, (grad, query, key, value, out))
     found = _attention_backward(b, grad, query, key, value, out, shift, share, attn_mask, is_causal, scale)
     return tuple(x.astype(kind) for x in found)
 
 
 def _attention_backward(b, grad, query, key, value, out, shift, share, attn_mask, is_causal, scale):
-    if _is_long(key, is_causal):
+    if _in_blocks(key, attn_mask, is_causal):
         lse = (shift - np.log(share)).reshape(*query.shape[:-1], 1)
         refs = tuple(x.ref() for x in (grad, query, key, value, out, lse))
         shapes = [(x.shape, x.dtype) for x in (query, key, value)]
