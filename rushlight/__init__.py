@@ -3,7 +3,7 @@
 `nn`, `optim`, `utils`, `vision` and the other packages load when they are first named.
 """
 
-from functools import partial as _partial
+import sys as _sys
 from math import e, inf, nan, pi
 
 from . import autograd, ops
@@ -13,6 +13,8 @@ from .autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
 from .backend.onednn import register as _register
 from .backend.onednn.threads import get_num_threads, set_num_threads
 from .torch.version import __version__
+from .compile.install import install as _install_compiler
+from .core.dispatch import extension_points as _extension_points
 from .core.tensor import dtype as _dtypes
 from .core.device.device import device
 from .core.tensor.dtype import (
@@ -41,7 +43,6 @@ from .core.random import Generator, default_generator, initial_seed, manual_seed
 from .core.tensor.size import Size
 from .core.tensor.tensor import Tensor
 from .ops import *
-from .ops.pointwise import fused_loops as _fused_loops
 from .ops.random.sample import get_rng_state, set_rng_state
 from .torch._settings import *
 
@@ -96,27 +97,8 @@ _LAZY_NAMES = {
 _register.install()
 _torch.install()
 _lazy.install()
-
-
-def _try_compiled(*tape):
-    from .compile.jit.backward import try_compiled
-
-    autograd.engine.try_compiled = try_compiled
-    return try_compiled(*tape)
-
-
-autograd.engine.try_compiled = _try_compiled
-
-
-def _in_one_pass(loop, *arguments, out=None):
-    from .compile.jit.loops import install
-
-    install()
-    return loop.kernel(*arguments, out=out)
-
-
-for _loop in _fused_loops.FUSED_LOOPS.values():
-    _loop.override(_partial(_in_one_pass, _loop))
+_install_compiler()
+_extension_points.namespace.register(_sys.modules[__name__])
 
 
 def __getattr__(name):

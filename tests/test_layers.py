@@ -8,19 +8,6 @@ import pytest
 import rushlight
 from tools.layers import ABOVE_ALL, LAYERS, ROOT, files, imported, layer_of
 
-NAMES_THE_PACKAGE = {
-    "fx/graph.py": "code that it generates says torch.add, and finds it in the package",
-    "fx/node.py": "an operator is shown as torch.<name> where the package has it",
-    "serialization/full_unpickler.py": "names in pickles are public names",
-    "compile/guards/python_state.py": "reads public settings by name, as user code does",
-    "utils/benchmark/timer.py": "statements that it times know the package as torch",
-}
-# upward by a string, each with the reason why it is not an import
-LOOKS_IF_LOADED = {
-    ("nn/modules/batchnorm.py", "distributed"): "asks whether the program made process groups, without loading them",
-    ("nn/parallel/distributed.py", "distributed"): "as batchnorm",
-    ("utils/data/distributed.py", "distributed"): "as batchnorm",
-}
 FILES = files()
 # engine folders have at most 20 files in the end; the others hold one file for each module of torch's
 MOST_FILES_IN_A_FOLDER = {
@@ -43,8 +30,7 @@ def test_imports_point_downward(file):
         for line, target in imported(ast.parse((ROOT / file).read_text()), parts[:-1])
         if mine < ABOVE_ALL
         and layer_of(target) > mine
-        and not (target == () and (file in NAMES_THE_PACKAGE or LAYERS[mine] in ("torch", "alias", "cli")))
-        and (file, target[:1] and target[0]) not in LOOKS_IF_LOADED
+        and not (target == () and LAYERS[mine] in ("torch", "alias", "cli"))
     ]
     assert not wrong, f"{file} (layer {_name(mine)}): " + "; ".join(wrong)
 

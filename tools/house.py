@@ -47,12 +47,12 @@ def figures() -> list[Figure]:
     return [
         Figure("entries side by side in rushlight/", _entries(), 24, 24),
         Figure("entries in no layer", _outside_layers(), 0, 0),
-        Figure("upward reaches, strings included", _upward(), 12, 0),
+        Figure("upward reaches, strings included", _upward(), 0, 0),
         Figure("files in the largest engine folder", _largest_folder(), 20, 20),
         Figure("`record: Any` in signatures", _untyped_records(), 0, 0),
         Figure("imports of own modules inside functions", _late_imports(), 198, 60),
-        Figure("pyright rules switched off", _rules_off(), 3, 0),
-        Figure("lines that pyright does not check, %", _unchecked(), 26.6, 5),
+        Figure("pyright rules switched off", _rules_off(), 0, 0),
+        Figure("lines that pyright does not check, %", _unchecked(), 15.6, 5),
         Figure("uses of the private dialect's words", _dialect(), 4, 50),
         Figure("functions of tensors whose docstring has shapes, %", share(functions(), has_shapes), 98, 90, True),
         Figure("... errors, with a call that raises each, %", share(functions(), has_errors), 82, 60, True),
@@ -121,7 +121,7 @@ def _unchecked() -> float:
     settings = _settings()
     included = tuple(settings["include"])
     excluded = tuple(settings["exclude"])
-    lines = {
+    lines = {  # a file with a rule of its own switched off counts as not checked
         p: len(p.read_text().splitlines())
         for root in (ROOT, ROOT.parent / "rushlight_vision")
         for p in root.rglob("*.py")
@@ -129,8 +129,8 @@ def _unchecked() -> float:
     checked = 0
     for path, n in lines.items():
         name = path.relative_to(ROOT.parent).as_posix()
-        if name.startswith(included) and not name.startswith(excluded):
-            checked += n
+        whole = name.startswith(included) and not name.startswith(excluded)
+        checked += n if whole and not re.search(r"^# pyright: \w+=false", path.read_text(), re.MULTILINE) else 0
     return round(100 * (1 - checked / sum(lines.values())), 1)
 
 

@@ -42,7 +42,7 @@ def imported(tree: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[int, tup
             for a in node.names:
                 yield node.lineno, path if path and path[0] in LAYERS else (*path, a.name)
         elif (text := _looked_up(node)) and text.split(".")[0] == "rushlight":
-            yield node.lineno, tuple(filter(None, text.split(".")[1:]))
+            yield getattr(node, "lineno", 0), tuple(filter(None, text.split(".")[1:]))
 
 
 def _looked_up(node: ast.AST) -> str | None:

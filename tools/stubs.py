@@ -393,15 +393,11 @@ def _source_of_tensor() -> tuple[str, str]:
 
 def _functional() -> str:
     """`nn.functional`: its own functions from the files that have them, operators from the registry's stub."""
-    tree = ast.parse((ROOT / "nn" / "functional" / "__init__.py").read_text())
-    homes = {a.name: f".{n.module}" for n in tree.body if isinstance(n, ast.ImportFrom) and n.level for a in n.names}
     lines = []
-    for name in sorted(n for n in vars(functional) if not n.startswith("_")):
+    for name in vars(functional)["__all__"]:
         function = getattr(functional, name)
-        if function is OPS.get(name):
-            lines.append(f"from ...ops import {name} as {name}")
-        elif name in homes and not inspect.ismodule(function):
-            lines.append(f"from {homes[name]} import {name} as {name}")
+        home = "...ops" if function is OPS.get(name) else function.__module__.removeprefix(functional.__name__)
+        lines.append(f"from {home} import {name} as {name}")
     return "\n".join(lines) + "\n"
 
 
@@ -424,7 +420,8 @@ def _package() -> str:
         if isinstance(node, ast.ImportFrom):
             lines += _import(node, given)
     lines += [f"{name}: dtype" for name in ("float", "int", "bool")] + ["newaxis: None"]
-    packages = sorted(n for n in rushlight._LAZY_PACKAGES if "." not in n)
+    tables = vars(rushlight)  # the stub has no private names
+    packages = sorted(n for n in tables["_LAZY_PACKAGES"] if "." not in n)
     for name in packages:
         if name == "vision":
             lines += ["import rushlight_vision", "vision = rushlight_vision"]
@@ -434,7 +431,7 @@ def _package() -> str:
             lines.append(f"from . import {MOVED[name]} as {name}")
         elif name not in given:
             lines.append(f"from .{'torch' if name in NAMES else ''} import {name} as {name}")
-    for name, home in sorted(rushlight._LAZY_NAMES.items()):
+    for name, home in sorted(tables["_LAZY_NAMES"].items()):
         if home != "torch._stand_ins" or ROWS[name].reason is not REMOVED:
             lines.append(f"from .{home} import {name} as {name}")
     foreach = importlib.import_module("rushlight.ops.foreach")

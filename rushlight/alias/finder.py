@@ -125,10 +125,10 @@ def _dress(name, module, source):
 
 def _add_fallback(name, module):
     """Names that the module has not are looked up by `lookup.find` when they are asked for."""
-    if name == "torch" or isinstance(module, _Absent) or name in lookup.lazy:
+    if name == "torch" or isinstance(module, _Absent) or lookup.is_kept(name):
         return
     before = vars(module).get("__getattr__")
-    lookup.lazy[name] = before
+    lookup.keep(name, before)
 
     def __getattr__(attribute):
         value = lookup.of_lazy(before, attribute)
@@ -202,12 +202,14 @@ def _torch(rushlight):
             setattr(module, name, value)
         return value
 
-    module.__getattr__ = __getattr__
-    module.__dir__ = lambda: sorted({*vars(module), *dir(rushlight)})
-    module.version = version
-    module.__version__ = version.__version__
-    module.__package__ = "torch"
-    module.__path__ = rushlight.__path__
+    vars(module).update(
+        __getattr__=__getattr__,
+        __dir__=lambda: sorted({*vars(module), *dir(rushlight)}),
+        version=version,
+        __version__=version.__version__,
+        __package__="torch",
+        __path__=rushlight.__path__,
+    )
     module.__file__ = rushlight.__file__
     return module
 

@@ -28,7 +28,7 @@ _SOURCES = {
     "torchvision.transforms.transforms": "rushlight_vision.transforms",
 }
 OPERATORS = ("torch.ops", "torch.classes")
-lazy = {}  # torch's module name -> the `__getattr__` that our module had before the alias gave it another
+_lazy = {}  # torch's module name -> the `__getattr__` that our module had before the alias gave it another
 _stand_ins = {}  # path -> stand-in; a name has one
 _absent_methods = set()
 
@@ -79,10 +79,20 @@ def own(module, name):
         return MISSING
     value = vars(ours).get(name, MISSING)
     if value is MISSING:
-        value = of_lazy(lazy.get(module, ours.__dict__.get("__getattr__")), name)
+        value = of_lazy(_lazy.get(module, ours.__dict__.get("__getattr__")), name)
     if isinstance(value, types.ModuleType) and value.__name__.startswith(_OUR_MODULES):
         return dressed(module, name, value)
     return value
+
+
+def keep(name, getter):
+    """Look names of torch's module `name` up by our module's own `__getattr__`, too (None: it has none)."""
+    _lazy[name] = getter
+
+
+def is_kept(name):
+    """Whether `keep` was called for a module."""
+    return name in _lazy
 
 
 def of_lazy(getter, name):
@@ -229,7 +239,7 @@ def is_absent_method(name):
 def add_absent_methods():
     """Give Tensor stand-ins for the methods that torch's has and ours has not."""
     Tensor = tensor_class()
-    for name, kind in torch_names.of_class("torch.Tensor").items():
+    for name, kind in (torch_names.of_class("torch.Tensor") or {}).items():
         if kind == "f" and not hasattr(Tensor, name):
             setattr(Tensor, name, AbsentFunction(f"torch.Tensor.{name}"))
 

@@ -63,13 +63,13 @@ def of_module(module):
     return found
 
 
-def homes(module):
+def homes(module: str) -> dict[str, str]:
     """{name: module that defines it} of the public classes that torch's module defines, or shows as their first place."""
     if module not in _index():
         return {}
     *_, here, elsewhere = _index()[module].split(" ")
-    pairs = (entry.split("=") for entry in _list(elsewhere))
-    return dict.fromkeys(_list(here), module) | dict(pairs)  # type: ignore[arg-type]
+    pairs = (entry.partition("=") for entry in _list(elsewhere))
+    return dict.fromkeys(_list(here), module) | {name: home for name, _, home in pairs}
 
 
 def conflicts(module):

@@ -6,7 +6,8 @@ import traceback
 import warnings
 from typing import Any
 
-from ..core.dispatch.mode import State, thread
+from ..core.dispatch.extension_points import trace_results
+from ..core.dispatch.mode import thread
 from ..core.tensor.node import Leaf, Output
 
 
@@ -84,4 +85,4 @@ def _set(mode: bool, check_nan: bool) -> None:
     state.refresh()
 
 
-State.trace = staticmethod(_trace_result)
+trace_results.register(_trace_result)

@@ -17,6 +17,7 @@ import numpy as np
 from ..core.determinism import mode
 from ..core.device.buffer import Buffer
 from ..core.dispatch.entry import is_result
+from ..core.dispatch.extension_points import try_compiled
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, thread
 from ..core.jit_switch import jit
@@ -38,12 +39,21 @@ class _Running(threading.local):
         self.programs: dict[type, list] = {}  # by the class of the root: `program(root, g)` may do the whole pass
         self.waiting: dict[int, int] = {}  # outline -> occurrences until `try_compiled` is called (again)
 
+    def serve(self, programs: dict[type, list]) -> None:
+        """Try these programs, by the class of the root, in this thread's passes."""
+        self.programs = programs
+
+    def wait(self, outline: int, passes: int) -> None:
+        """Call `try_compiled` for an outline when it has come so often."""
+        self.waiting[outline] = passes
+
+    def recount(self) -> None:
+        """Forget how often outlines have come."""
+        self.waiting.clear()
+
 
 running = _Running()
 
-# Called for a tape whose outline was seen before: `try_compiled(outline, root, g)` says whether it did the pass.
-# Installed by the package, since the compiler is a lower layer.
-try_compiled: Any = None
 _FIRST = 3  # the occurrence of an outline at which `try_compiled` is called
 _LONG, _LONGEST = 128, 1500  # nodes: compiling takes 4 ms a node, so that longer tapes have to be met more often first
 _OUTLINES = 4096
@@ -309,7 +319,8 @@ def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
         left = _FIRST + max(0, len(order) - _LONG) // 8
     left -= 1
     if left <= 0:
-        return try_compiled is not None and try_compiled(outline, root, g)
+        compiled = try_compiled.value
+        return compiled is not None and compiled(outline, root, g)
     if len(waiting) >= _OUTLINES:
         waiting.clear()
     waiting[outline] = left

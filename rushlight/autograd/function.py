@@ -90,6 +90,7 @@ class BackwardCFunction(Node):
     _to_save: tuple = ()
     _linear: Any = None  # of a call in forward mode: gradients of the inputs from those of the outputs
     needs_input_grad: tuple[bool, ...] = ()
+    _outputs: list[tuple[tuple[int, ...], np.dtype]]  # shape and type of each result
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..core.tensor.tensor import Tensor, wrap
 from . import forward_ad
 from .backward import grad
 from .function import Function
+
+if TYPE_CHECKING:
+    from ..core.types import Array
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
 
@@ -304,7 +307,7 @@ def _chosen(results: tuple) -> list[int]:
     return some or [i for i, r in enumerate(results) if r._array.dtype.kind in "fc"]
 
 
-def _directional(func: Callable, inputs: tuple, x: Tensor, u: np.ndarray, eps: float, where: str) -> list[np.ndarray]:
+def _directional(func: Callable, inputs: tuple, x: Tensor, u: Array, eps: float, where: str) -> list[np.ndarray]:
     """The derivative of every output along `u`; for a complex `x` the conjugate Wirtinger derivative."""
     along = _central_difference(func, inputs, x, u.real * eps, eps, where)
     if not x.is_complex():
@@ -411,15 +414,16 @@ def _compare_projections(func: Callable, inputs: tuple, results: tuple, tol: _To
                 raise GradcheckError(_mismatch(i, j, n, a, part) + slow)
 
 
-def _unit(t: Tensor, generator: Any) -> np.ndarray:
-    def draw() -> np.ndarray:
-        u = random.uniform(generator, t._array.shape, np.dtype(np.float32)).astype(t._array.real.dtype)
+def _unit(t: Tensor, generator: Any) -> Array:
+    def draw() -> Array:
+        a: Array = t._array
+        u = random.uniform(generator, a.shape, np.dtype(np.float32)).astype(a.real.dtype)
         return u / np.linalg.norm(u) if u.size else u
 
     return draw() + 1j * draw() if t.is_complex() else draw()
 
 
-def _project(row: np.ndarray, u: np.ndarray, x: Tensor) -> complex:
+def _project(row: Array, u: Array, x: Tensor) -> complex:
     if x.is_complex():
         return complex(row.real.dot(u.real) + 1j * row.imag.dot(u.imag))
     return complex(row.dot(u))

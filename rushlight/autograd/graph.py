@@ -9,7 +9,8 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from ..core.dispatch.entry import is_result
-from ..core.dispatch.mode import State, no_grad, thread
+from ..core.dispatch.extension_points import pack_saved
+from ..core.dispatch.mode import no_grad, thread
 from ..core.tensor.hooks import RemovableHandle
 from ..core.tensor.node import Leaf, Node, Output, hooks_of
 from ..core.tensor.storage import storage_of, user_line
@@ -211,4 +212,4 @@ class _Any:
         return take
 
 
-State.pack = staticmethod(pack_result)
+pack_saved.register(pack_result)

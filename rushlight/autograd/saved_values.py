@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch.entry import is_result
+from ..core.dispatch.extension_points import list_saved, read_saved
 from ..core.dispatch.slow_path import relink
 from ..core.tensor.node import Freed, Node, hooks_of
 from ..core.tensor.tensor import Tensor, wrap
@@ -99,5 +100,10 @@ class SavedTensor:
         hooks_of(node).packed = True
 
 
-Node.read_saved = _read
-Node.list_saved = lambda node: [prefix + name for name in _places(node) for prefix in (_SAVED, _RAW)]
+def _names(node: Node) -> list[str]:
+    """The names of a node's attributes of saved values."""
+    return [prefix + name for name in _places(node) for prefix in (_SAVED, _RAW)]
+
+
+read_saved.register(_read)
+list_saved.register(_names)

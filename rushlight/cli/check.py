@@ -61,7 +61,7 @@ def _method_test(uses):
     """A function that tells a name that only torch's tensors have as a method, and that Rushlight's have not."""
     from rushlight.alias import lookup, torch_names
 
-    theirs = torch_names.of_class("torch.Tensor")
+    theirs = torch_names.of_class("torch.Tensor") or {}
     missing = {n for n, kind in theirs.items() if lookup.is_absent_method(n) or not hasattr(lookup.tensor_class(), n)}
     return (missing - _others()).__contains__
 

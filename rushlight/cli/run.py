@@ -71,8 +71,7 @@ def _set_path(folder):
 
 def _fresh_main():
     module = types.ModuleType("__main__")
-    module.__builtins__ = sys.modules["builtins"]
-    module.__annotations__ = {}
+    vars(module).update(__builtins__=sys.modules["builtins"], __annotations__={})
     sys.modules["__main__"] = module
     return module
 
@@ -98,7 +97,7 @@ def _run_script(program):
             source = file.read()
     module.__file__ = path
     module.__loader__ = SourceFileLoader("__main__", path)
-    module.__cached__ = None
+    vars(module)["__cached__"] = None
     exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
 
 

@@ -62,11 +62,15 @@ def check_options(
     if mode is not None and options is not None:
         raise RuntimeError("Either mode or options can be specified, but both can't be specified at the same time.")
     if not callable(backend) and backend not in (None, "rushlight", "inductor", "eager", "aot_eager"):
-        raise RuntimeError(f"Invalid backend: {backend!r}: this build has 'rushlight' (and 'eager')")
+        raise RuntimeError(f"Invalid backend: {backend!r}; the backends are 'rushlight' and 'eager'")
     if options:
-        warnings.warn(f"compile(options=...): {', '.join(options)}: no such option here, nothing changes", stacklevel=3)
+        warnings.warn(
+            f"compile(options=...): Rushlight has no option {', '.join(options)}; it has no effect", stacklevel=3
+        )
     if callable(backend):
-        raise NotImplementedError("compile(backend=<function>): a backend of your own is not supported")
+        raise NotImplementedError(
+            "compile(backend=<function>): custom backends are not supported; use 'rushlight' or 'eager'"
+        )
 
 
 def compile_forward(forward: Callable, fullgraph: bool) -> CompiledStep:

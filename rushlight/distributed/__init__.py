@@ -8,8 +8,10 @@
 >>> destroy_process_group()
 """
 
+import sys as _sys
 from typing import Any
 
+from ..core.dispatch import extension_points as _extension_points
 from . import world
 from .collectives import *  # noqa: F403
 from .collectives import __all__ as _collectives
@@ -26,6 +28,7 @@ from .world import *  # noqa: F403
 from .world import __all__ as _world
 from .world import default_pg_timeout
 
+_extension_points.distributed.register(_sys.modules[__name__])
 reduce_op = ReduceOp
 ProcessGroupGloo = ProcessGroup
 

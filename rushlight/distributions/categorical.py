@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import nan
+from typing import Any
 
 from rushlight import ops
 from rushlight.core.tensor import dtype as dtypes
@@ -39,7 +40,7 @@ class Categorical(Distribution):
     _batched = ("probs", "logits", "_param")
     _kept = ("_num_events",)
 
-    def __init__(self, probs=None, logits=None, validate_args=None):
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
         exactly_one(probs, logits)
         name, weights = ("probs", probs) if logits is None else ("logits", logits)
         if weights.dim() < 1:

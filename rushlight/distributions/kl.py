@@ -108,12 +108,12 @@ def _x_log_x(x):
     return ops.xlogy(x, x)
 
 
-def _squares(matrix):
+def _squares(matrix: Tensor) -> Tensor:
     """trace(M M^T)"""
     return matrix.reshape(matrix.shape[:-2] + (-1,)).pow(2).sum(-1)
 
 
-def _expect_same_events(p, q, kinds):
+def _expect_same_events(p: Distribution, q: Distribution, kinds: str) -> None:
     if p.event_shape != q.event_shape:
         raise ValueError(f"KL-divergence between two {kinds} with different event shapes cannot be computed")
 
@@ -122,7 +122,7 @@ def _expect_same_events(p, q, kinds):
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _kl_bernoulli_bernoulli(p, q):
+def _kl_bernoulli_bernoulli(p: Bernoulli, q: Bernoulli) -> Tensor:
     ones = p.probs * (ops.softplus(-q.logits) - ops.softplus(-p.logits))
     ones = ones.masked_fill(q.probs == 0, inf).masked_fill(p.probs == 0, 0)
     zeros = (1 - p.probs) * (ops.softplus(q.logits) - ops.softplus(p.logits))
@@ -130,7 +130,7 @@ def _kl_bernoulli_bernoulli(p, q):
 
 
 @register_kl(Beta, Beta)
-def _kl_beta_beta(p, q):
+def _kl_beta_beta(p: Beta, q: Beta) -> Tensor:
     p1, p0, q1, q0 = p.concentration1, p.concentration0, q.concentration1, q.concentration0
     total_p, total_q = p1 + p0, q1 + q0
     normalizers = (q1.lgamma() + q0.lgamma() + total_p.lgamma()) - (p1.lgamma() + p0.lgamma() + total_q.lgamma())
@@ -139,7 +139,7 @@ def _kl_beta_beta(p, q):
 
 
 @register_kl(Binomial, Binomial)
-def _kl_binomial_binomial(p, q):
+def _kl_binomial_binomial(p: Binomial, q: Binomial) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError("KL between Binomials where q.total_count > p.total_count is not implemented")
     each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
@@ -147,26 +147,26 @@ def _kl_binomial_binomial(p, q):
 
 
 @register_kl(Categorical, Categorical)
-def _kl_categorical_categorical(p, q):
+def _kl_categorical_categorical(p: Categorical, q: Categorical) -> Tensor:
     each = p.probs * (p.logits - q.logits)
     return each.masked_fill(q.probs == 0, inf).masked_fill(p.probs == 0, 0).sum(-1)
 
 
 @register_kl(Cauchy, Cauchy)
-def _kl_cauchy_cauchy(p, q):
+def _kl_cauchy_cauchy(p: Cauchy, q: Cauchy) -> Tensor:
     distance = (p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)
     return distance.log() - (4 * p.scale * q.scale).log()
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _kl_continuous_bernoulli_continuous_bernoulli(p, q):
+def _kl_continuous_bernoulli_continuous_bernoulli(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     of_p = p._cont_bern_log_norm() + (-p.probs).log1p()
     of_q = -q._cont_bern_log_norm() - (-q.probs).log1p()
     return p.mean * (p.logits - q.logits) + of_p + of_q
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _kl_dirichlet_dirichlet(p, q):
+def _kl_dirichlet_dirichlet(p: Dirichlet, q: Dirichlet) -> Tensor:
     a, b = p.concentration, q.concentration
     total_a, total_b = a.sum(-1), b.sum(-1)
     normalizers = total_a.lgamma() - total_b.lgamma() - (a.lgamma() - b.lgamma()).sum(-1)
@@ -174,13 +174,13 @@ def _kl_dirichlet_dirichlet(p, q):
 
 
 @register_kl(Exponential, Exponential)
-def _kl_exponential_exponential(p, q):
+def _kl_exponential_exponential(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _kl_expfamily_expfamily(p, q):
+def _kl_expfamily_expfamily(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     """F(theta_q) - F(theta_p) - <theta_q - theta_p, grad F(theta_p)>, a Bregman divergence."""
     if type(p) is not type(q):
         raise NotImplementedError(
@@ -194,75 +194,75 @@ def _kl_expfamily_expfamily(p, q):
 
 
 @register_kl(Gamma, Gamma)
-def _kl_gamma_gamma(p, q):
+def _kl_gamma_gamma(p: Gamma, q: Gamma) -> Tensor:
     a, b = p.concentration, q.concentration
     normalizers = b * (p.rate / q.rate).log() + (b.lgamma() - a.lgamma())
     return normalizers + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
 
 
 @register_kl(Geometric, Geometric)
-def _kl_geometric_geometric(p, q):
+def _kl_geometric_geometric(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
 @register_kl(Gumbel, Gumbel)
-def _kl_gumbel_gumbel(p, q):
+def _kl_gumbel_gumbel(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, here, there = p.scale / q.scale, p.loc / q.scale, q.loc / q.scale
     tail = (there + (1 + ratio).lgamma() - here).exp()
     return -ratio.log() - there + here + ratio * euler_constant + tail - (1 + euler_constant)
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _kl_halfnormal_halfnormal(p, q):
+def _kl_halfnormal_halfnormal(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _kl_normal_normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Independent, Independent)
-def _kl_independent_independent(p, q):
+def _kl_independent_independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
 
 
 @register_kl(Laplace, Laplace)
-def _kl_laplace_laplace(p, q):
+def _kl_laplace_laplace(p: Laplace, q: Laplace) -> Tensor:
     ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + distance / q.scale + ratio * (-distance / p.scale).exp() - 1
 
 
 @register_kl(Normal, Normal)
-def _kl_normal_normal(p, q):
+def _kl_normal_normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     distance = ((p.loc - q.loc) / q.scale).pow(2)
     return 0.5 * (ratio + distance - 1 - ratio.log())
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _kl_onehotcategorical_onehotcategorical(p, q):
+def _kl_onehotcategorical_onehotcategorical(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return _kl_categorical_categorical(p._categorical, q._categorical)
 
 
 @register_kl(Pareto, Pareto)
-def _kl_pareto_pareto(p, q):
+def _kl_pareto_pareto(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
     result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return result.masked_fill(p.support.lower_bound < q.support.lower_bound, inf)
 
 
 @register_kl(Poisson, Poisson)
-def _kl_poisson_poisson(p, q):
+def _kl_poisson_poisson(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _kl_transformed_transformed(p, q):
+def _kl_transformed_transformed(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     return kl_divergence(p.base_dist, q.base_dist)
 
 
 @register_kl(Uniform, Uniform)
-def _kl_uniform_uniform(p, q):
+def _kl_uniform_uniform(p: Uniform, q: Uniform) -> Tensor:
     result = ((q.high - q.low) / (p.high - p.low)).log()
     return result.masked_fill((q.low > p.low) | (q.high < p.high), inf)
 
@@ -271,11 +271,11 @@ def _kl_uniform_uniform(p, q):
 # 2 KL = log det Sq - log det Sp + trace(Sq^-1 Sp) + (mq - mp)^T Sq^-1 (mq - mp) - N
 
 
-def _log_diagonal(distribution):
+def _log_diagonal(distribution: MultivariateNormal) -> Tensor:
     return distribution._unbroadcasted_scale_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1)
 
 
-def _lowrank_trace(q, p_factor):
+def _lowrank_trace(q: LowRankMultivariateNormal, p_factor: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """trace(Sq^-1 F F^T) for Sq = W W^T + D, by Woodbury's formula."""
     w, d = q._parts()
     inner = solve_triangular(q._capacitance_tril, w.mT / d.unsqueeze(-2), upper=False)
@@ -283,7 +283,9 @@ def _lowrank_trace(q, p_factor):
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(p, q):
+def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(
+    p: LowRankMultivariateNormal, q: LowRankMultivariateNormal
+) -> Tensor:
     _expect_same_events(p, q, "Low Rank Multivariate Normals")
     (w_p, d_p), (_, d_q) = p._parts(), q._parts()
     log_dets = _batch_lowrank_logdet(*q._parts(), q._capacitance_tril)
@@ -295,7 +297,7 @@ def _kl_lowrankmultivariatenormal_lowrankmultivariatenormal(p, q):
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def _kl_multivariatenormal_lowrankmultivariatenormal(p, q):
+def _kl_multivariatenormal_lowrankmultivariatenormal(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     _expect_same_events(p, q, "(Low Rank) Multivariate Normals")
     log_dets = _batch_lowrank_logdet(*q._parts(), q._capacitance_tril) - 2 * _log_diagonal(p)
     direct, removed, _ = _lowrank_trace(q, p._unbroadcasted_scale_tril)
@@ -304,7 +306,7 @@ def _kl_multivariatenormal_lowrankmultivariatenormal(p, q):
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def _kl_lowrankmultivariatenormal_multivariatenormal(p, q):
+def _kl_lowrankmultivariatenormal_multivariatenormal(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     _expect_same_events(p, q, "(Low Rank) Multivariate Normals")
     (w, d), lower = p._parts(), q._unbroadcasted_scale_tril
     log_dets = 2 * _log_diagonal(q) - _batch_lowrank_logdet(w, d, p._capacitance_tril)
@@ -313,7 +315,7 @@ def _kl_lowrankmultivariatenormal_multivariatenormal(p, q):
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _kl_multivariatenormal_multivariatenormal(p, q):
+def _kl_multivariatenormal_multivariatenormal(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     _expect_same_events(p, q, "Multivariate Normals")
     lower = q._unbroadcasted_scale_tril
     trace = _solved_squares(lower, p._unbroadcasted_scale_tril)
@@ -332,22 +334,22 @@ def _solved_squares(lower, factor):
 
 
 @register_kl(Bernoulli, Poisson)
-def _kl_bernoulli_poisson(p, q):
+def _kl_bernoulli_poisson(p: Bernoulli, q: Poisson) -> Tensor:
     return -p.entropy() - (p.probs * q.rate.log() - q.rate)
 
 
 @register_kl(Beta, ContinuousBernoulli)
-def _kl_beta_continuous_bernoulli(p, q):
+def _kl_beta_continuous_bernoulli(p: Beta, q: ContinuousBernoulli) -> Tensor:
     return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
 
 
 @register_kl(Beta, Exponential)
-def _kl_beta_exponential(p, q):
+def _kl_beta_exponential(p: Beta, q: Exponential) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
 @register_kl(Beta, Gamma)
-def _kl_beta_gamma(p, q):
+def _kl_beta_gamma(p: Beta, q: Gamma) -> Tensor:
     a, total = p.concentration1, p.concentration1 + p.concentration0
     normalizer = q.concentration.lgamma() - q.concentration * q.rate.log()
     log_moment = (q.concentration - 1) * (a.digamma() - total.digamma())
@@ -355,7 +357,7 @@ def _kl_beta_gamma(p, q):
 
 
 @register_kl(Beta, Normal)
-def _kl_beta_normal(p, q):
+def _kl_beta_normal(p: Beta, q: Normal) -> Tensor:
     variance, mean = q.scale.pow(2), p.mean
     second = (mean * (1 - mean) / (p.concentration1 + p.concentration0 + 1) + mean.pow(2)) * 0.5
     distance = second - q.loc * mean + q.loc.pow(2) * 0.5
@@ -363,55 +365,55 @@ def _kl_beta_normal(p, q):
 
 
 @register_kl(Beta, Uniform)
-def _kl_beta_uniform(p, q):
+def _kl_beta_uniform(p: Beta, q: Uniform) -> Tensor:
     result = -p.entropy() + (q.high - q.low).log()
     return result.masked_fill((q.low > p.support.lower_bound) | (q.high < p.support.upper_bound), inf)
 
 
 @register_kl(ContinuousBernoulli, Exponential)
-def _kl_continuous_bernoulli_exponential(p, q):
+def _kl_continuous_bernoulli_exponential(p: ContinuousBernoulli, q: Exponential) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.mean
 
 
 @register_kl(ContinuousBernoulli, Normal)
-def _kl_continuous_bernoulli_normal(p, q):
+def _kl_continuous_bernoulli_normal(p: ContinuousBernoulli, q: Normal) -> Tensor:
     normalizer = 0.5 * (math.log(2.0 * math.pi) + (q.loc / q.scale).square()) + q.scale.log()
     moments = (p.variance + p.mean.square() - 2.0 * q.loc * p.mean) / (2.0 * q.scale.square())
     return -p.entropy() + normalizer + moments
 
 
 @register_kl(ContinuousBernoulli, Uniform)
-def _kl_continuous_bernoulli_uniform(p, q):
+def _kl_continuous_bernoulli_uniform(p: ContinuousBernoulli, q: Uniform) -> Tensor:
     result = -p.entropy() + (q.high - q.low).log()
     return result.masked_fill((q.low >= p.support.lower_bound) | (q.high <= p.support.upper_bound), inf)
 
 
 @register_kl(Exponential, Gamma)
-def _kl_exponential_gamma(p, q):
+def _kl_exponential_gamma(p: Exponential, q: Gamma) -> Tensor:
     ratio, a = q.rate / p.rate, q.concentration
     return -a * ratio.log() + ratio + a.lgamma() + a * euler_constant - (1 + euler_constant)
 
 
 @register_kl(Exponential, Gumbel)
-def _kl_exponential_gumbel(p, q):
+def _kl_exponential_gumbel(p: Exponential, q: Gumbel) -> Tensor:
     product, offset = p.rate * q.scale, q.loc / q.scale
     return product.log() - 1 - offset + offset.exp() * product / (product + 1) + product.reciprocal()
 
 
 @register_kl(Exponential, Normal)
-def _kl_exponential_normal(p, q):
+def _kl_exponential_normal(p: Exponential, q: Normal) -> Tensor:
     variance, squared = q.scale.pow(2), p.rate.pow(2)
     moments = squared.reciprocal() - q.loc / p.rate + q.loc.pow(2) * 0.5
     return 0.5 * (squared * variance * 2 * math.pi).log() - 1 + moments / variance
 
 
 @register_kl(Gamma, Exponential)
-def _kl_gamma_exponential(p, q):
+def _kl_gamma_exponential(p: Gamma, q: Exponential) -> Tensor:
     return -p.entropy() - q.rate.log() + q.rate * p.concentration / p.rate
 
 
 @register_kl(Gamma, Gumbel)
-def _kl_gamma_gumbel(p, q):
+def _kl_gamma_gumbel(p: Gamma, q: Gumbel) -> Tensor:
     a, product, offset = p.concentration, p.rate * q.scale, q.loc / q.scale
     of_p = (a - 1) * a.digamma() - a.lgamma() - a
     tail = offset.exp() * (1 + product.reciprocal()).pow(-a) - offset
@@ -419,7 +421,7 @@ def _kl_gamma_gumbel(p, q):
 
 
 @register_kl(Gamma, Normal)
-def _kl_gamma_normal(p, q):
+def _kl_gamma_normal(p: Gamma, q: Normal) -> Tensor:
     a, variance, squared = p.concentration, q.scale.pow(2), p.rate.pow(2)
     normalizers = 0.5 * (squared * variance * 2 * math.pi).log() - a - a.lgamma()
     moments = 0.5 * (a.pow(2) + a) / squared - q.loc * a / p.rate + 0.5 * q.loc.pow(2)
@@ -427,7 +429,7 @@ def _kl_gamma_normal(p, q):
 
 
 @register_kl(Gumbel, Normal)
-def _kl_gumbel_normal(p, q):
+def _kl_gumbel_normal(p: Gumbel, q: Normal) -> Tensor:
     ratio = p.scale / q.scale
     variance = (math.pi * ratio * 0.5).pow(2) / 3
     distance = ((p.loc + p.scale * euler_constant - q.loc) / q.scale).pow(2) * 0.5
@@ -435,7 +437,7 @@ def _kl_gumbel_normal(p, q):
 
 
 @register_kl(Laplace, Normal)
-def _kl_laplace_normal(p, q):
+def _kl_laplace_normal(p: Laplace, q: Normal) -> Tensor:
     variance = q.scale.pow(2)
     ratio = p.scale.pow(2) / variance
     distance = 0.5 * p.loc.pow(2) - p.loc * q.loc + 0.5 * q.loc.pow(2)
@@ -443,14 +445,14 @@ def _kl_laplace_normal(p, q):
 
 
 @register_kl(Normal, Gumbel)
-def _kl_normal_gumbel(p, q):
+def _kl_normal_gumbel(p: Normal, q: Gumbel) -> Tensor:
     here, there, ratio = p.loc / q.scale, q.loc / q.scale, (p.scale / q.scale).pow(2)
     tail = (-here + 0.5 * ratio + there).exp()
     return -ratio.log() * 0.5 + (here - there) + tail - 0.5 * (1 + math.log(2 * math.pi))
 
 
 @register_kl(Normal, Laplace)
-def _kl_normal_laplace(p, q):
+def _kl_normal_laplace(p: Normal, q: Laplace) -> Tensor:
     distance = p.loc - q.loc
     steps = distance / p.scale
     spread = math.sqrt(2 / math.pi) * p.scale * (-0.5 * steps.pow(2)).exp()
@@ -459,14 +461,14 @@ def _kl_normal_laplace(p, q):
 
 
 @register_kl(Pareto, Exponential)
-def _kl_pareto_exponential(p, q):
+def _kl_pareto_exponential(p: Pareto, q: Exponential) -> Tensor:
     product = p.scale * q.rate
     result = (p.alpha / product).log() - p.alpha.reciprocal() + p.alpha * product / (p.alpha - 1) - 1
     return result.masked_fill(p.alpha <= 1, inf)
 
 
 @register_kl(Pareto, Gamma)
-def _kl_pareto_gamma(p, q):
+def _kl_pareto_gamma(p: Pareto, q: Gamma) -> Tensor:
     log_mean = p.scale.log() + p.alpha.reciprocal()
     normalizers = p.alpha.log() - log_mean + (q.concentration.lgamma() - q.concentration * q.rate.log())
     moments = (1 - q.concentration) * log_mean + q.rate * p.alpha * p.scale / (p.alpha - 1)
@@ -474,7 +476,7 @@ def _kl_pareto_gamma(p, q):
 
 
 @register_kl(Pareto, Normal)
-def _kl_pareto_normal(p, q):
+def _kl_pareto_normal(p: Pareto, q: Normal) -> Tensor:
     share = p.scale / (p.alpha - 1)
     normalizers = (math.sqrt(2 * math.pi) * q.scale * p.alpha / p.scale).log() - p.alpha.reciprocal()
     moments = p.alpha * share.pow(2) / (p.alpha - 2) + (p.alpha * share - q.loc).pow(2)
@@ -482,7 +484,7 @@ def _kl_pareto_normal(p, q):
 
 
 @register_kl(Uniform, Beta)
-def _kl_uniform_beta(p, q):
+def _kl_uniform_beta(p: Uniform, q: Beta) -> Tensor:
     a, b, width = q.concentration1, q.concentration0, p.high - p.low
     normalizer = a.lgamma() + b.lgamma() - (a + b).lgamma()
     log_x = (a - 1) * (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
@@ -492,19 +494,19 @@ def _kl_uniform_beta(p, q):
 
 
 @register_kl(Uniform, ContinuousBernoulli)
-def _kl_uniform_continuous_bernoulli(p, q):
+def _kl_uniform_continuous_bernoulli(p: Uniform, q: ContinuousBernoulli) -> Tensor:
     result = -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._cont_bern_log_norm()
     return result.masked_fill((p.high >= q.support.upper_bound) | (p.low <= q.support.lower_bound), inf)
 
 
 @register_kl(Uniform, Exponential)
-def _kl_uniform_exponential(p, q):
+def _kl_uniform_exponential(p: Uniform, q: Exponential) -> Tensor:
     result = q.rate * (p.high + p.low) / 2 - ((p.high - p.low) * q.rate).log()
     return result.masked_fill(p.low < q.support.lower_bound, inf)
 
 
 @register_kl(Uniform, Gamma)
-def _kl_uniform_gamma(p, q):
+def _kl_uniform_gamma(p: Uniform, q: Gamma) -> Tensor:
     width = p.high - p.low
     normalizer = q.concentration.lgamma() - q.concentration * q.rate.log()
     log_x = (1 - q.concentration) * (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
@@ -513,20 +515,20 @@ def _kl_uniform_gamma(p, q):
 
 
 @register_kl(Uniform, Gumbel)
-def _kl_uniform_gumbel(p, q):
+def _kl_uniform_gumbel(p: Uniform, q: Gumbel) -> Tensor:
     share, high, low = q.scale / (p.high - p.low), (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
     return share.log() + 0.5 * (high + low) - share * ((-high).exp() - (-low).exp())
 
 
 @register_kl(Uniform, Normal)
-def _kl_uniform_normal(p, q):
+def _kl_uniform_normal(p: Uniform, q: Normal) -> Tensor:
     width = p.high - p.low
     distance = ((p.high + p.low - 2 * q.loc) / 2).pow(2)
     return (math.sqrt(math.pi * 2) * q.scale / width).log() + 0.5 * (width.pow(2) / 12 + distance) / q.scale.pow(2)
 
 
 @register_kl(Uniform, Pareto)
-def _kl_uniform_pareto(p, q):
+def _kl_uniform_pareto(p: Uniform, q: Pareto) -> Tensor:
     width = p.high - p.low
     log_x = (_x_log_x(p.high) - _x_log_x(p.low) - width) / width
     result = log_x * (q.alpha + 1) - (q.alpha * q.scale.pow(q.alpha) * width).log()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from rushlight import ops
 from rushlight.ops.linalg.linalg import cholesky, solve_triangular
@@ -11,6 +12,10 @@ from . import constraints
 from .distribution import Distribution
 from .multivariate_normal import _batch_mahalanobis, _batch_mv
 from .utils import SCALAR, _standard_normal, lazy_property
+
+if TYPE_CHECKING:
+    from rushlight.core.tensor.tensor import Tensor
+
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -95,7 +100,7 @@ class LowRankMultivariateNormal(Distribution):
         correlated = self.loc + _batch_mv(self._unbroadcasted_cov_factor, inner)
         return correlated + self._unbroadcasted_cov_diag.sqrt() * outer
 
-    def _parts(self):
+    def _parts(self) -> tuple[Tensor, Tensor]:
         return self._unbroadcasted_cov_factor, self._unbroadcasted_cov_diag
 
     def log_prob(self, value):
@@ -131,12 +136,12 @@ def _batch_capacitance_tril(w, d):
     return cholesky(_plus_identity((w.mT / d.unsqueeze(-2)) @ w))
 
 
-def _batch_lowrank_logdet(w, d, capacitance_tril):
+def _batch_lowrank_logdet(w: Tensor, d: Tensor, capacitance_tril: Tensor) -> Tensor:
     """log det(W W^T + D) = log det(capacitance) + log det(D)"""
     return 2 * capacitance_tril.diagonal(dim1=-2, dim2=-1).log().sum(-1) + d.log().sum(-1)
 
 
-def _batch_lowrank_mahalanobis(w, d, x, capacitance_tril):
+def _batch_lowrank_mahalanobis(w: Tensor, d: Tensor, x: Tensor, capacitance_tril: Tensor) -> Tensor:
     """x^T (W W^T + D)^-1 x"""
     inner = _batch_mv(w.mT / d.unsqueeze(-2), x)
     return (x.pow(2) / d).sum(-1) - _batch_mahalanobis(capacitance_tril, inner)

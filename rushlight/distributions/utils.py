@@ -6,7 +6,7 @@ torch gives these functions in a module of this name, from which programs import
 from __future__ import annotations
 
 from functools import update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight import ops
 from rushlight.core.dispatch.mode import enable_grad
@@ -81,6 +81,10 @@ class lazy_property:
         self.wrapped = wrapped
         update_wrapper(self, wrapped)  # pyright: ignore[reportArgumentType]: it takes any object
 
+    if TYPE_CHECKING:
+
+        def __set__(self, instance: Any, value: Any) -> None: ...  # not so: an attribute of this name takes its place
+
     def __get__(self, instance: Any, obj_type: Any = None) -> Any:
         if instance is None:
             return self
@@ -113,11 +117,11 @@ class Odds:
     def _set_odds(self, probs: Any, logits: Any) -> None:
         exactly_one(probs, logits)
         if logits is None:
-            (self.probs,) = broadcast_all(probs)
-            self._param = self.probs
+            (self._param,) = broadcast_all(probs)
+            self.probs = self._param
         else:
-            (self.logits,) = broadcast_all(logits)
-            self._param = self.logits
+            (self._param,) = broadcast_all(logits)
+            self.logits = self._param
 
     def _set_counted_odds(self, total_count: Any, probs: Any, logits: Any) -> None:
         exactly_one(probs, logits)

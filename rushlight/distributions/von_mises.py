@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from rushlight import ops
 from rushlight.core.dispatch.mode import no_grad
@@ -11,6 +13,10 @@ from rushlight.core.tensor import dtype as dtypes
 from . import constraints
 from .distribution import Distribution
 from .utils import SCALAR, broadcast_all, lazy_property
+
+if TYPE_CHECKING:
+    from rushlight.core.tensor.tensor import Tensor
+
 
 __all__ = ["VonMises"]
 
@@ -27,7 +33,7 @@ _LARGE = (
 )  # fmt: skip
 
 
-def _polynomial(x, coefficients):
+def _polynomial(x: Tensor, coefficients: Sequence[float]) -> Any:
     result = coefficients[-1]
     for c in reversed(coefficients[:-1]):
         result = c + x * result

@@ -7,12 +7,12 @@ import keyword
 import math
 import operator
 import re
-import sys
 import typing
 from collections.abc import Callable, Iterator
 from types import GenericAlias, UnionType
 from typing import Any, NamedTuple, get_args
 
+from ..core.dispatch.extension_points import namespace
 from .node import Argument, Node, Target, map_arg, qualified_name, type_repr
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
@@ -100,7 +100,7 @@ class _Source:
             return last
         if module == "operator" or module.startswith("torch"):
             head = module.split(".")[0]
-            self.globals[head] = operator if head == "operator" else sys.modules["rushlight"]
+            self.globals[head] = operator if head == "operator" else namespace.value
             if _found(qualified, self.globals[head]) is obj:
                 return qualified
         name = _ILLEGAL.sub("_", qualified)
@@ -125,8 +125,8 @@ class _Source:
 
     def named(self, text: str, obj: Any) -> str:
         """A name for an object that prints itself as `text`."""
-        if text.startswith("torch.") and _found(text, sys.modules["rushlight"]) is obj:
-            self.globals["torch"] = sys.modules["rushlight"]
+        if text.startswith("torch.") and _found(text, namespace.value) is obj:
+            self.globals["torch"] = namespace.value
             return text
         name = _ILLEGAL.sub("_", text)
         while self.globals.setdefault(name, obj) is not obj:
@@ -156,7 +156,7 @@ class _Source:
             self.globals.update(inf=math.inf, nan=math.nan)
             return repr(a)
         if isinstance(a, dtype):
-            self.globals["torch"] = sys.modules["rushlight"]
+            self.globals["torch"] = namespace.value
             return repr(a)
         if isinstance(a, device):
             self.globals["device"] = device
@@ -428,7 +428,7 @@ class Graph:
         body = "".join(f"    {line}\n" for line in lines or ["pass"])
         wrapped = "".join(f'torch.fx._symbolic_trace.wrap("{name}")\n' for name in dict.fromkeys(source.wrapped))
         if wrapped:
-            source.globals["torch"] = sys.modules["rushlight"]
+            source.globals["torch"] = namespace.value
         text = f"\n{wrapped or chr(10)}\n{self._codegen.gen_fn_def(parameters, returned)}\n{body}    "
         return PythonCode(text, source.globals)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 import operator
-import sys
 from collections.abc import Callable
 from types import FunctionType, GenericAlias
 from typing import Any
+
+from ..core.dispatch.extension_points import namespace
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -255,7 +256,7 @@ def qualified_name(function: Callable) -> str:
     from ..core.dispatch.op import OPS
     from ..nn import functional
 
-    if OPS.get(name) is function and getattr(sys.modules["rushlight"], name, None) is function:
+    if OPS.get(name) is function and getattr(namespace.value, name, None) is function:
         return f"torch.{name}"
     if getattr(functional, name, None) is function:
         return f"torch.nn.functional.{name}"

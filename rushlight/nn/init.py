@@ -16,6 +16,7 @@ from rushlight import ops
 from rushlight.core.dispatch.docs import like
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.tensor import Tensor
+from rushlight.ops.linalg.linalg import qr
 
 __all__ = [
     "calculate_gain",
@@ -392,7 +393,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
     columns = tensor.numel() // rows
     with no_grad():
         drawn = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q, r = ops.linalg.qr(drawn.t() if rows < columns else drawn)
+        q, r = qr(drawn.t() if rows < columns else drawn)
         q = q * ops.diag(r).sign()  # makes the decomposition, and with it the distribution, unique
         tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
         return tensor.mul_(gain)

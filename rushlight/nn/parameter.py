@@ -109,11 +109,13 @@ class Buffer(Tensor, metaclass=_FlaggedType):
 
     _flag = "_is_buffer"
     __torch_function__: Any = staticmethod(disabled_impl)  # results are plain tensors
+    persistent: bool
+    _is_buffer: bool
 
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Any:
         if data is None:
             data = ops.empty(0)
-        buffer = data.detach().requires_grad_(data.requires_grad)
+        buffer: Any = data.detach().requires_grad_(data.requires_grad)
         buffer.persistent = persistent
         buffer._is_buffer = True
         return buffer
@@ -143,6 +145,10 @@ class _Uninitialized(Tensor):
 
     __torch_function__: Any = staticmethod(disabled_impl)
     cls_to_become: type
+
+    if TYPE_CHECKING:
+
+        def __new__(cls, requires_grad: bool = ..., device: Any = None, dtype: Any = None) -> Any: ...
 
     @property
     def shape(self) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 
-__all__ = ["legacy_reduction"]
+from rushlight.core.tensor.tensor import Tensor
+
+__all__ = ["check_reduction", "legacy_reduction", "reduce_loss"]
 
 
 def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: str, stacklevel: int = 3) -> str:
@@ -18,3 +20,17 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, reduction: 
         stacklevel=stacklevel,
     )
     return reduction
+
+
+def check_reduction(reduction: str) -> str:
+    """`reduction`. ValueError where it is not "none", "mean" or "sum"."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def reduce_loss(loss: Tensor, reduction: str) -> Tensor:
+    """The losses of the elements, reduced."""
+    if reduction == "mean":
+        return loss.mean()
+    return loss.sum() if reduction == "sum" else loss

@@ -6,9 +6,10 @@ from ..core.dispatch.op import OPS
 from .nn import activation, attention, ctc, embedding, loss, normalize, smooth, softmax
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
 from .product import addmm, matmul, products
-from .special import bessel, special, special_polynomials
-from .pointwise import arithmetic, bitwise, comparison, complex_parts, elementary, power
-from .shape import copying, create, join, ranges, replaced_parts, resize, sequences, slicing, view
+from .special import bessel, error_functions, gamma_functions, logistic, modified_bessel, names, special_polynomials
+from .pointwise import arithmetic, bitwise, choice, complex_parts, elementary, limits, power, relations
+from .creation import filled, from_data, ranges
+from .shape import concatenate, copying, diagonal, rearrange, replaced_parts, resize, sequences, slicing, view
 from .reduce import cumulative, extremum, histogram, ordering, reduction, variance
 from .random import gamma, sample
 from .index import index, index_slices, mask, scatter, scatter_reduce, take

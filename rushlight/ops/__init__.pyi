@@ -146,372 +146,8 @@ def fmin(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """The smaller of two elements; nan only where both are."""
     ...
 
-@overload
-def clamp(input: Tensor, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
-    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
-    ...
-@overload
-def clamp(input: Tensor, *, max: _Number | Tensor, out: Tensor | None=None) -> Tensor:
-    ...
-
-def clip(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out: Any = None) -> Tensor:
-    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
-    ...
-
-def clamp_min(input: Tensor, min: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Each element, but at least `min`; nan stays."""
-    ...
-
-def clamp_max(input: Tensor, max: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """Each element, but at most `max`; nan stays."""
-    ...
-
-def nan_to_num(input: Tensor, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None, *, out: Any = None) -> Tensor:
-    """Each element, with nan and the infinities replaced by numbers."""
-    ...
-
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0, 1, or `values`, where `input` is negative, positive, or 0."""
-    ...
-
-def sign(input: Tensor, *, out: Any = None) -> Tensor:
-    """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
-    ...
-
-def sign_(self: Tensor) -> Tensor:
-    """In-place form of `sign`: the result is written into the tensor, which is returned."""
-    ...
-
-def sgn(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
-    ...
-
-def sgn_(self: Tensor) -> Tensor:
-    """In-place form of `sgn`: the result is written into the tensor, which is returned."""
-    ...
-
-def abs(input: Tensor, *, out: Any = None) -> Tensor:
-    """The absolute value of each element; the gradient at 0 is 0."""
-    ...
-
-def absolute(input: Tensor, *, out: Any = None) -> Tensor:
-    """The absolute value of each element; the gradient at 0 is 0."""
-    ...
-
-def abs_(self: Tensor) -> Tensor:
-    """In-place form of `abs`: the result is written into the tensor, which is returned."""
-    ...
-
-def absolute_(self: Tensor) -> Tensor:
-    """In-place form of `abs`: the result is written into the tensor, which is returned."""
-    ...
-
-def signbit(input: Tensor, *, out: Any = None) -> Tensor:
-    """Whether the sign bit of each element is set: true of -0.0 and of negative numbers."""
-    ...
-
-def square(input: Tensor, *, out: Any = None) -> Tensor:
-    """The square of each element."""
-    ...
-
-def square_(self: Tensor) -> Tensor:
-    """In-place form of `square`: the result is written into the tensor, which is returned."""
-    ...
-
-def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
-    """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
-    ...
-
-def sqrt_(self: Tensor) -> Tensor:
-    """In-place form of `sqrt`: the result is written into the tensor, which is returned."""
-    ...
-
-def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
-    ...
-
-def rsqrt_(self: Tensor) -> Tensor:
-    """In-place form of `rsqrt`: the result is written into the tensor, which is returned."""
-    ...
-
-def exp(input: Tensor, *, out: Any = None) -> Tensor:
-    """e to the power of each element."""
-    ...
-
-def exp_(self: Tensor) -> Tensor:
-    """In-place form of `exp`: the result is written into the tensor, which is returned."""
-    ...
-
-def exp2(input: Tensor, *, out: Any = None) -> Tensor:
-    """2 to the power of each element."""
-    ...
-
-def exp2_(self: Tensor) -> Tensor:
-    """In-place form of `exp2`: the result is written into the tensor, which is returned."""
-    ...
-
-def expm1(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(input) - 1 of each element, exact near 0."""
-    ...
-
-def expm1_(self: Tensor) -> Tensor:
-    """In-place form of `expm1`: the result is written into the tensor, which is returned."""
-    ...
-
-def log(input: Tensor, *, out: Any = None) -> Tensor:
-    """The natural logarithm of each element; -inf at 0, nan below."""
-    ...
-
-def log_(self: Tensor) -> Tensor:
-    """In-place form of `log`: the result is written into the tensor, which is returned."""
-    ...
-
-def log2(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm to base 2 of each element; -inf at 0, nan below."""
-    ...
-
-def log2_(self: Tensor) -> Tensor:
-    """In-place form of `log2`: the result is written into the tensor, which is returned."""
-    ...
-
-def log10(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm to base 10 of each element; -inf at 0, nan below."""
-    ...
-
-def log10_(self: Tensor) -> Tensor:
-    """In-place form of `log10`: the result is written into the tensor, which is returned."""
-    ...
-
-def log1p(input: Tensor, *, out: Any = None) -> Tensor:
-    """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
-    ...
-
-def log1p_(self: Tensor) -> Tensor:
-    """In-place form of `log1p`: the result is written into the tensor, which is returned."""
-    ...
-
-def logaddexp(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """log(exp(input) + exp(other)) of each pair of elements, without overflow."""
-    ...
-
-def logaddexp2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """log2(2^input + 2^other) of each pair of elements, without overflow."""
-    ...
-
-def sin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The sine of each element, which is in radians."""
-    ...
-
-def sin_(self: Tensor) -> Tensor:
-    """In-place form of `sin`: the result is written into the tensor, which is returned."""
-    ...
-
-def cos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The cosine of each element, which is in radians."""
-    ...
-
-def cos_(self: Tensor) -> Tensor:
-    """In-place form of `cos`: the result is written into the tensor, which is returned."""
-    ...
-
-def tan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The tangent of each element, which is in radians."""
-    ...
-
-def tan_(self: Tensor) -> Tensor:
-    """In-place form of `tan`: the result is written into the tensor, which is returned."""
-    ...
-
-def asin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
-    ...
-
-def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
-    ...
-
-def asin_(self: Tensor) -> Tensor:
-    """In-place form of `asin`: the result is written into the tensor, which is returned."""
-    ...
-
-def arcsin_(self: Tensor) -> Tensor:
-    """In-place form of `asin`: the result is written into the tensor, which is returned."""
-    ...
-
-def acos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
-    ...
-
-def arccos(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
-    ...
-
-def acos_(self: Tensor) -> Tensor:
-    """In-place form of `acos`: the result is written into the tensor, which is returned."""
-    ...
-
-def arccos_(self: Tensor) -> Tensor:
-    """In-place form of `acos`: the result is written into the tensor, which is returned."""
-    ...
-
-def atan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
-    ...
-
-def arctan(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
-    ...
-
-def atan_(self: Tensor) -> Tensor:
-    """In-place form of `atan`: the result is written into the tensor, which is returned."""
-    ...
-
-def arctan_(self: Tensor) -> Tensor:
-    """In-place form of `atan`: the result is written into the tensor, which is returned."""
-    ...
-
-def sinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
-    ...
-
-def sinh_(self: Tensor) -> Tensor:
-    """In-place form of `sinh`: the result is written into the tensor, which is returned."""
-    ...
-
-def cosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
-    ...
-
-def cosh_(self: Tensor) -> Tensor:
-    """In-place form of `cosh`: the result is written into the tensor, which is returned."""
-    ...
-
-def tanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
-    ...
-
-def tanh_(self: Tensor) -> Tensor:
-    """In-place form of `tanh`: the result is written into the tensor, which is returned."""
-    ...
-
-def asinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic sine of each element."""
-    ...
-
-def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic sine of each element."""
-    ...
-
-def asinh_(self: Tensor) -> Tensor:
-    """In-place form of `asinh`: the result is written into the tensor, which is returned."""
-    ...
-
-def arcsinh_(self: Tensor) -> Tensor:
-    """In-place form of `asinh`: the result is written into the tensor, which is returned."""
-    ...
-
-def acosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic cosine of each element; nan below 1."""
-    ...
-
-def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic cosine of each element; nan below 1."""
-    ...
-
-def acosh_(self: Tensor) -> Tensor:
-    """In-place form of `acosh`: the result is written into the tensor, which is returned."""
-    ...
-
-def arccosh_(self: Tensor) -> Tensor:
-    """In-place form of `acosh`: the result is written into the tensor, which is returned."""
-    ...
-
-def atanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
-    ...
-
-def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
-    ...
-
-def atanh_(self: Tensor) -> Tensor:
-    """In-place form of `atanh`: the result is written into the tensor, which is returned."""
-    ...
-
-def arctanh_(self: Tensor) -> Tensor:
-    """In-place form of `atanh`: the result is written into the tensor, which is returned."""
-    ...
-
-def atan2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The angle of the point (other, input), in radians from -pi to pi."""
-    ...
-
-def arctan2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The angle of the point (other, input), in radians from -pi to pi."""
-    ...
-
-def hypot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """sqrt(input^2 + other^2) of each pair of elements, without overflow between."""
-    ...
-
-def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
-    """Degrees as radians: input * pi / 180."""
-    ...
-
-def deg2rad_(self: Tensor) -> Tensor:
-    """In-place form of `deg2rad`: the result is written into the tensor, which is returned."""
-    ...
-
-def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Radians as degrees: input * 180 / pi."""
-    ...
-
-def rad2deg_(self: Tensor) -> Tensor:
-    """In-place form of `rad2deg`: the result is written into the tensor, which is returned."""
-    ...
-
-def floor(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
-    ...
-
-def floor_(self: Tensor) -> Tensor:
-    """In-place form of `floor`: the result is written into the tensor, which is returned."""
-    ...
-
-def ceil(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
-    ...
-
-def ceil_(self: Tensor) -> Tensor:
-    """In-place form of `ceil`: the result is written into the tensor, which is returned."""
-    ...
-
-def trunc(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
-    ...
-
-def fix(input: Tensor, *, out: Any = None) -> Tensor:
-    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
-    ...
-
-def trunc_(self: Tensor) -> Tensor:
-    """In-place form of `trunc`: the result is written into the tensor, which is returned."""
-    ...
-
-def fix_(self: Tensor) -> Tensor:
-    """In-place form of `trunc`: the result is written into the tensor, which is returned."""
-    ...
-
-def frac(input: Tensor, *, out: Any = None) -> Tensor:
-    """input - trunc(input): what follows the point, with the sign of the element."""
-    ...
-
-def frac_(self: Tensor) -> Tensor:
-    """In-place form of `frac`: the result is written into the tensor, which is returned."""
-    ...
-
-def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
-    """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere."""
     ...
 
 def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
@@ -524,94 +160,6 @@ def sigmoid_(self: Tensor) -> Tensor:
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
     """log(input / (1 - input)), the inverse of `sigmoid`."""
-    ...
-
-def erf(input: Tensor, *, out: Any = None) -> Tensor:
-    """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
-    ...
-
-def erf_(self: Tensor) -> Tensor:
-    """In-place form of `erf`: the result is written into the tensor, which is returned."""
-    ...
-
-def erfc(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 - erf(input) of each element, exact where that is near 0."""
-    ...
-
-def erfc_(self: Tensor) -> Tensor:
-    """In-place form of `erfc`: the result is written into the tensor, which is returned."""
-    ...
-
-def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
-    ...
-
-def erfinv_(self: Tensor) -> Tensor:
-    """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
-    ...
-
-def special_erfcx(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(input^2) * erfc(input) of each element, without overflow."""
-    ...
-
-def special_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The standard normal distribution function of each element: the probability of a smaller value."""
-    ...
-
-def special_log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm of `ndtr`, exact in the lower tail."""
-    ...
-
-def special_ndtri(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of `ndtr`: the quantile of the standard normal distribution; infinite at 0 and 1, nan beyond."""
-    ...
-
-def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
-    ...
-
-def lgamma_(self: Tensor) -> Tensor:
-    """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
-    ...
-
-def digamma(input: Tensor, *, out: Any = None) -> Tensor:
-    """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
-    ...
-
-def digamma_(self: Tensor) -> Tensor:
-    """In-place form of `digamma`: the result is written into the tensor, which is returned."""
-    ...
-
-def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The n-th derivative of `digamma` at each element."""
-    ...
-
-def mvlgamma(input: Tensor, p: _float, *, out: Any = None) -> Tensor:
-    """The logarithm of the multivariate gamma function of dimension `p` of each element."""
-    ...
-
-def special_zeta(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1."""
-    ...
-
-def i0(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 0 of each element."""
-    ...
-
-def i0_(self: Tensor) -> Tensor:
-    """In-place form of `i0`: the result is written into the tensor, which is returned."""
-    ...
-
-def special_i0e(input: Tensor, *, out: Any = None) -> Tensor:
-    """`i0` of each element times exp(-|input|)."""
-    ...
-
-def special_i1(input: Tensor, *, out: Any = None) -> Tensor:
-    """The modified Bessel function of the first kind of order 1 of each element."""
-    ...
-
-def special_i1e(input: Tensor, *, out: Any = None) -> Tensor:
-    """`i1` of each element times exp(-|input|)."""
     ...
 
 def xlogy(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -724,102 +272,6 @@ def elu_(input: Tensor, *given: Any) -> Tensor:
 
 def celu_(input: Tensor, *given: Any) -> Tensor:
     """In-place form of `celu`: the result is written into the tensor, which is returned."""
-    ...
-
-def get_device(input: Tensor) -> _int:
-    """The index of the tensor's device; -1 for the CPU and for devices without one."""
-    ...
-
-def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A new tensor that holds a copy of `data`."""
-    ...
-
-def from_numpy(ndarray: numpy.ndarray) -> Tensor:
-    """A tensor on the memory of an ndarray: writes to one show in the other."""
-    ...
-
-def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
-    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
-    ...
-
-def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
-    """`obj` as a tensor."""
-    ...
-
-def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
-    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
-    ...
-
-def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
-    """A 0-d tensor of the default float type (or `dtype`)."""
-    ...
-
-@overload
-def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of zeros of the given shape."""
-    ...
-@overload
-def zeros(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    ...
-
-@overload
-def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of ones of the given shape."""
-    ...
-@overload
-def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    ...
-
-@overload
-def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    """A tensor of the given shape with undefined values."""
-    ...
-@overload
-def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    ...
-
-def full(size: Sequence[_int], fill_value: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of shape `size` filled with a number."""
-    ...
-
-def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`zeros` in the shape, type and layout of `input`."""
-    ...
-
-def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`ones` in the shape, type and layout of `input`."""
-    ...
-
-def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`empty` in the shape, type and layout of `input`."""
-    ...
-
-def full_like(input: Tensor, fill_value: Tensor | _Number, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`full` in the shape and type of `input`."""
-    ...
-
-def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values with the given shape and strides (in elements)."""
-    ...
-
-def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
-    ...
-
-def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A matrix with ones on the diagonal and zeros elsewhere."""
-    ...
-
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
-    ...
-
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
-    ...
-
-def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
-    """The complex numbers real + i imag."""
     ...
 
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
@@ -1064,6 +516,46 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
 def local_response_norm(input: Tensor, size: _int | Sequence[_int], alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta."""
+    ...
+
+def erf(input: Tensor, *, out: Any = None) -> Tensor:
+    """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
+    ...
+
+def erf_(self: Tensor) -> Tensor:
+    """In-place form of `erf`: the result is written into the tensor, which is returned."""
+    ...
+
+def erfc(input: Tensor, *, out: Any = None) -> Tensor:
+    """1 - erf(input) of each element, exact where that is near 0."""
+    ...
+
+def erfc_(self: Tensor) -> Tensor:
+    """In-place form of `erfc`: the result is written into the tensor, which is returned."""
+    ...
+
+def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
+    ...
+
+def erfinv_(self: Tensor) -> Tensor:
+    """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
+    ...
+
+def special_erfcx(input: Tensor, *, out: Any = None) -> Tensor:
+    """exp(input^2) * erfc(input) of each element, without overflow."""
+    ...
+
+def special_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The standard normal distribution function of each element: the probability of a smaller value."""
+    ...
+
+def special_log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logarithm of `ndtr`, exact in the lower tail."""
+    ...
+
+def special_ndtri(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of `ndtr`: the quantile of the standard normal distribution; infinite at 0 and 1, nan beyond."""
     ...
 
 def gelu(input: Tensor, *, approximate: _str = 'none', out: Any = None) -> Tensor:
@@ -1620,54 +1112,6 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
     """All combinations of `r` elements of a 1-D tensor, a row each."""
     ...
 
-def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
-    """The tensor repeated along its last dimensions, as a copy."""
-    ...
-
-def repeat_interleave(input: Tensor, repeats: _int | Tensor | None = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> Tensor:
-    """Each element repeated `repeats` times."""
-    ...
-
-def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
-    """The elements in reversed order along `dims`, as a copy."""
-    ...
-
-def fliplr(input: Tensor) -> Tensor:
-    """The columns in reversed order, as a copy."""
-    ...
-
-def flipud(input: Tensor) -> Tensor:
-    """The rows in reversed order, as a copy."""
-    ...
-
-def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """The elements moved by `shifts` along `dims`, around the ends."""
-    ...
-
-def rot90(input: Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
-    """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second."""
-    ...
-
-def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
-    """The lower triangle of (a batch of) matrices, zeros elsewhere."""
-    ...
-
-def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
-    """The upper triangle of (a batch of) matrices, zeros elsewhere."""
-    ...
-
-def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-    """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
-    ...
-
-def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
-    """A matrix with the flattened input on its diagonal."""
-    ...
-
-def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
-    """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
-    ...
-
 def interpolate(input: Tensor, size: _int | Sequence[_int] | None = None, scale_factor: _float | Sequence[_float] | None = None, mode: _str = 'nearest', align_corners: _bool | None = None, recompute_scale_factor: Any = None, antialias: _bool = False) -> Tensor:
     """The sequence, image or volume resampled to `size`, or to its size times `scale_factor`."""
     ...
@@ -1752,6 +1196,26 @@ def cdist(x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: _str = 'use_mm_
     """The p-norm distances of all pairs of rows."""
     ...
 
+def i0(input: Tensor, *, out: Any = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 0 of each element."""
+    ...
+
+def i0_(self: Tensor) -> Tensor:
+    """In-place form of `i0`: the result is written into the tensor, which is returned."""
+    ...
+
+def special_i0e(input: Tensor, *, out: Any = None) -> Tensor:
+    """`i0` of each element times exp(-|input|)."""
+    ...
+
+def special_i1(input: Tensor, *, out: Any = None) -> Tensor:
+    """The modified Bessel function of the first kind of order 1 of each element."""
+    ...
+
+def special_i1e(input: Tensor, *, out: Any = None) -> Tensor:
+    """`i1` of each element times exp(-|input|)."""
+    ...
+
 def special_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """The Bessel function of the first kind of order 0 of each element."""
     ...
@@ -1794,6 +1258,374 @@ def special_scaled_modified_bessel_k1(input: Tensor, *, out: Any = None) -> Tens
 
 def special_spherical_bessel_j0(input: Tensor, *, out: Any = None) -> Tensor:
     """sin(input) / input of each element, and 1 at 0."""
+    ...
+
+def lgamma(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
+    ...
+
+def lgamma_(self: Tensor) -> Tensor:
+    """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
+    ...
+
+def digamma(input: Tensor, *, out: Any = None) -> Tensor:
+    """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
+    ...
+
+def digamma_(self: Tensor) -> Tensor:
+    """In-place form of `digamma`: the result is written into the tensor, which is returned."""
+    ...
+
+def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The n-th derivative of `digamma` at each element."""
+    ...
+
+def mvlgamma(input: Tensor, p: _float, *, out: Any = None) -> Tensor:
+    """The logarithm of the multivariate gamma function of dimension `p` of each element."""
+    ...
+
+def special_zeta(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1."""
+    ...
+
+def sign(input: Tensor, *, out: Any = None) -> Tensor:
+    """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
+    ...
+
+def sign_(self: Tensor) -> Tensor:
+    """In-place form of `sign`: the result is written into the tensor, which is returned."""
+    ...
+
+def sgn(input: Tensor, *, out: Any = None) -> Tensor:
+    """Each element divided by its absolute value, 0 where that is 0; of real numbers this is `sign`."""
+    ...
+
+def sgn_(self: Tensor) -> Tensor:
+    """In-place form of `sgn`: the result is written into the tensor, which is returned."""
+    ...
+
+def abs(input: Tensor, *, out: Any = None) -> Tensor:
+    """The absolute value of each element; the gradient at 0 is 0."""
+    ...
+
+def absolute(input: Tensor, *, out: Any = None) -> Tensor:
+    """The absolute value of each element; the gradient at 0 is 0."""
+    ...
+
+def abs_(self: Tensor) -> Tensor:
+    """In-place form of `abs`: the result is written into the tensor, which is returned."""
+    ...
+
+def absolute_(self: Tensor) -> Tensor:
+    """In-place form of `abs`: the result is written into the tensor, which is returned."""
+    ...
+
+def signbit(input: Tensor, *, out: Any = None) -> Tensor:
+    """Whether the sign bit of each element is set: true of -0.0 and of negative numbers."""
+    ...
+
+def square(input: Tensor, *, out: Any = None) -> Tensor:
+    """The square of each element."""
+    ...
+
+def square_(self: Tensor) -> Tensor:
+    """In-place form of `square`: the result is written into the tensor, which is returned."""
+    ...
+
+def sqrt(input: Tensor, *, out: Any = None) -> Tensor:
+    """The square root of each element; nan for negative numbers. Its gradient at 0 is infinite."""
+    ...
+
+def sqrt_(self: Tensor) -> Tensor:
+    """In-place form of `sqrt`: the result is written into the tensor, which is returned."""
+    ...
+
+def rsqrt(input: Tensor, *, out: Any = None) -> Tensor:
+    """1 / sqrt(input) of each element; infinite at 0, nan for negative numbers."""
+    ...
+
+def rsqrt_(self: Tensor) -> Tensor:
+    """In-place form of `rsqrt`: the result is written into the tensor, which is returned."""
+    ...
+
+def exp(input: Tensor, *, out: Any = None) -> Tensor:
+    """e to the power of each element."""
+    ...
+
+def exp_(self: Tensor) -> Tensor:
+    """In-place form of `exp`: the result is written into the tensor, which is returned."""
+    ...
+
+def exp2(input: Tensor, *, out: Any = None) -> Tensor:
+    """2 to the power of each element."""
+    ...
+
+def exp2_(self: Tensor) -> Tensor:
+    """In-place form of `exp2`: the result is written into the tensor, which is returned."""
+    ...
+
+def expm1(input: Tensor, *, out: Any = None) -> Tensor:
+    """exp(input) - 1 of each element, exact near 0."""
+    ...
+
+def expm1_(self: Tensor) -> Tensor:
+    """In-place form of `expm1`: the result is written into the tensor, which is returned."""
+    ...
+
+def log(input: Tensor, *, out: Any = None) -> Tensor:
+    """The natural logarithm of each element; -inf at 0, nan below."""
+    ...
+
+def log_(self: Tensor) -> Tensor:
+    """In-place form of `log`: the result is written into the tensor, which is returned."""
+    ...
+
+def log2(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logarithm to base 2 of each element; -inf at 0, nan below."""
+    ...
+
+def log2_(self: Tensor) -> Tensor:
+    """In-place form of `log2`: the result is written into the tensor, which is returned."""
+    ...
+
+def log10(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logarithm to base 10 of each element; -inf at 0, nan below."""
+    ...
+
+def log10_(self: Tensor) -> Tensor:
+    """In-place form of `log10`: the result is written into the tensor, which is returned."""
+    ...
+
+def log1p(input: Tensor, *, out: Any = None) -> Tensor:
+    """log(1 + input) of each element, exact near 0; -inf at -1, nan below."""
+    ...
+
+def log1p_(self: Tensor) -> Tensor:
+    """In-place form of `log1p`: the result is written into the tensor, which is returned."""
+    ...
+
+def logaddexp(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """log(exp(input) + exp(other)) of each pair of elements, without overflow."""
+    ...
+
+def logaddexp2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """log2(2^input + 2^other) of each pair of elements, without overflow."""
+    ...
+
+def sin(input: Tensor, *, out: Any = None) -> Tensor:
+    """The sine of each element, which is in radians."""
+    ...
+
+def sin_(self: Tensor) -> Tensor:
+    """In-place form of `sin`: the result is written into the tensor, which is returned."""
+    ...
+
+def cos(input: Tensor, *, out: Any = None) -> Tensor:
+    """The cosine of each element, which is in radians."""
+    ...
+
+def cos_(self: Tensor) -> Tensor:
+    """In-place form of `cos`: the result is written into the tensor, which is returned."""
+    ...
+
+def tan(input: Tensor, *, out: Any = None) -> Tensor:
+    """The tangent of each element, which is in radians."""
+    ...
+
+def tan_(self: Tensor) -> Tensor:
+    """In-place form of `tan`: the result is written into the tensor, which is returned."""
+    ...
+
+def asin(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
+    ...
+
+def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse sine of each element, in radians from -pi/2 to pi/2; nan outside [-1, 1]."""
+    ...
+
+def asin_(self: Tensor) -> Tensor:
+    """In-place form of `asin`: the result is written into the tensor, which is returned."""
+    ...
+
+def arcsin_(self: Tensor) -> Tensor:
+    """In-place form of `asin`: the result is written into the tensor, which is returned."""
+    ...
+
+def acos(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
+    ...
+
+def arccos(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse cosine of each element, in radians from 0 to pi; nan outside [-1, 1]."""
+    ...
+
+def acos_(self: Tensor) -> Tensor:
+    """In-place form of `acos`: the result is written into the tensor, which is returned."""
+    ...
+
+def arccos_(self: Tensor) -> Tensor:
+    """In-place form of `acos`: the result is written into the tensor, which is returned."""
+    ...
+
+def atan(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
+    ...
+
+def arctan(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse tangent of each element, in radians from -pi/2 to pi/2."""
+    ...
+
+def atan_(self: Tensor) -> Tensor:
+    """In-place form of `atan`: the result is written into the tensor, which is returned."""
+    ...
+
+def arctan_(self: Tensor) -> Tensor:
+    """In-place form of `atan`: the result is written into the tensor, which is returned."""
+    ...
+
+def sinh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The hyperbolic sine, (exp(input) - exp(-input)) / 2, of each element."""
+    ...
+
+def sinh_(self: Tensor) -> Tensor:
+    """In-place form of `sinh`: the result is written into the tensor, which is returned."""
+    ...
+
+def cosh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The hyperbolic cosine, (exp(input) + exp(-input)) / 2, of each element."""
+    ...
+
+def cosh_(self: Tensor) -> Tensor:
+    """In-place form of `cosh`: the result is written into the tensor, which is returned."""
+    ...
+
+def tanh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The hyperbolic tangent, sinh(input) / cosh(input), of each element; it is within [-1, 1]."""
+    ...
+
+def tanh_(self: Tensor) -> Tensor:
+    """In-place form of `tanh`: the result is written into the tensor, which is returned."""
+    ...
+
+def asinh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse hyperbolic sine of each element."""
+    ...
+
+def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse hyperbolic sine of each element."""
+    ...
+
+def asinh_(self: Tensor) -> Tensor:
+    """In-place form of `asinh`: the result is written into the tensor, which is returned."""
+    ...
+
+def arcsinh_(self: Tensor) -> Tensor:
+    """In-place form of `asinh`: the result is written into the tensor, which is returned."""
+    ...
+
+def acosh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse hyperbolic cosine of each element; nan below 1."""
+    ...
+
+def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse hyperbolic cosine of each element; nan below 1."""
+    ...
+
+def acosh_(self: Tensor) -> Tensor:
+    """In-place form of `acosh`: the result is written into the tensor, which is returned."""
+    ...
+
+def arccosh_(self: Tensor) -> Tensor:
+    """In-place form of `acosh`: the result is written into the tensor, which is returned."""
+    ...
+
+def atanh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
+    ...
+
+def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse hyperbolic tangent of each element: infinite at -1 and 1, nan beyond."""
+    ...
+
+def atanh_(self: Tensor) -> Tensor:
+    """In-place form of `atanh`: the result is written into the tensor, which is returned."""
+    ...
+
+def arctanh_(self: Tensor) -> Tensor:
+    """In-place form of `atanh`: the result is written into the tensor, which is returned."""
+    ...
+
+def atan2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The angle of the point (other, input), in radians from -pi to pi."""
+    ...
+
+def arctan2(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The angle of the point (other, input), in radians from -pi to pi."""
+    ...
+
+def hypot(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """sqrt(input^2 + other^2) of each pair of elements, without overflow between."""
+    ...
+
+def deg2rad(input: Tensor, *, out: Any = None) -> Tensor:
+    """Degrees as radians: input * pi / 180."""
+    ...
+
+def deg2rad_(self: Tensor) -> Tensor:
+    """In-place form of `deg2rad`: the result is written into the tensor, which is returned."""
+    ...
+
+def rad2deg(input: Tensor, *, out: Any = None) -> Tensor:
+    """Radians as degrees: input * 180 / pi."""
+    ...
+
+def rad2deg_(self: Tensor) -> Tensor:
+    """In-place form of `rad2deg`: the result is written into the tensor, which is returned."""
+    ...
+
+def floor(input: Tensor, *, out: Any = None) -> Tensor:
+    """Each element rounded down; integers stay as they are. The gradient is 0 everywhere."""
+    ...
+
+def floor_(self: Tensor) -> Tensor:
+    """In-place form of `floor`: the result is written into the tensor, which is returned."""
+    ...
+
+def ceil(input: Tensor, *, out: Any = None) -> Tensor:
+    """Each element rounded up; integers stay as they are. The gradient is 0 everywhere."""
+    ...
+
+def ceil_(self: Tensor) -> Tensor:
+    """In-place form of `ceil`: the result is written into the tensor, which is returned."""
+    ...
+
+def trunc(input: Tensor, *, out: Any = None) -> Tensor:
+    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
+    ...
+
+def fix(input: Tensor, *, out: Any = None) -> Tensor:
+    """Each element rounded to zero; integers stay as they are. The gradient is 0 everywhere."""
+    ...
+
+def trunc_(self: Tensor) -> Tensor:
+    """In-place form of `trunc`: the result is written into the tensor, which is returned."""
+    ...
+
+def fix_(self: Tensor) -> Tensor:
+    """In-place form of `trunc`: the result is written into the tensor, which is returned."""
+    ...
+
+def frac(input: Tensor, *, out: Any = None) -> Tensor:
+    """input - trunc(input): what follows the point, with the sign of the element."""
+    ...
+
+def frac_(self: Tensor) -> Tensor:
+    """In-place form of `frac`: the result is written into the tensor, which is returned."""
+    ...
+
+def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
+    """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere."""
     ...
 
 def special_chebyshev_polynomial_t(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
@@ -2008,6 +1840,34 @@ def angle(input: Tensor, *, out: Any = None) -> Tensor:
     """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
     ...
 
+def complex(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """The complex numbers real + i imag."""
+    ...
+
+@overload
+def clamp(input: Tensor, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None, *, out: Tensor | None=None) -> Tensor:
+    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
+    ...
+@overload
+def clamp(input: Tensor, *, max: _Number | Tensor, out: Tensor | None=None) -> Tensor:
+    ...
+
+def clip(input: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None, *, out: Any = None) -> Tensor:
+    """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
+    ...
+
+def clamp_min(input: Tensor, min: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """Each element, but at least `min`; nan stays."""
+    ...
+
+def clamp_max(input: Tensor, max: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """Each element, but at most `max`; nan stays."""
+    ...
+
+def nan_to_num(input: Tensor, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None, *, out: Any = None) -> Tensor:
+    """Each element, with nan and the infinities replaced by numbers."""
+    ...
+
 def pow(input: Tensor | _Number, exponent: Tensor | _Number, *, out: Tensor | None=None) -> Tensor:
     """input ** exponent; either may be a number."""
     ...
@@ -2026,6 +1886,146 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | 
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _Number, *, out: Any = None) -> Tensor:
     """input + weight * (end - input): the point between two tensors."""
+    ...
+
+def get_device(input: Tensor) -> _int:
+    """The index of the tensor's device; -1 for the CPU and for devices without one."""
+    ...
+
+def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A new tensor that holds a copy of `data`."""
+    ...
+
+def from_numpy(ndarray: numpy.ndarray) -> Tensor:
+    """A tensor on the memory of an ndarray: writes to one show in the other."""
+    ...
+
+def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
+    ...
+
+def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
+    """`obj` as a tensor."""
+    ...
+
+def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
+    ...
+
+def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
+    """A 0-d tensor of the default float type (or `dtype`)."""
+    ...
+
+@overload
+def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of zeros of the given shape."""
+    ...
+@overload
+def zeros(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    ...
+
+@overload
+def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of ones of the given shape."""
+    ...
+@overload
+def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    ...
+
+@overload
+def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+    """A tensor of the given shape with undefined values."""
+    ...
+@overload
+def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+    ...
+
+def full(size: Sequence[_int], fill_value: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of shape `size` filled with a number."""
+    ...
+
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`zeros` in the shape, type and layout of `input`."""
+    ...
+
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`ones` in the shape, type and layout of `input`."""
+    ...
+
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`empty` in the shape, type and layout of `input`."""
+    ...
+
+def full_like(input: Tensor, fill_value: Tensor | _Number, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`full` in the shape and type of `input`."""
+    ...
+
+def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of undefined values with the given shape and strides (in elements)."""
+    ...
+
+def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
+    ...
+
+def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    ...
+
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
+    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
+    ...
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
+    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
+    ...
+
+def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """The lower triangle of (a batch of) matrices, zeros elsewhere."""
+    ...
+
+def triu(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """The upper triangle of (a batch of) matrices, zeros elsewhere."""
+    ...
+
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
+    ...
+
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """A matrix with the flattened input on its diagonal."""
+    ...
+
+def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
+    ...
+
+def tile(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
+    """The tensor repeated along its last dimensions, as a copy."""
+    ...
+
+def repeat_interleave(input: Tensor, repeats: _int | Tensor | None = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> Tensor:
+    """Each element repeated `repeats` times."""
+    ...
+
+def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
+    """The elements in reversed order along `dims`, as a copy."""
+    ...
+
+def fliplr(input: Tensor) -> Tensor:
+    """The columns in reversed order, as a copy."""
+    ...
+
+def flipud(input: Tensor) -> Tensor:
+    """The rows in reversed order, as a copy."""
+    ...
+
+def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+    """The elements moved by `shifts` along `dims`, around the ends."""
+    ...
+
+def rot90(input: Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
+    """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second."""
     ...
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None=None) -> Tensor:

@@ -76,9 +76,8 @@ def is_storage(obj):
     """
     from ..core.tensor.pickling import Memory
 
-    storages = sys.modules.get(
-        __package__.replace(".ops", ".core.tensor.typed_storage")
-    )  # loaded where a program has asked for one
+    # loaded where a program has asked for one
+    storages = sys.modules.get(__name__.replace(".ops.predicates", ".core.tensor.typed_storage"))
     return isinstance(obj, Memory) or (storages is not None and storages.is_storage(obj))
 
 

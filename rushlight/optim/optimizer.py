@@ -10,7 +10,8 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from rushlight.core.dispatch.mode import State, is_grad_enabled, set_grad_enabled
+from rushlight.core.dispatch.extension_points import hook_tables
+from rushlight.core.dispatch.mode import is_grad_enabled, set_grad_enabled
 from rushlight.core.tensor.dtype import float32
 from rushlight.core.tensor.hooks import RemovableHandle
 from rushlight.core.tensor.legacy_types import typename
@@ -43,7 +44,7 @@ __all__ = ["Optimizer", "ParamsT", "register_optimizer_step_post_hook", "registe
 
 _global_optimizer_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_optimizer_post_hooks: OrderedDict[int, Callable] = OrderedDict()
-State.tables_of_hooks += [_global_optimizer_pre_hooks, _global_optimizer_post_hooks]
+hook_tables.register(_global_optimizer_pre_hooks, _global_optimizer_post_hooks)
 
 
 class _RequiredParameter:
@@ -107,6 +108,14 @@ class Optimizer:
         lr: 0.1
     )
     """
+
+    _optimizer_step_pre_hooks: OrderedDict[int, Callable]
+    _optimizer_step_post_hooks: OrderedDict[int, Callable]
+    _optimizer_state_dict_pre_hooks: OrderedDict[int, Callable]
+    _optimizer_state_dict_post_hooks: OrderedDict[int, Callable]
+    _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Callable]
+    _optimizer_load_state_dict_post_hooks: OrderedDict[int, Callable]
+    _opt_called: bool  # of an optimizer with a scheduler: whether `step` has run
 
     def __init__(self, params: ParamsT, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
@@ -383,5 +392,6 @@ def _cast(value: Any, param: Tensor, param_id: int, param_groups: list[dict], ke
     if isinstance(value, dict):
         return {k: _cast(v, param, param_id, param_groups, k) for k, v in value.items()}
     if isinstance(value, Iterable):
-        return type(value)(_cast(v, param, param_id, param_groups) for v in value)
+        kind: Any = type(value)
+        return kind(_cast(v, param, param_id, param_groups) for v in value)
     return value

@@ -1,8 +1,11 @@
 """What a weights-only load may name: the classes and functions that files of plain tensors need, and the user's own."""
 
+from __future__ import annotations
+
 import functools
 from collections import Counter, OrderedDict
 from pickle import UnpicklingError
+from typing import Any
 
 from rushlight.core.device.device import device
 from rushlight.core.tensor import dtype as dtypes
@@ -231,7 +234,8 @@ def _tensor(value):
 def _new_parameter(*args):
     from rushlight.nn.parameter import Parameter
 
-    return Parameter(*map(_tensor, args[:1]), *args[1:])
+    arguments: list[Any] = [*map(_tensor, args[:1]), *args[1:]]
+    return Parameter(*arguments)
 
 
 def _parameter(data, requires_grad, backward_hooks):

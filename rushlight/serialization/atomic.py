@@ -150,7 +150,7 @@ def _has_run_since(pid, time):
         with open(f"/proc/{pid}/stat", "rb") as file:
             ticks = int(file.read().rpartition(b")")[2].split()[19])
         with open("/proc/stat", "rb") as file:
-            boot = int(re.search(rb"^btime (\d+)$", file.read(), re.MULTILINE)[1])
+            boot = int(re.findall(rb"^btime (\d+)$", file.read(), re.MULTILINE)[0])
     except (OSError, ValueError, IndexError, TypeError):  # no such system
         return True
     return boot + ticks / os.sysconf("SC_CLK_TCK") <= time + 2  # btime is of whole seconds

@@ -2,6 +2,7 @@
 
 import importlib
 
+from rushlight.core.dispatch.extension_points import namespace
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.tensor import Tensor
 
@@ -42,7 +43,7 @@ def _torch_special(module, name):
     if module == "torch" and name in dtypes._BY_NAME:
         return dtypes._by_name(name)
     if (module, name) in (("torch._C", "_VariableFunctionsClass"), ("torch._C", "_VariableFunctions")):
-        return importlib.import_module("rushlight")
+        return namespace.value
     if (module, name) == ("torch._C", "TensorBase"):
         return Tensor
     return None

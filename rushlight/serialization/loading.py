@@ -153,7 +153,8 @@ def _globals_named_in(data):
             module, _, name = str(argument).partition(" ")
             paths.add(".".join(modern_path(module, name)))
         elif opcode.name == "STACK_GLOBAL":
-            paths.add(".".join(modern_path(*texts[-2:])))
+            module, name = texts[-2:]
+            paths.add(".".join(modern_path(module, name)))
         elif opcode.name == "MEMOIZE" or "PUT" in opcode.name:
             memo[len(memo) if argument is None else argument] = texts[-1] if texts else ""
         elif "GET" in opcode.name:

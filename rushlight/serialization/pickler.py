@@ -1,6 +1,7 @@
 """The pickler of `save`: torch's class paths, and storages kept out of the pickle."""
 
 import pickle
+from typing import Any
 
 from rushlight.core.tensor.dtype import dtype
 from rushlight.core.tensor.pickling import Memory
@@ -49,7 +50,8 @@ def _save_global(pickler, obj, name=None):
     path = name or getattr(obj, "__qualname__", None) or getattr(obj, "__name__", "")
     theirs = to_torch(getattr(obj, "__module__", None) or "", path)
     if theirs is None:
-        super(type(pickler), pickler).save_global(obj, name)
+        above: Any = super(type(pickler), pickler)
+        above.save_global(obj, name)
     else:
         _write_global(pickler, obj, *theirs)
 
@@ -74,8 +76,9 @@ def _save_storage_type(pickler, obj):
 
 def _dispatch_for(base):
     """The base's table of writers by type, with ours where a path may need translation."""
+    written_in_python: Any = pickle._Pickler
     table = dict(base.dispatch)
     for kind, writer in base.dispatch.items():
-        if writer is pickle._Pickler.save_global:
+        if writer is written_in_python.save_global:
             table[kind] = _save_global
     return {**table, dtype: _save_dtype, StorageType: _save_storage_type}

@@ -27,7 +27,7 @@ class StorageType:
 
     def __init__(self, name):
         self.name = name
-        self.dtype = dtypes._by_name(storage_dtype_name(name))
+        self.dtype = dtypes._by_name(str(storage_dtype_name(name)))
 
     def __repr__(self):
         return f"StorageType(dtype={self.dtype})"

@@ -307,7 +307,7 @@ def _copied(args):
     return size + sum(_copied(a) for a in args if type(a) is tuple and a and isinstance(a[0], Memory))
 
 
-def modern_path(module, name):
+def modern_path(module: str, name: str) -> tuple[str, str]:
     """Today's path of what Python 2, and so pickle protocol 2, calls `module.name`."""
     from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
 

@@ -14,7 +14,8 @@ from ..core.tensor.layout import sparse_coo, sparse_csr, strided
 from ..core.tensor.legacy_types import CPU_TYPES, tensortype
 from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor, alias, wrap
-from ..ops.shape.create import check_options, tensor
+from ..ops.creation.arguments import check_options
+from ..ops.creation.from_data import tensor
 from .coo import SparseTensor, assemble
 from .entries import as_values, gather, indices_of
 

@@ -99,8 +99,8 @@ class CsrTensor(WithoutArray):
         import copy
 
         if id(self) not in memo:
-            parts = (copy.deepcopy(t, memo) for t in (self._crow, self._col, self._entries))
-            memo[id(self)] = assemble_csr(*parts, self._array.shape)
+            crow, col, values = (copy.deepcopy(t, memo) for t in (self._crow, self._col, self._entries))
+            memo[id(self)] = assemble_csr(crow, col, values, self._array.shape)
         return memo[id(self)]
 
 
@@ -150,7 +150,7 @@ def sparse_csr_tensor(
 
 
 def _integers(indices: Any) -> Any:
-    from ..ops.shape.create import tensor
+    from ..ops.creation.from_data import tensor
 
     t: Any = indices if isinstance(indices, Tensor) else tensor(indices)
     if t.dtype not in (dtypes.int64, dtypes.int32):

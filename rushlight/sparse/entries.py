@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.dispatch.op import primitive
 from ..ops.index.duplicate_index import add_at
-from ..ops.pointwise.helpers import conjugate
+from ..ops.pointwise.building_blocks import conjugate
 
 _HALVES = 2  # bytes of the types whose sums are kept in float32
 

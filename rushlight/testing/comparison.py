@@ -5,13 +5,17 @@ from __future__ import annotations
 import cmath
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import ops
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from ..core.types import Array
+
 
 __all__ = ["assert_allclose", "assert_close"]
 
@@ -247,7 +251,7 @@ def _scalar_text(actual: Any, expected: Any, rtol: float, atol: float) -> str:
     return _text("Scalars", header, (absolute, None, atol), (relative, None, rtol))
 
 
-def _tensor_text(actual: np.ndarray, expected: np.ndarray, matches: np.ndarray, rtol: float, atol: float) -> str:
+def _tensor_text(actual: Array, expected: Array, matches: np.ndarray, rtol: float, atol: float) -> str:
     wrong, total = int(matches.size - matches.sum()), matches.size
     if actual.dtype.kind in "biu":
         actual, expected = actual.astype(np.int64), expected.astype(np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from ..core import random
 from ..core.device.device import check as check_device
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor, wrap
+
+if TYPE_CHECKING:
+    from ..core.types import Array
+
 
 __all__ = ["make_tensor"]
 
@@ -52,12 +56,12 @@ def make_tensor(
     noncontiguous = noncontiguous and math.prod(shape) > 1
     if noncontiguous:
         shape = (*shape[:-1], 2 * shape[-1])
-    low, high = _bounds(dtype, low, high)
+    lowest, highest = _bounds(dtype, low, high)
     if inexact:
         check_device(device)
-        result = wrap(_uniform(shape, dtype, low, high))
+        result = wrap(_uniform(shape, dtype, lowest, highest))
     else:
-        result = ops.randint(low, high, shape, dtype=dtype, device=device)
+        result = ops.randint(lowest, highest, shape, dtype=dtype, device=device)
     if noncontiguous:
         result = result[..., 1::2]
     elif memory_format is not None:
@@ -69,7 +73,7 @@ def make_tensor(
 
 def _uniform(shape: tuple[int, ...], dtype: dtypes.dtype, low: float, high: float) -> np.ndarray:
     """Uniform numbers; for a complex type its two parts in the order of memory."""
-    kind = np.zeros(0, dtype.numpy).real.dtype
+    kind = _real(dtype)
     if dtype.is_complex:
         shape = (*shape, 2)
     if high - low >= _finite_limits(dtype)[1]:  # the width itself is no finite number
@@ -79,11 +83,17 @@ def _uniform(shape: tuple[int, ...], dtype: dtypes.dtype, low: float, high: floa
     return a.view(dtype.numpy)[..., 0] if dtype.is_complex else a
 
 
+def _real(dtype: dtypes.dtype) -> np.dtype:
+    """The type of the real part."""
+    a: Array = np.zeros(0, dtype.numpy)
+    return a.real.dtype
+
+
 def _finite_limits(dtype: dtypes.dtype) -> tuple[float, float, float]:
     """The lowest and the highest finite value of a floating or complex type, and the smallest normal one."""
     import ml_dtypes
 
-    kind = np.zeros(0, dtype.numpy).real.dtype
+    kind = _real(dtype)
     info = ml_dtypes.finfo(kind)
     return float(info.min), float(info.max), float(info.tiny)
 

@@ -40,14 +40,14 @@ def check_operator(
         manual_seed(0)
         with context():
             results.append(results_of(name, args, kwargs))
-    _compare(*results, where, values, f"{name}: a result")
+    _compare(results[0], results[1], where, values, f"{name}: a result")
     leaves = [[t for t in tensors_in(list(given)) if t.requires_grad] for given in (here, there)]
     if gradients and leaves[0] and any(t.requires_grad for t in results[0]):
         weights = [_weights(r) for r in results]
         grads = [list(_gradients(results[0], leaves[0], weights[0]))]
         with within():
             grads.append(list(_gradients(results[1], leaves[1], weights[1])))
-        _compare(*grads, where, values, f"{name}: a gradient")
+        _compare(grads[0], grads[1], where, values, f"{name}: a gradient")
 
 
 def _moved(given: Any, where: Backend) -> Any:

@@ -382,11 +382,10 @@ def check_out(name: str, sample: Sample) -> bool:
     if "out" not in (getattr(f, "__kwdefaults__", None) or {}):
         return False
     many = isinstance(result, (tuple, list))
-    targets = [t.new_zeros(t.shape) for t in result] if many else result.new_zeros(result.shape)
-    returned = f(*args, **kwargs, out=tuple(targets) if many else targets)
-    for target, got, expected in zip(
-        targets if many else [targets], returned if many else [returned], result if many else [result], strict=True
-    ):
+    expectations = list(result) if many else [result]
+    targets = [t.new_zeros(t.shape) for t in expectations]
+    returned = f(*args, **kwargs, out=tuple(targets) if many else targets[0])
+    for target, got, expected in zip(targets, returned if many else [returned], expectations, strict=True):
         assert got is target, f"{name}: out= is not returned"
         _equal(target, expected, f"{name} with out=")
     return True

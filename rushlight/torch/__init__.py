@@ -19,7 +19,7 @@ NAMES = frozenset({
     "storage", "types", "utils.collect_env", "utils.cpp_extension", "utils.model_zoo", "version", "xpu",
 })  # fmt: skip
 VISION = "rushlight_vision"  # a package of its own, which is `rushlight.vision` too
-_ROOT = __package__.rpartition(".")[0]
+_ROOT = __name__.rpartition(".")[0]
 
 
 def home_of(name: str) -> str:
@@ -29,12 +29,12 @@ def home_of(name: str) -> str:
         return name
     if below.partition(".")[0] == "vision":
         return VISION + below.removeprefix("vision")
-    return f"{__package__}.{below}" if _is_here(below) else name
+    return f"{__name__}.{below}" if _is_here(below) else name
 
 
 def public_name(name: str) -> str:
     """The name under which programs know a module of this folder; any other name as it is."""
-    inside = name.removeprefix(__package__ + ".")
+    inside = name.removeprefix(__name__ + ".")
     return f"{_ROOT}.{inside}" if inside != name and _is_here(inside) else name
 
 
@@ -78,7 +78,7 @@ class _FinderOfStandIns:
     """Gives modules outside this folder the names that are unavailable (`unavailable.py`) when they load."""
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if not fullname.startswith(_ROOT + ".") or fullname.startswith(__package__) or home_of(fullname) != fullname:
+        if not fullname.startswith(_ROOT + ".") or fullname.startswith(__name__) or home_of(fullname) != fullname:
             return None
         from . import _stand_ins
 

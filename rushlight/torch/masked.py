@@ -13,6 +13,7 @@ from .. import ops
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import iinfo
 from ..core.tensor.tensor import Tensor
+from ..ops.linalg.linalg import vector_norm
 from ._stand_ins import lookup, stand_in
 from .unavailable import exported
 
@@ -165,7 +166,7 @@ def norm(
 ) -> Tensor:
     """(sum |x|^ord)^(1 / ord)"""
     kept = _kept(input, mask, _INF if ord == -_INF else 0)
-    return ops.linalg.vector_norm(kept, ord, _dims(dim, input.dim()), keepdim, dtype=dtype or input.dtype)
+    return vector_norm(kept, ord, _dims(dim, input.dim()), keepdim, dtype=dtype or input.dtype)
 
 
 def var(

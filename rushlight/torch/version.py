@@ -36,7 +36,7 @@ class TorchVersion(str):
 def _release(version):
     """(2, 13, 0) for '2.13.0+cpu' or ('2', 13): without trailing zeros, so that 2.13 and 2.13.0 are the same."""
     text = version if isinstance(version, str) else ".".join(map(str, version))
-    numbers = [int(number) for number in re.match(r"[0-9.]*", text).group().split(".") if number]
+    numbers = [int(number) for number in re.findall(r"\A[0-9.]*", text)[0].split(".") if number]
     while numbers and numbers[-1] == 0:
         numbers.pop()
     return tuple(numbers)

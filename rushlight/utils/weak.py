@@ -17,11 +17,13 @@ class WeakIdRef(ref):
     __slots__ = ("_id",)
 
     def __init__(self, key: Any, callback: Any = None):
-        super().__init__(key, callback)
+        above: Any = super()  # typeshed gives `ref` no __init__
+        above.__init__(key, callback)
         self._id = id(key)
 
     def __call__(self) -> Any:
-        return super().__call__()
+        above: Any = super()
+        return above.__call__()
 
     def __hash__(self) -> int:
         return self._id

@@ -11,10 +11,12 @@ import pytest
 import rushlight as torch
 from rushlight.backend.onednn import convolution
 from rushlight.backend.onednn.library import available as has_onednn
+from rushlight.compile.install import install_in_thread
 from rushlight.compile.ir.graph import Extern
 from rushlight.compile.lower.llvm import engine
 from rushlight.compile.lower.onednn import Pack, few_channels_eager, kernels
 from rushlight.compile.runtime import heap
+from rushlight.core.dispatch.extension_points import make_convolution
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="no compiler here")
 library = pytest.mark.skipif(not has_onednn(), reason="oneDNN is not here")
@@ -95,8 +97,8 @@ def test_equal_names_of_two_modules_are_two_functions():
 def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
     if not (kernels.available() and kernels.lanes() == 16):
         pytest.skip("vectors are shorter here")
-    monkeypatch.setattr(convolution.choice, "forward", convolution.forward_by_onednn)
-    few_channels_eager.install()
+    monkeypatch.setattr(make_convolution, "value", None)
+    install_in_thread(few_channels_eager.make_forward)
     draw = np.random.default_rng(0).standard_normal
     x, w = draw(x).astype(np.float32), draw(w).astype(np.float32)
     b = draw(len(w)).astype(np.float32) if bias else None
@@ -104,7 +106,7 @@ def test_a_first_layer_of_an_eager_loop(monkeypatch, x, w, bias, served):
     shape = (len(x), len(w), *(n - k + 1 for n, k in zip(x.shape[2:], w.shape[2:], strict=True)))
     geometry = convolution.Geometry(x.dtype, x.shape, w.shape, *steps)
     assert geometry.out_shape == shape
-    call = convolution.choice.forward(geometry, None if b is None else b.shape)
+    call = make_convolution.value(geometry, None if b is None else b.shape)
     assert isinstance(call, few_channels_eager._Forward) == served
     if served:
         windows = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), w.shape[2:], (2, 3))

@@ -5,6 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.compile.lower.llvm import engine, trials, twister
+from rushlight.core.dispatch.extension_points import random_blocks, random_trials
 from rushlight.core.random import discrete, mersenne
 
 pytestmark = pytest.mark.skipif(not engine.available(), reason="no generated code here")
@@ -34,8 +35,8 @@ def test_a_stream_in_the_middle_of_a_block_is_left_to_numpy():
 @pytest.mark.parametrize("draw", [torch.rand, torch.randn, lambda n: torch.nn.functional.dropout(torch.ones(n), 0.3)])
 def test_draws_are_the_same_with_and_without(draw, monkeypatch):
     def drawn(make_blocks, decide):
-        monkeypatch.setattr(mersenne, "make_blocks", make_blocks)
-        monkeypatch.setattr(discrete, "decide", decide)
+        monkeypatch.setattr(random_blocks, "value", make_blocks)
+        monkeypatch.setattr(random_trials, "value", decide)
         torch.manual_seed(7)
         return [draw(n).numpy() for n in (5, 100_000, 3, 20_001)], torch.get_rng_state().numpy()
 
@@ -76,11 +77,11 @@ def test_masks_go_on_with_the_stream_wherever_it_stands(before, monkeypatch):
         masks = [torch.empty(n).bernoulli_(0.3).numpy() for n in (1, 70_001, 300, 32_760, 5)]
         return masks, torch.rand(3).numpy()
 
-    monkeypatch.setattr(mersenne, "make_blocks", twister.words)
-    monkeypatch.setattr(discrete, "decide", trials.decide)
+    monkeypatch.setattr(random_blocks, "value", twister.words)
+    monkeypatch.setattr(random_trials, "value", trials.decide)
     ours, after = drawn()
-    monkeypatch.setattr(mersenne, "make_blocks", mersenne.blocks_by_numpy)
-    monkeypatch.setattr(discrete, "decide", discrete.decide_by_numpy)
+    monkeypatch.setattr(random_blocks, "value", None)
+    monkeypatch.setattr(random_trials, "value", None)
     monkeypatch.setattr(discrete, "_STRIP", 1 << 15)
     theirs, other = drawn()
     for a, b in zip((*ours, after), (*theirs, other), strict=True):

@@ -207,3 +207,12 @@ def test_a_compiled_function_runs_plainly():
         for _ in range(4):
             assert step(meta(3, 5)).shape == (5,)
     assert step(torch.ones(3, 5)).tolist() == [6.0] * 5
+
+
+def test_repeats_that_are_not_known_need_the_size_of_the_result():
+    x, repeats = torch.ones(2, 3, device="meta"), torch.tensor([1, 2])
+    assert x.repeat_interleave(repeats, 0).shape == (3, 3)
+    assert x.repeat_interleave(repeats.to("meta"), 0, output_size=3).shape == (3, 3)
+    assert torch.repeat_interleave(repeats.to("meta"), output_size=3).device.type == "meta"
+    with pytest.raises(RuntimeError, match="cannot repeat_interleave a meta tensor without output_size"):
+        x.repeat_interleave(repeats.to("meta"), 0)

@@ -9,6 +9,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
+from rushlight.core.device import device as devices
 from rushlight.utils.data import DataLoader, TensorDataset
 
 from .mirror import copies, open_mirror
@@ -306,3 +307,22 @@ def test_another_package_adds_a_device(monkeypatch):
         devices._openers.pop("looking", None)
     with pytest.raises(RuntimeError, match="Expected one of cpu, cuda"):
         torch.zeros(2, device="nothere")
+
+
+def test_a_generator_keeps_its_device_in_copies():
+    generator = torch.Generator("mirror").manual_seed(3)
+    for twin in (pickle.loads(pickle.dumps(generator)), generator.clone_state()):
+        assert twin.device == generator.device == torch.device("mirror", 0)
+        assert torch.equal(torch.as_tensor(twin.get_state()), torch.as_tensor(generator.get_state()))
+
+
+def test_an_operator_that_a_device_lacks_raises_and_names_it(monkeypatch):
+    monkeypatch.setattr(type(open_mirror(0)), "lacks", ("sin",))
+    with pytest.raises(NotImplementedError, match="sin is not implemented for tensors on mirror:0"):
+        torch.ones(2, device="mirror").sin()
+
+
+@pytest.mark.parametrize("name", ["npu2", "a:b", ""])
+def test_names_that_cannot_be_a_type_are_refused(name):
+    with pytest.raises(ValueError, match="letters"):
+        devices.register(name, open_mirror)

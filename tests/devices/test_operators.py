@@ -55,7 +55,7 @@ NEEDS_DATA = {
     "is_nonzero": "Tensor.item() cannot be called on meta tensors",
     "masked_select": _UNKNOWN,
     "masked_scatter": _UNKNOWN,  # its gradient
-    "repeat_interleave": _UNKNOWN,
+    "repeat_interleave": "cannot repeat_interleave a meta tensor without output_size",
     "segment_reduce": _UNKNOWN,
     "Tensor.__getitem__": _UNKNOWN,  # by a mask
     **dict.fromkeys(

@@ -7,8 +7,8 @@ import pytest
 from numpy import polynomial as poly
 
 import rushlight as rl
+from rushlight.ops import OPS
 from rushlight.ops.special import bessel, special_polynomials  # noqa: F401  (registers the names under "special.")
-from rushlight.ops.special.special import OPS
 
 from .central_difference import check_gradients
 

@@ -49,6 +49,24 @@ def test_pickle_with_an_older_path_loads():
     assert pickle.loads(b"crushlight.operator_schema\nArgument\n.") is sys.modules["rushlight.torch._schema"].Argument
 
 
+SPLIT = {  # files that are several now, and functions that pickles find in them
+    "nn.functional.loss": ["huber_loss", "cross_entropy"],
+    "ops.comparison": ["eq"],
+    "ops.pointwise.comparison": ["clamp"],
+    "ops.create": ["zeros"],
+    "ops.shape.create": ["tensor"],
+    "ops.shape.join": ["roll"],
+    "ops.special": ["sigmoid"],
+    "ops.special.special": ["sigmoid"],
+}
+
+
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, names in SPLIT.items() for name in names])
+def test_pickle_finds_functions_of_a_file_that_was_split(path, name):
+    function = getattr(rushlight.nn.functional if path.startswith("nn.") else rushlight, name)
+    assert pickle.loads(f"crushlight.{path}\n{name}\n.".encode()) is function
+
+
 def test_moved_names_lead_to_modules_that_are_there():
     import importlib.util
 

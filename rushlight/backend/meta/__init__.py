@@ -15,14 +15,13 @@ import numpy as np
 
 from ...core import determinism
 from ...core.device.backend import Backend, on_device
-from ...core.device.buffer import Buffer, outline
+from ...core.device.buffer import Buffer
 from ...core.device.device import device as Device
 from ...core.dispatch.op import Op
 from ...core.random.mersenne import Generator, drawing_from
 from ...core.tensor.casting import copy_into
 from ...core.tensor.dtype import from_numpy
-from ...ops.shape.join import repeated_places
-from .refused import DATA_DEPENDENT, MASKED, REFUSED_FUNCTIONS, refuse
+from .refused import DATA_DEPENDENT, MASKED, REFUSED_FUNCTIONS, refused
 from .zeros import Zeros, holds, plain
 
 _NO_DATA = "Cannot copy out of meta tensor; no data!"
@@ -31,10 +30,15 @@ _NO_DATA = "Cannot copy out of meta tensor; no data!"
 class Meta(Backend):
     """The backend of the device `meta`."""
 
+    lacks = DATA_DEPENDENT
+
     def __init__(self) -> None:
         super().__init__(Device("meta"))
         self.kernels["multinomial"] = self._multinomial
-        self.kernels.update({name: refuse(name) for name in DATA_DEPENDENT})
+        self.kernels["repeated"] = self._repeated
+
+    def unsupported(self, name: str) -> Exception:
+        return refused(name)
 
     def kernel(self, record: Op) -> Callable:
         if record.name in MASKED:
@@ -43,8 +47,8 @@ class Meta(Backend):
 
     def apply(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         if function in REFUSED_FUNCTIONS:
-            return refuse(function.__name__)(*args)
-        if function in _RULES and (function is not repeated_places or isinstance(args[0], Buffer)):
+            raise refused(function.__name__)
+        if function in _RULES:
             return _RULES[function](*args, **kwargs)
         if function in _CREATORS:
             return _CREATORS[function](self, *args, **kwargs)
@@ -58,6 +62,11 @@ class Meta(Backend):
 
     def _multinomial(self, input: Buffer, num_samples: int, *rest: Any) -> Buffer:
         return self.buffer((*input.shape[:-1], num_samples), np.int64)
+
+    def _repeated(self, counts: Buffer, n: int, output_size: int | None) -> Buffer:
+        if output_size is None:
+            raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+        return self.buffer((output_size,), np.int64)
 
     def draw(self, function: Callable, args: tuple) -> Any:
         for i, a in enumerate(args):
@@ -98,7 +107,7 @@ class Meta(Backend):
 def _unless_masked(kernel: Callable, name: str, *arrays: Any, **options: Any) -> Any:
     """`kernel`, whose result's shape is known if no index is a mask."""
     if any(a is not None and a.dtype.kind == "b" for a in arrays[1:]):
-        return refuse(name)()
+        raise refused(name)
     return kernel(*arrays, **options)
 
 
@@ -106,15 +115,20 @@ def _plain_type(kind: np.dtype) -> np.dtype:
     return from_numpy(kind).numpy
 
 
+def _with_arrays(value: Any, array_of: Callable[[Buffer], np.ndarray]) -> Any:
+    """Arguments with arrays in the place of buffers."""
+    if isinstance(value, Buffer):
+        return array_of(value)
+    if type(value) in (tuple, list):
+        return type(value)([_with_arrays(v, array_of) for v in value])
+    if type(value) is dict:
+        return {k: _with_arrays(v, array_of) for k, v in value.items()}
+    return _plain_type(value) if isinstance(value, np.dtype) else value
+
+
 def _opened(value: Any) -> Any:
     """Arguments with arrays of zeros in the place of buffers."""
-    if isinstance(value, Buffer):
-        return value.outline.view(Zeros)
-    if type(value) in (tuple, list):
-        return type(value)([_opened(v) for v in value])
-    if type(value) is dict:
-        return {k: _opened(v) for k, v in value.items()}
-    return _plain_type(value) if isinstance(value, np.dtype) else value
+    return _with_arrays(value, lambda buffer: buffer.outline.view(Zeros))
 
 
 def _with_memory(function: Callable, args: tuple, kwargs: dict, error: Exception) -> Any:
@@ -125,7 +139,8 @@ def _with_memory(function: Callable, args: tuple, kwargs: dict, error: Exception
     """
     for fill in (np.zeros, _eye):
         try:
-            return function(*_filled(args, fill), **_filled(kwargs, fill))
+            array_of = partial(_filled, fill=fill)
+            return function(*_with_arrays(args, array_of), **_with_arrays(kwargs, array_of))
         except Exception:
             continue
     try:
@@ -137,22 +152,15 @@ def _with_memory(function: Callable, args: tuple, kwargs: dict, error: Exception
 _LARGE = 1 << 30  # bytes of one array
 
 
-def _filled(value: Any, fill: Callable) -> Any:
-    if isinstance(value, Buffer):
-        if value.nbytes > _LARGE:
-            raise MemoryError(f"{value.nbytes} bytes")
-        a = (
-            np.ndarray(value.shape, _plain_type(value.dtype), strides=_dense(value.outline))
-            if value.size
-            else value.outline.copy()
-        )
-        a[...] = fill(value.shape, a.dtype)
-        return a
-    if type(value) in (tuple, list):
-        return type(value)([_filled(v, fill) for v in value])
-    if type(value) is dict:
-        return {k: _filled(v, fill) for k, v in value.items()}
-    return _plain_type(value) if isinstance(value, np.dtype) else value
+def _filled(buffer: Buffer, fill: Callable) -> np.ndarray:
+    """An array with the buffer's shape, type and order in memory, filled with `fill(shape, type)`."""
+    if buffer.nbytes > _LARGE:
+        raise MemoryError(f"{buffer.nbytes} bytes")
+    if not buffer.size:
+        return buffer.outline.copy()
+    a = np.ndarray(buffer.shape, _plain_type(buffer.dtype), strides=_dense(buffer.outline))
+    a[...] = fill(buffer.shape, a.dtype)
+    return a
 
 
 def _eye(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
@@ -183,8 +191,6 @@ _RULES: dict[Callable, Callable] = {
     copy_into: _copyto,
     np.ndarray.__setitem__: _setitem,
     np.ndarray.fill: lambda dst, value: None,
-    np.repeat: lambda a, repeats, axis=None: refuse("repeat_interleave")(),
-    repeated_places: lambda counts, n: refuse("repeat_interleave")(),
 }
 
 
@@ -204,4 +210,4 @@ def open_meta(index: int | None) -> Meta:
     return meta
 
 
-__all__ = ["Meta", "meta", "open_meta", "outline"]
+__all__ = ["Meta", "open_meta"]

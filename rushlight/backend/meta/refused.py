@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NoReturn
-
 import numpy as np
 
 DATA_DEPENDENT = (
-    "bincount", "masked_select", "nonzero", "repeated", "segment_places", "unique2", "unique_consecutive", "unique_dim",
+    "bincount", "masked_select", "nonzero", "segment_places", "unique2", "unique_consecutive", "unique_dim",
 )  # fmt: skip
 
 MASKED = frozenset(("index",))  # of which a mask as an index decides the shape
@@ -18,13 +15,9 @@ REFUSED_FUNCTIONS = frozenset(
 )
 
 
-def refuse(name: str) -> Callable[..., NoReturn]:
-    """A kernel that raises: the result of `name` is not known without data."""
-
-    def kernel(*args: Any, **kwargs: Any) -> NoReturn:
-        raise NotImplementedError(
-            f"aten::{name}: attempted to run this operator with Meta tensors, but its result depends on their values, which "
-            "meta tensors do not have"
-        )
-
-    return kernel
+def refused(name: str) -> NotImplementedError:
+    """The error of an operator whose result is not known without data."""
+    return NotImplementedError(
+        f"aten::{name}: attempted to run this operator with Meta tensors, but its result depends on their values, which "
+        "meta tensors do not have"
+    )

@@ -5,8 +5,11 @@ A convolution (0.5 ms) and a 256 x 256 matrix product in turn on two cores: 8 to
 OpenBLAS on one thread, 0.61 ms with both in oneDNN.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
+from importlib import import_module
 
 from ...core.locks import made_once
 
@@ -34,9 +37,7 @@ def leave_cores_to_openmp() -> None:
 @made_once
 def _openblas():
     """OpenBLAS's (get, set) for its number of threads, found through the NumPy extension that is linked with it."""
-    from numpy._core import _multiarray_umath
-
-    library = ctypes.CDLL(_multiarray_umath.__file__)
+    library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
     for pattern in ("scipy_openblas_{}_num_threads64_", "openblas_{}_num_threads64_", "openblas_{}_num_threads"):
         if hasattr(library, pattern.format("set")):
             return getattr(library, pattern.format("get")), getattr(library, pattern.format("set"))

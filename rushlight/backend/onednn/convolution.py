@@ -11,12 +11,10 @@ empty arrays: the caller then runs the reference kernel.
 from __future__ import annotations
 
 import math
-import threading
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.extension_points import make_convolution
 from . import calls
 from .calls import BFLOAT16, FLOAT32, Call, code_of
 from .primitives import (
@@ -127,7 +125,8 @@ def _forward(kind, x_shape, weight_shape, bias_shape, stride, padding, dilation,
     geometry = Geometry(kind, x_shape, weight_shape, stride, padding, dilation, groups)
     if not geometry.valid or bias_shape not in (None, weight_shape[:1]):
         return None
-    return choice.forward(geometry, bias_shape)
+    make = make_convolution.value or forward_by_onednn
+    return make(geometry, bias_shape)
 
 
 def forward_by_onednn(geometry: Geometry, bias_shape: tuple | None) -> Call | None:
@@ -139,16 +138,6 @@ def forward_by_onednn(geometry: Geometry, bias_shape: tuple | None) -> Call | No
     with calls.thread.sized_for(geometry.multiply_adds):
         desc = geometry.forward(bias_shape is not None)
         return desc and Call(desc, inputs, [(DST, plain(geometry.out_shape), geometry.out_shape, geometry.kind)])
-
-
-class _Choice(threading.local):
-    """Of a thread. forward: makes the call of a shape; overridden in loops whose backward is compiled."""
-
-    def __init__(self):
-        self.forward: Callable[[Geometry, tuple | None], Any] = forward_by_onednn
-
-
-choice = _Choice()
 
 
 def _backward_input(kind, g_shape, weight_shape, x_shape, stride, padding, dilation, groups):

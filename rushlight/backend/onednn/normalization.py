@@ -140,9 +140,10 @@ def batch_norm_backward(g, x, mean, rstd, weight, training):
     if not _served(*wide, mean, rstd, weight, size=x.size) or g.shape != x.shape:
         return NotImplemented
     images = _images(x) if x.flags.c_contiguous and g.flags.c_contiguous else None
-    if images is None:
+    slopes = _images(g)
+    if images is None or slopes is None:
         return NotImplemented
-    mean, rstd, slopes = mean.reshape(-1), rstd.reshape(-1), _images(g)
+    mean, rstd = mean.reshape(-1), rstd.reshape(-1)
     images, mean = _centred(images, mean, rstd)
     n, c, length = images.shape
     sums, products = _sums(slopes.reshape(n * c, length), images.reshape(n * c, length))

@@ -218,7 +218,7 @@ def implementation(desc: Owned) -> str:
     text = ctypes.c_char_p()
     status = load().dnnl_primitive_desc_query(desc.value, _QUERY_IMPLEMENTATION, 0, ctypes.byref(text))
     check(status, "dnnl_primitive_desc_query")
-    return text.value.decode()
+    return (text.value or b"").decode()
 
 
 def writes_outside(desc: Owned, channels: int, stride) -> bool:

@@ -155,7 +155,7 @@ def _scores(x, dim, dtype):
 def _install_functions() -> None:
     from ...ops.nn.activation import _leaky_relu, _sloped
     from ...ops.nn.smooth import _gelu, _gelu_backward, _silu, _silu_backward
-    from ...ops.special.special import sigmoid
+    from ...ops.special.logistic import sigmoid
 
     few, more = functions.WORTHWHILE_ELEMENTS, functions.WORTHWHILE_ELEMENTS_IF_SIMPLE
     gelu = {"none": functions.GELU, "tanh": functions.GELU_TANH}

@@ -30,7 +30,7 @@ class Comparison:
         for (v, x), (w, y) in zip(a.constants.items(), b.constants.items(), strict=False):
             self._same_value(v, w)
             if x.dtype != y.dtype or x.shape != y.shape or x.tobytes() != y.tobytes():
-                where = next((n.line for n in b.nodes if any(r.value is w for r in n.reads())), None)
+                where = next((_line(n) for n in b.nodes if any(r.value is w for r in n.reads())), None)
                 raise CaptureError(
                     f"{describe(where)}: a tensor created from Python values holds {_brief(x)} in one call and {_brief(y)} "
                     f"in the next.{_WAY_OUT}"
@@ -45,7 +45,7 @@ class Comparison:
         for m, n in zip(a.nodes, b.nodes, strict=False):
             if _name(m) != _name(n):
                 raise CaptureError(
-                    f"{describe(n.line)}: one call runs {_name(m)} here, the next call {_name(n)}.{_WAY_OUT}"
+                    f"{describe(_line(n))}: one call runs {_name(m)} here, the next call {_name(n)}.{_WAY_OUT}"
                 )
         raise CaptureError(
             f"one call of the function runs {len(a.nodes)} operators on {len(a.inputs)} input tensors, the next call "
@@ -93,7 +93,7 @@ class Comparison:
     def outcomes(self, a: Outcome, b: Outcome) -> None:
         """Raise CaptureError where the results differ in more than their tensors' values."""
         if not same(a.template, b.template):
-            raise CaptureError(f"two calls return results of different structure.{_WAY_OUT}")
+            raise CaptureError(f"two calls return different structures (of tuples, lists, dicts).{_WAY_OUT}")
         for x, y in zip(a.leaves, b.leaves, strict=True):
             if not same_spec(x, y):
                 raise CaptureError(
@@ -104,9 +104,9 @@ class Comparison:
             if [s.key() for s, _ in p] != [s.key() for s, _ in q]:
                 raise CaptureError(f"two calls modify different tensors ({what}).{_WAY_OUT}")
         if [id(s) for _, s, _, _ in a.schedules] != [id(s) for _, s, _, _ in b.schedules]:
-            raise CaptureError(f"two calls step different schedulers.{_WAY_OUT}")
+            raise CaptureError(f"two calls call step() of different learning-rate schedulers.{_WAY_OUT}")
         if sorted((id(m), now) for m, now in a.training) != sorted((id(m), now) for m, now in b.training):
-            raise CaptureError(f"two calls switch different modules between train() and eval().{_WAY_OUT}")
+            raise CaptureError(f"two calls call train() or eval() of different modules.{_WAY_OUT}")
 
 
 _WAY_OUT = (
@@ -143,6 +143,10 @@ def _same_number(x: Any, y: Any) -> bool:
     if isinstance(x, Computed) and isinstance(y, Computed):
         return x.function is y.function and all(map(_same_number, x.arguments, y.arguments))
     return same_plain(x, y)
+
+
+def _line(node: Any) -> Any:
+    return getattr(node, "line", None)
 
 
 def _name(node: Any) -> str:

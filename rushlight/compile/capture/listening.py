@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
-from ...core.dispatch.mode import State, thread
+from ...core.dispatch.extension_points import watch_modules
+from ...core.dispatch.mode import thread
 from ..guards.python_trace import Trace
 from .printing import Output
 from .recorder import Listener
@@ -15,7 +16,7 @@ from .recorder import Listener
 def listen(listener: Any, function: Callable, args: tuple, kwargs: dict) -> Any:
     """Call a function; what it does is told to `listener`."""
     state = thread.state
-    watch = State.watch_modules
+    watch = watch_modules.value
     state.listener = listener
     state.refresh()
     trace = Trace(listener) if isinstance(listener, Listener) else nullcontext()

@@ -79,7 +79,7 @@ class Memory:
         i = bisect_right(self.starts, low) - 1
         region = self.regions[self.starts[i]] if i >= 0 else None
         inside = region is not None and high <= region.end and (low - region.start) % a.itemsize == 0
-        if inside and region.value.dtype == a.dtype:
+        if region is not None and inside and region.value.dtype == a.dtype:
             return region
         return next((r for r in self.beside if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None)
 
@@ -176,7 +176,7 @@ def instances(*kinds: type) -> list[Any]:
 def _is_finished(t: Tensor) -> bool:
     """Not when another thread is in the middle of making it."""
     try:
-        t._array, t._edge, t._grad, t._storage, t._view  # noqa: B018
+        _ = t._array, t._edge, t._grad, t._storage, t._view
     except AttributeError:
         return False
     return True

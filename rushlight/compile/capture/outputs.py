@@ -35,7 +35,7 @@ class Made(NamedTuple):
     inference: made in inference mode. view: (what it is a view of, the operator, its arguments, the mode), without history.
     """
 
-    memory: Fresh | Any
+    memory: Any
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset: int

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.dispatch.mode import State, thread
+from ...core.dispatch.extension_points import module_class
+from ...core.dispatch.mode import thread
 from ...core.dispatch.slow_path import common_type
 from ...core.tensor.storage import describe, user_line
 from ...core.tensor.tensor import Tensor, element_strides
@@ -42,7 +43,7 @@ class Draw:
         self.name, self.draws = name, draws
         self.kernel = self.reference = kernel
 
-    def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
+    def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         return f(*arrays, *metadata)
 
 
@@ -54,7 +55,7 @@ class Demand:
     def __init__(self) -> None:
         self.kernel = self.reference = _demand
 
-    def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
+    def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         return f(*arrays)
 
 
@@ -82,7 +83,7 @@ class Recorder:
         self.memory = Memory()
         self.leaves = leaves
         self.varying = varying
-        kind = State.module_type or ()
+        kind = module_class.value or ()
         objects = instances(Tensor, kind) if kind else instances(Tensor)
         self.existing = Existing(
             [o for o in objects if issubclass(type(o), Tensor) and type(o._array) is np.ndarray], leaves

@@ -47,11 +47,12 @@ class Opened:
 
 def flatten(value: Any, leaves: list) -> Any:
     """Append the leaves of `value` to `leaves`, and return its template."""
-    kind = type(value)
+    kind: Any = type(value)
     if kind is tuple or kind is list or (isinstance(value, tuple) and hasattr(kind, "_fields")):
         keys, items = None, value
     elif kind is dict or (isinstance(value, dict) and kind.__init__ is dict.__init__):
-        keys, items = tuple(value), value.values()
+        table: Any = value
+        keys, items = tuple(table), table.values()
     elif hasattr(kind, "__dataclass_fields__"):
         keys = tuple(kind.__dataclass_fields__)
         items = [getattr(value, name) for name in keys]

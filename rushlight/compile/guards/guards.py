@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...backend.onednn.precision import fpmath
-from ...core.dispatch.mode import State, thread
+from ...core.dispatch.extension_points import function_tables, hook_tables
+from ...core.dispatch.mode import thread
 from ...core.dispatch.torch_function import modes as function_modes
 from ...core.tensor.dtype import get_default_dtype
 from ...core.tensor.node import Leaf
@@ -56,7 +57,8 @@ class Guards:
         self.apart = [i for i, t in enumerate(self.externals) if writes_argument or id(t) in ids]
         self.extents: tuple[Any, list, list] = None, [], []
         free = {s.key() for s in sources if isinstance(s, Option)}
-        self.groups = tuple(_group(*entry, free) for entry in recorder.groups.values())
+        self.groups = tuple(_group(group, before, free) for group, before in recorder.groups.values())
+        assert recorder.state is not None  # of the finished capture
         recorder.state.settle({(id(attribute.scope), attribute.name) for attribute, _ in outcome.assigned})
         self.state = Checks([_Tensors(self), *recorder.state.checks, *_library_checks(recorder)])
         return_arrays = [leaf for leaf in outcome.leaves if isinstance(getattr(leaf, "value", None), np.ndarray)]
@@ -242,8 +244,8 @@ def _library_checks(recorder: Recorder) -> list[Check]:
         found += [
             Entries(table, None, "the hooks of a tensor") for table in _parts_of_hooks(hooks) if isinstance(table, dict)
         ]
-    found += [Entries(table, list(table), "a function of the library") for table in State.tables_read]
-    found += [Entries(table, None, "hooks of all modules or optimizers") for table in State.tables_of_hooks]
+    found += [Entries(table, list(table), "a function of the library") for table in function_tables.values]
+    found += [Entries(table, None, "hooks of all modules or optimizers") for table in hook_tables.values]
     found += [Entries(class_table(c), _OF_CLASSES, f"a method of {c.__name__}") for c in _classes(recorder)]
     return found
 

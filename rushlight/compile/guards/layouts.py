@@ -97,7 +97,7 @@ def _find(o: Any, word: int) -> int | None:
 
 
 class _Sample:
-    pass
+    value: object
 
 
 @lru_cache(maxsize=1)

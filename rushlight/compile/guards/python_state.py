@@ -38,7 +38,7 @@ from weakref import ReferenceType
 import numpy as np
 
 from ...core import own_code
-from ...core.dispatch.mode import State
+from ...core.dispatch.extension_points import module_class, namespace
 from ...core.tensor.tensor import Tensor
 from .checks import MISSING, PLAIN, Cell, Check, Content, Entries, Facts, Function, Items, Kind, Order, Reading, is_same
 from .pure_calls import called_name, is_pure
@@ -192,7 +192,9 @@ class PythonState:
             if o is MISSING or isinstance(o, PLAIN) or id(o) in self._seen:
                 continue
             if len(self._seen) >= _MOST:
-                self._refuse(f"the function refers to more than {_MOST} objects, too many to guard")
+                self._refuse(
+                    f"the function refers to more than {_MOST} objects, too many to guard; pass what changes as an argument, or compile a smaller function"
+                )
                 return
             self._seen[id(o)] = o
             waiting += self._look(o, where)
@@ -213,7 +215,7 @@ class PythonState:
         """Note what an object holds, and give the objects in it that are to be looked at."""
         if isinstance(o, Tensor):
             return self._tensor(o)
-        if isinstance(o, State.module_type or ()):
+        if isinstance(o, module_class.value or ()):
             return self._module(o)
         if isinstance(o, MethodType):
             return [(o.__func__, where), (o.__self__, where)]
@@ -490,7 +492,7 @@ def _registrations(_: Any) -> Any:
 
 
 def _setting(name: str) -> Any:
-    return getattr(sys.modules["rushlight"], name)()
+    return getattr(namespace.value, name)()
 
 
 def _referent(reference: Any) -> Any:
@@ -522,7 +524,7 @@ def is_own(o: Any) -> bool:
         o, (*_FIXED, *_CONTAINERS, tuple, Tensor, type, ModuleType)
     ):
         return False
-    if isinstance(o, (FunctionType, MethodType, BuiltinFunctionType, partial, State.module_type or Tensor)):
+    if isinstance(o, (FunctionType, MethodType, BuiltinFunctionType, partial, module_class.value or Tensor)):
         return False
     return isinstance(_state_of(o), dict)
 
@@ -552,7 +554,7 @@ def _slots(kind: type) -> dict[str, Any]:
 
 
 def _is_module(v: Any) -> bool:
-    return isinstance(v, State.module_type or ())
+    return isinstance(v, module_class.value or ())
 
 
 def _is_plain_container(v: Any) -> bool:

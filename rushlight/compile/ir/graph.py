@@ -10,7 +10,7 @@ turns them into `Loop`, `Reduce` and `Extern`, fusing gathers loops in `Nest`; a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -27,7 +27,13 @@ class HasKernel(Protocol):
     """What a call is of: an operator, or a step of the recorder's own, such as a draw or a test of values."""
 
     name: str
+    kind: str
     kernel: Callable[..., Any]
+    reference: Callable[..., Any]
+    view: bool
+    draws: str
+
+    def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any: ...
 
 
 class Value:

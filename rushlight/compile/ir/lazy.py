@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,6 +89,13 @@ class Builder:
         return list(results)
 
 
+if TYPE_CHECKING:
+
+    def _unary(self: Lazy) -> Lazy: ...
+
+    def _binary(self: Lazy, other: Any, /) -> Lazy: ...
+
+
 class Lazy:
     """An array whose elements are an expression over the space of its shape."""
 
@@ -99,6 +106,17 @@ class Lazy:
         if expr.dtype.kind == "c":
             raise Untraceable("complex numbers")
         self.builder, self.shape, self.expr = builder, tuple(shape), expr
+
+    if TYPE_CHECKING:  # the operators, which are set below
+        __neg__ = __abs__ = __invert__ = _unary
+        __add__ = __radd__ = __iadd__ = __sub__ = __rsub__ = __isub__ = __mul__ = __rmul__ = __imul__ = _binary
+        __truediv__ = __rtruediv__ = __itruediv__ = __floordiv__ = __rfloordiv__ = __ifloordiv__ = _binary
+        __mod__ = __rmod__ = __imod__ = __pow__ = __rpow__ = __ipow__ = _binary
+        __and__ = __rand__ = __iand__ = __or__ = __ror__ = __ior__ = __xor__ = __rxor__ = __ixor__ = _binary
+        __lshift__ = __rlshift__ = __ilshift__ = __rshift__ = __rrshift__ = __irshift__ = _binary
+        __lt__ = __le__ = __gt__ = __ge__ = _binary
+        __eq__: Any
+        __ne__: Any
 
     # -------------------------------------------------------------------------------------- what arrays tell
 
@@ -282,36 +300,38 @@ class Lazy:
             raise Untraceable(function.__name__)
         return handler(self.builder, *args, **kwargs)
 
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise Untraceable("the kernel reads tensor values")
+    if not TYPE_CHECKING:  # NumPy's stubs say that a function of what has it gives an array
+
+        def __array__(self, *_: Any, **__: Any) -> Any:
+            raise Untraceable("the kernel reads tensor values")
 
     # ------------------------------------------------------------------------------------------ reductions
 
     def sum(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
-        return np.add.reduce(self, axis, dtype, out, keepdims)
+        return _reduced(np.add, self, axis, dtype, out, keepdims)
 
     def prod(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
-        return np.multiply.reduce(self, axis, dtype, out, keepdims)
+        return _reduced(np.multiply, self, axis, dtype, out, keepdims)
 
     def max(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
-        return np.maximum.reduce(self, axis, None, out, keepdims)
+        return _reduced(np.maximum, self, axis, None, out, keepdims)
 
     def min(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
-        return np.minimum.reduce(self, axis, None, out, keepdims)
+        return _reduced(np.minimum, self, axis, None, out, keepdims)
 
     def any(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
-        return np.logical_or.reduce(self, axis, None, out, keepdims)
+        return _reduced(np.logical_or, self, axis, None, out, keepdims)
 
     def all(self, axis: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
-        return np.logical_and.reduce(self, axis, None, out, keepdims)
+        return _reduced(np.logical_and, self, axis, None, out, keepdims)
 
     def mean(self, axis: Any = None, dtype: Any = None, out: Any = None, keepdims: bool = False) -> Lazy:
         total = self.sum(axis, dtype, out, keepdims)
         return total / total.dtype.type(self.size // max(1, total.size))
 
     def clip(self, low: Any = None, high: Any = None) -> Lazy:
-        x: Any = self if low is None else np.maximum(self, low)
-        return x if high is None else np.minimum(x, high)
+        x = self if low is None else maximum(self, low)
+        return x if high is None else minimum(x, high)
 
 
 class _Flags:
@@ -334,6 +354,10 @@ def _operator(ufunc: Callable[..., Any], reflected: bool = False) -> Callable:
     return lambda self, *other: ufunc(self, *other)
 
 
+def _reduced(ufunc: np.ufunc, x: Any, axis: Any, dtype: Any, out: Any, keepdims: bool) -> Lazy:
+    return ufunc.reduce(x, axis, dtype, out, keepdims=keepdims)
+
+
 def _augmented(ufunc: Callable[..., Any]) -> Callable:
     def method(self: Lazy, other: Any) -> Lazy:
         self.assign(ufunc(self, other))
@@ -349,6 +373,13 @@ for _row in SCALAR_OPS.values():
         if _row.arity == 2 and not _row.gives_bool:
             setattr(Lazy, f"__r{_name}__", _operator(_row.numpy, reflected=True))
             setattr(Lazy, f"__i{_name}__", _augmented(_row.numpy))
+
+
+_of_numpy: Any = np  # whose stubs say that such a function takes and gives arrays
+where: Callable[[Any, Any, Any], Lazy] = _of_numpy.where
+maximum: Callable[[Any, Any], Lazy] = _of_numpy.maximum
+minimum: Callable[[Any, Any], Lazy] = _of_numpy.minimum
+
 
 _EXPENSIVE = 14  # from this cost on an element is computed once and stored, where a reduction reads it
 
@@ -404,7 +435,7 @@ def _applied(builder: Builder, op: str, args: list[Lazy]) -> Lazy:
 def _into(out: Any, result: Lazy) -> Lazy:
     target = out[0] if isinstance(out, tuple) else out
     if not isinstance(target, Lazy):
-        raise Untraceable("out= an array of the kernel's own")
+        raise Untraceable("out= an array that the kernel allocates")
     target.assign(result)
     return target
 

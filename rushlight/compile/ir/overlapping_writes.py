@@ -6,7 +6,7 @@ a call: the memory's old content goes in, the new content comes out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class Ordered:
         self.operands = (target.value.ref(), *(s for s, g in zip(sources, self.inside, strict=True) if g is None))
         self.metadata = (self.target, *self.inside)
 
-    def invoke(self, f: Callable, arrays: list, metadata: tuple) -> Any:
+    def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         return f(*arrays)
 
     def _write(self, whole: np.ndarray, *others: Any) -> np.ndarray:

@@ -28,7 +28,8 @@ from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, Region, recording
 from ..capture.recorder import Recorder
 from ..capture.sources import Argument, CaptureError, Fresh, Into, Window, extent
-from ..ir.graph import Graph, Value
+from ..install import install_in_thread
+from ..ir.graph import Call, Graph, Value
 from ..ir.prune import prune
 from ..log import show
 from ..lower.llvm.engine import available
@@ -70,10 +71,10 @@ _waiting = _Waiting()
 def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     """Do the pass, recording it. False: nothing was done, it is the plain engine's."""
     if not available() or not _route.has_room():
-        engine.running.waiting[outline] = _NEVER if not available() else _LATER
+        engine.running.wait(outline, _NEVER if not available() else _LATER)
         return False
     if _is_early(outline):
-        engine.running.waiting[outline] = _PATIENCE
+        engine.running.wait(outline, _PATIENCE)
         return False
     if not recording.acquire(timeout=PATIENCE_S):
         return False
@@ -108,12 +109,12 @@ def _leave(outline: int, why: Exception) -> bool:
 def _wait(outline: int) -> None:
     """Leave an outline alone, the longer the more often it failed."""
     failed = _route.count(outline)
-    engine.running.waiting[outline] = _NEVER if failed > _ATTEMPTS else 1 << failed
+    engine.running.wait(outline, _NEVER if failed > _ATTEMPTS else 1 << failed)
 
 
 def _remember(new: _Recorded) -> None:
     """Keep a recorded pass until another one agrees with it."""
-    engine.running.waiting[new.outline] = 1
+    engine.running.wait(new.outline, 1)
     if any(c.outline == new.outline for c in _waiting.candidates):
         _wait(new.outline)
     _waiting.candidates = [*_waiting.candidates, new][-_CANDIDATES:]
@@ -128,13 +129,13 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     except Exception as why:  # whatever the compiler cannot do, the plain engine can
         _leave(new.outline, why)
         if not isinstance(why, CaptureError):
-            engine.running.waiting[new.outline] = _NEVER
+            engine.running.wait(new.outline, _NEVER)
         return
-    few_channels_eager.install()
+    install_in_thread(few_channels_eager.make_forward)
     eager.install()
     heap.keep_freed()
     _state.counts.pop(new.outline, None)
-    engine.running.waiting[new.outline] = 1
+    engine.running.wait(new.outline, 1)
     _install()
 
 
@@ -157,14 +158,14 @@ def _install() -> None:
     table: dict[type, list] = {}
     for program in _state.programs:
         table.setdefault(program.root, []).append(program)
-    engine.running.programs = table
+    engine.running.serve(table)
 
 
 def forget() -> None:
     """Drop this thread's programs and what was counted."""
     _route.forget()
     _waiting.__init__()
-    engine.running.waiting.clear()
+    engine.running.recount()
     _install()
 
 
@@ -260,7 +261,7 @@ class _Recorded:
     def _finish(self, before: list) -> None:
         recorder, tape = self.recorder, self.tape
         self.graph = graph = recorder.graph
-        if any(getattr(node.record, "draws", "") for node in graph.nodes if hasattr(node, "record")):
+        if any(node.record.draws for node in graph.nodes if isinstance(node, Call)):
             raise CaptureError("a gradient rule draws random numbers")
         self.fresh = [i for i, k in enumerate(tape.grads) if k is None]
         self.written = [i for i, k in enumerate(tape.grads) if k is not None]
@@ -268,13 +269,13 @@ class _Recorded:
         for i in self.fresh:
             grad = tape.leaves[i]._grad
             if grad is None:
-                raise CaptureError("a leaf gets no gradient")
+                raise CaptureError("a leaf receives no gradient")
             graph.outputs.append((recorder.ref(grad, None), Fresh(len(graph.outputs))))
             self.strides.append(grad._array.strides)
         if any(tape.leaves[i]._grad is not before[i] for i in self.written):
-            raise CaptureError("a gradient was replaced")
+            raise CaptureError("a .grad was replaced during backward")
         if any(type(node.saved) is not Freed for node in tape.keepers):
-            raise CaptureError("a part of the tape receives no gradient")
+            raise CaptureError("some nodes of the tape receive no gradient")
         for region in recorder.memory.all():
             if region.source is not None and region.writes:
                 self._add_into(region)
@@ -371,7 +372,7 @@ class _Program(Entry):
             if self.added:
                 raise  # some of the sums may be there already
             _route.drop(self, f"fails: {why}")
-            engine.running.waiting[self.outline] = _NEVER
+            engine.running.wait(self.outline, _NEVER)
             return False
         for i, a, strides in zip(self.fresh, grads, self.strides, strict=True):
             leaves[i]._grad = wrap(a if a.strides == strides else _laid_out(a, strides))

@@ -91,7 +91,7 @@ class _State:
         self.clock = count(1).__next__
         self.counts: dict[Hashable, int] = {}
         self.refused: set[Hashable] = set()
-        self.programs: MutableMapping[Hashable, Any] = WeakValueDictionary() if is_held else {}
+        self.programs: MutableMapping[Any, Any] = WeakValueDictionary() if is_held else {}
         self.is_on = False
 
 

@@ -125,7 +125,9 @@ class _Loop(Entry):
         from ..lower.llvm.engine import available
 
         if not available() or not is_readable():
-            raise Refused("no native code here")
+            raise Refused(
+                "native code cannot be generated on this processor or interpreter, or llvmlite is not installed"
+            )
         from ..ir.graph import Value
         from ..lower.update import Kernel
         from .update import Leaf, Role, Update

@@ -87,9 +87,9 @@ class _Group:
 
 def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple | None:
     """What must be the same for a plan to fit, but for numbers; None if there never is one."""
-    arrays = [None if tensors is None else [t if t is None else t._array for t in tensors] for tensors in lists]
-    if any(a is None for row in arrays if row is not None for a in row):
+    if any(t is None for tensors in lists if tensors is not None for t in tensors):
         return None
+    arrays = [None if tensors is None else [t._array for t in tensors] for tensors in lists]
     shapes = tuple([(a.shape, a.strides) for a in arrays[0] or ()])
     kinds = tuple([None if row is None else (row[0].dtype, row[0].ndim) for row in arrays])
     return shapes, kinds, tuple(map(type, options.values())), constants_of(options)
@@ -100,15 +100,15 @@ def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str
     from ..lower.llvm.engine import available
 
     if not available():
-        raise Refused("llvmlite is missing")
+        raise Refused("llvmlite is not installed")
     from ..lower.pointers import layout
 
     arrays = [None if tensors is None else [t._array for t in tensors] for tensors in lists]
     if layout() is None or any(type(a) is not np.ndarray for row in arrays if row is not None for a in row):
-        raise Refused("the arrays cannot be read by native code")
+        raise Refused("a tensor of the optimizer has no plain memory on the CPU")
     native = native_update(update, arrays, options, _quick)
     if native is None:
-        raise Refused("the arrays or the update do not allow it")
+        raise Refused("the update rule, or the types and strides of its tensors, cannot be compiled")
     return _Plan(native, lists, options, group)
 
 

@@ -268,12 +268,15 @@ class CompiledStep:
         comparison.outcomes(candidate.outcome, new.outcome)
         if new.backward is not None:
             if candidate.backward is None:
-                raise CaptureError("the results of one call require grad, those of the next do not")
+                raise CaptureError(
+                    "the results of one call require grad and those of the next do not; detach() the results, or use a compiled function for each"
+                )
             comparison.graphs(candidate.backward.graph, new.backward.graph)
         log.show("graph", lambda: f"{_name(self.function)}: {new.graph!r}")
-        if new.backward is not None:
-            log.show("graph", lambda: f"{_name(self.function)}, backward: {new.backward.graph!r}")
-            new.backward.executable = build(verify(new.backward.graph, "capture"))
+        backward = new.backward
+        if backward is not None:
+            log.show("graph", lambda: f"{_name(self.function)}, backward: {backward.graph!r}")
+            backward.executable = build(verify(backward.graph, "capture"))
         new.program = Program(new.sources, new.outcome, build(new.graph), new.guards, new.backward)
         self._keep(new)
 
@@ -285,7 +288,7 @@ class CompiledStep:
         try:
             _route.add(_serials(), new, lambda: _name(self.function))
         except Refused as why:
-            raise CaptureError(f"{why} (rushlight.compile.jit.cache.set_limits)") from None
+            raise CaptureError(f"{why}; raise them by rushlight.compile.jit.cache.set_limits") from None
         self.captured.insert(0, new)
 
     def _count_again(self) -> None:
@@ -298,6 +301,7 @@ class CompiledStep:
 
 def _check_containers(recorder: Recorder, around: _Around, result: Any) -> None:
     """Raise where the call has changed containers, or returns one that it was given: a replay makes new ones."""
+    assert recorder.state is not None  # of the finished capture
     text = recorder.state.changed()
     arguments = around.args, around.kwargs
     now = _leaves(arguments)
@@ -338,6 +342,6 @@ def _name(function: Any) -> str:
 
 def _place(function: Any) -> str:
     """Where a function, or a module's forward, is written."""
-    owner = getattr(function, "__self__", None)
+    owner: Any = getattr(function, "__self__", None)
     code = getattr(type(owner).forward if hasattr(owner, "_parameters") else function, "__code__", None)
     return _name(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"

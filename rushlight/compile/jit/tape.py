@@ -117,7 +117,7 @@ class Tape:
 
     def _array(self, expression: str, a: np.ndarray) -> None:
         if type(a) is not np.ndarray or any(s < 0 for s in a.strides):
-            raise Ineligible("an array of a kind of its own")
+            raise Ineligible("a tensor whose array is not NumPy's own")
         self._lines.append(f"a{len(self.arrays)} = {expression}")
         self._lines.append(len(self.arrays))
         self.arrays.append(a)
@@ -135,7 +135,7 @@ class Tape:
         if node.dtype is not None:
             tests.append(f"{name}.dtype is {self._constant(node.dtype)}")
         if node.hooks is not None:
-            raise Ineligible("a hook")
+            raise Ineligible("a tensor or node with a hook")
         if cls is Output:
             tests.append(f"{name}.index == {node.index}")
         elif cls is CopySlices:
@@ -147,7 +147,7 @@ class Tape:
         if cls is Output:
             return
         if type(target).op is None:
-            raise Ineligible(f"the user's own function {type(target).__name__}")
+            raise Ineligible(f"the autograd.Function {type(target).__name__}")
         if cls is CopySlices:
             self._plain(f"{name}.chain", tuple((id(record), metadata) for record, metadata in node.chain), node.chain)
         self._saved(inner, target)
@@ -179,10 +179,10 @@ class Tape:
     def _tensor_of(self, leaf: Leaf) -> Tensor:
         t = leaf.ref()
         if t is None or t._edge is not leaf or leaf.hooks is not None:
-            raise Ineligible("a leaf that is gone, or has a hook")
+            raise Ineligible("a leaf that was freed or has a hook")
         flags = t._array.flags
         if not t._array.size or not (flags.c_contiguous or flags.f_contiguous):
-            raise Ineligible("a leaf that is empty, or not contiguous")
+            raise Ineligible("a leaf that is empty or not contiguous")
         return t
 
     def _leaf(self, i: str, t: Tensor) -> None:
@@ -195,7 +195,7 @@ class Tape:
             return
         flags = old._array.flags
         if old._edge is not None or not flags.writeable or not (flags.c_contiguous or flags.f_contiguous):
-            raise Ineligible("a gradient that has a history, or is not plain memory")
+            raise Ineligible("a .grad that requires grad or is not a plain tensor")
         self._lines.append(f"{grad} = t{i}._grad")
         self._require(f"{grad}._edge is None", f"{grad}._array.flags.writeable")
         self.grads.append(len(self.arrays))
@@ -206,7 +206,7 @@ class Tape:
     def _saved(self, name: str, node: Any) -> None:
         saved = node.saved
         if type(saved) is not tuple:
-            raise Ineligible("saved values that were used up")
+            raise Ineligible("saved tensors that were freed (backward ran before)")
         self._lines.append(f"q = {name}.seq")
         names = [f"s{i}" for i in range(len(saved))]
         if names:

@@ -133,7 +133,7 @@ class _Tracer:
     def _run(self, outcomes: tuple[bool, ...]) -> tuple[list[Expr], dict[int, Expr]]:
         self.runs += 1
         if self.runs > _RUNS:
-            raise NotTraceable("it compares counters too often")
+            raise NotTraceable("the update rule branches on step counters too often")
         self.outcomes, self.conditions = outcomes, []
         symbols = [None if v is None else Traced(self, load(v.ref())) for v in self.values]
         before = [None if s is None else s.expr for s in symbols]
@@ -143,12 +143,12 @@ class _Tracer:
         except (AttributeError, TypeError, ArithmeticError, NotImplementedError) as error:
             raise NotTraceable(f"{type(error).__name__}: {error}") from error
         if any(given is not None and given[0] is not s for given, s in zip(lists, symbols, strict=True)):
-            raise NotTraceable("it replaces a tensor by another one")
+            raise NotTraceable("the update rule rebinds a tensor instead of writing it in place")
         present = [(s.expr, b) for s, b in zip(symbols, before, strict=True) if s is not None]
         stores = {i: expr for i, (expr, b) in enumerate(present) if expr is not b}
         counters = [v in self.counters for v in self.values if v is not None]
         if any(counters[i] and not self.is_scalar(expr) for i, expr in stores.items()):
-            raise NotTraceable("it writes an array's element to a counter")
+            raise NotTraceable("the update rule writes a tensor's value to a step counter")
         return self.conditions, stores
 
     def is_scalar(self, expr: Expr) -> bool:
@@ -163,7 +163,7 @@ class _Tracer:
             return value
         position = len(self.conditions)
         if position >= _DEPTH:
-            raise NotTraceable("it compares counters too often")
+            raise NotTraceable("the update rule branches on step counters too often")
         self.conditions.append(condition)
         return self.outcomes[position] if position < len(self.outcomes) else True
 
@@ -210,7 +210,7 @@ class Number:
         a, b = _value(x), _value(y)
         value = None if a is None or b is None else _python(op)(a, b)
         if isinstance(value, complex):
-            raise NotTraceable("a number is complex")
+            raise NotTraceable("an option is a complex number")
         expr = apply(op, _float64(x), _float64(y))
         if SCALAR_OPS[op].gives_bool:
             return self.tracer.decide(expr, value)
@@ -368,7 +368,7 @@ class Traced:
     def item(self) -> Number:
         """The number of a counter."""
         if not self.tracer.is_scalar(self.expr):
-            raise NotTraceable("it reads an array's element as a number")
+            raise NotTraceable("the update rule reads a tensor's value as a number")
         return Number(self.tracer, cast(self.expr, _F64), None)
 
     def __iadd__(self, count: Any) -> Traced:

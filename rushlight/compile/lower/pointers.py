@@ -163,10 +163,12 @@ def gather() -> Any:
     """The native function. Raises RuntimeError where this interpreter keeps its objects in another way."""
     at = layout()
     if at is None:
-        raise RuntimeError("this interpreter's objects cannot be read by native code")
+        raise RuntimeError(
+            "the layout of this Python interpreter's objects is unknown, so native code cannot read tensors"
+        )
     code = build(_assembly(at))
-    function = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(code.address("gather"))
-    function.code = code  # pyright: ignore[reportFunctionMemberAccess]: the code lives as long as the function
+    function: Any = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(code.address("gather"))
+    function.code = code  # lives as long as the function
     return function
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..ir.expression import apply
-from ..ir.lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable, where
 from .table import rule, through_float32
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
@@ -59,7 +59,7 @@ def relu(b, input):
 
 @rule("relu_backward", "relu_backward.out")
 def relu_backward(b, grad, output):
-    return np.where(output <= output.dtype.type(0), grad.dtype.type(0), grad)
+    return where(output <= output.dtype.type(0), grad.dtype.type(0), grad)
 
 
 @rule("glu")
@@ -74,14 +74,14 @@ def glu(b, input, dim):
 @through_float32()
 def leaky_relu(b, input, negative_slope):
     _floats(input)
-    return np.where(input > 0, input, input * input.dtype.type(negative_slope))
+    return where(input > 0, input, input * input.dtype.type(negative_slope))
 
 
 @rule("leaky_relu_backward")
 @through_float32()
 def leaky_relu_backward(b, grad, input, slope):
     _floats(grad, input)
-    return np.where(input > 0, grad, grad * grad.dtype.type(slope))
+    return where(input > 0, grad, grad * grad.dtype.type(slope))
 
 
 def _normal_cdf(x: Lazy) -> Lazy:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..ir.lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable, where
 from .product import product
 from .table import rule
 
@@ -20,11 +20,11 @@ def _scores(b, query: Lazy, key: Lazy, attn_mask: Lazy | None, is_causal: bool, 
     if attn_mask is not None:
         none = scores.dtype.type(-np.inf)
         hidden = attn_mask.dtype == np.bool_
-        scores = np.where(attn_mask, scores, none) if hidden else scores + attn_mask.astype(scores.dtype)
+        scores = where(attn_mask, scores, none) if hidden else scores + attn_mask.astype(scores.dtype)
     if not is_causal:
         return scores
     seen = b.positions(scores.shape, -1) <= b.positions(scores.shape, -2)
-    return np.where(seen, scores, scores.dtype.type(-np.inf))
+    return where(seen, scores, scores.dtype.type(-np.inf))
 
 
 def _check(query: Lazy, key: Lazy, value: Lazy) -> None:
@@ -62,10 +62,10 @@ def _attention(b, query, key, value, attn_mask, is_causal, scale):
     scores = _scores(b, query, key, attn_mask, is_causal, scale)
     shift = scores.max(-1, keepdims=True)
     if attn_mask is not None:  # a query that sees no key takes nothing
-        shift = np.where(shift == -np.inf, shift.dtype.type(0), shift)
+        shift = where(shift == -np.inf, shift.dtype.type(0), shift)
     e = np.exp(scores - shift)
     total = e.sum(-1, keepdims=True)
-    share = 1 / total if attn_mask is None else np.where(total == 0, query.dtype.type(0), 1 / total)
+    share = 1 / total if attn_mask is None else where(total == 0, query.dtype.type(0), 1 / total)
     out = product(b, e * share, value)
     n = scores.size // (scores.shape[-1] * scores.shape[-2])
     return out, shift.reshape(n, -1, 1), share.reshape(n, -1, 1)

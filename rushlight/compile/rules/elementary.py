@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.tensor.dtype import bfloat16
 from ..ir.expression import Expr, apply, const, gather, index
-from ..ir.lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable, where
 from ..ir.scalar_ops import SCALAR_OPS
 from .table import rule, through_float32
 
@@ -26,10 +26,10 @@ for _name in ("maximum", "minimum", "fmax", "fmin", "hypot", "logaddexp", "atan2
 
 
 @rule("where")
-def where(b, condition, input, other):
+def where_rule(b, condition, input, other):
     if condition.dtype != np.bool_ or input.dtype != other.dtype:
         raise Untraceable("where of mixed dtypes")
-    return np.where(condition, input, other)
+    return where(condition, input, other)
 
 
 @rule("bitwise_not")
@@ -82,8 +82,8 @@ def lerp(b, input, end, weight):
 @through_float32()
 def lerp_by(b, input, end, weight):
     small = np.abs(weight) < 0.5
-    part = np.where(small, weight, weight - weight.dtype.type(1))
-    return _multiply_add(b, end - input, part, np.where(small, input, end))
+    part = where(small, weight, weight - weight.dtype.type(1))
+    return _multiply_add(b, end - input, part, where(small, input, end))
 
 
 @rule("addcmul")
@@ -101,7 +101,7 @@ def addcmul(b, input, tensor1, tensor2, value=1):
 def xlogy(b, x, y):
     if any(not isinstance(a, Lazy) or a.dtype.kind != "f" or a.dtype.itemsize == 2 for a in (x, y)):
         raise Untraceable("xlogy")
-    return np.where(np.isnan(y), y, np.where(x == 0, x.dtype.type(0), x * np.log(y)))
+    return where(np.isnan(y), y, where(x == 0, x.dtype.type(0), x * np.log(y)))
 
 
 @rule("flip")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.expression import gather, index
 from ..ir.graph import Ref
-from ..ir.lazy import Builder, Lazy, Untraceable
+from ..ir.lazy import Builder, Lazy, Untraceable, where
 from .table import rule
 
 
@@ -18,7 +18,7 @@ def embedding(b, weight, input, padding_idx, scale_grad_by_freq):
     rows = input.astype(np.int64)
     wrong = (rows < 0) | (rows >= n)
     b.check(wrong, IndexError, f"index out of range in self: the embedding's table has {n} rows")
-    rows = np.where(wrong, np.int64(0), rows)
+    rows = where(wrong, np.int64(0), rows)
     shape = (*input.shape, weight.shape[1])
     row = rows.reshape(*input.shape, 1).broadcast_to(shape)
     return Lazy(b, shape, gather(weight.ref(), (row.expr, index(len(shape) - 1))))
@@ -49,7 +49,7 @@ def _checked(b, i, n, text):
     i = i.astype(np.int64)
     wrong = (i < 0) | (i >= n)
     b.check(wrong, IndexError, text)
-    return np.where(wrong, np.int64(0), i)
+    return where(wrong, np.int64(0), i)
 
 
 @rule("gather", checks=True)
@@ -155,7 +155,7 @@ def _block(indices: tuple) -> tuple[int, list[Lazy]]:
 
 def _counted(i: Lazy, n: int) -> Lazy:
     """Places of which negative ones count from the end."""
-    return np.where(i < 0, i + np.int64(n), i)
+    return where(i < 0, i + np.int64(n), i)
 
 
 @rule("index", checks=True)
@@ -229,14 +229,14 @@ def put_along(b, input, index, shape, dim, keepdim):
         input, index = input.reshape(one), index.reshape(one)
     if index.shape == one:
         hit = b.positions(shape, dim) == index.astype(np.int32)
-        return np.where(hit, input, input.dtype.type(0))
+        return where(hit, input, input.dtype.type(0))
     operands = b.lines(input, dim), b.lines(index, dim)
     return b.lazy(b.extern("scatter_add", operands, (tuple(shape), input.dtype), axis=dim)[0])
 
 
 @rule("zero_where")
 def zero_where(b, input, mask):
-    return np.where(mask, input.dtype.type(0), input)
+    return where(mask, input.dtype.type(0), input)
 
 
 @rule("zeros_of")

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.expression import cast
 from ..ir.graph import Loop, Ref, Store, Value
-from ..ir.lazy import Builder, Lazy, Untraceable
+from ..ir.lazy import Builder, Lazy, Untraceable, where
 from .table import rule
 
 
@@ -181,7 +181,7 @@ def masked_fill(b, input, mask, value):
     if mask.dtype != np.bool_:
         raise Untraceable("a mask that is not bool")
     filling = value.astype(input.dtype) if isinstance(value, Lazy) else b.constant(value, input.dtype)
-    return np.where(mask, filling, input)
+    return where(mask, filling, input)
 
 
 @rule("tril")
@@ -198,4 +198,4 @@ def _triangle(b, input, keep):
     if input.ndim < 2:
         raise Untraceable("a triangle of a vector")
     inside = keep(b.positions(input.shape, -2), b.positions(input.shape, -1))
-    return np.where(inside, input, input.dtype.type(0))
+    return where(inside, input, input.dtype.type(0))

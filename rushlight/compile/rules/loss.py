@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir.expression import gather, index
-from ..ir.lazy import Builder, Lazy, Untraceable
+from ..ir.lazy import Builder, Lazy, Untraceable, where
 from .table import rule
 
 
@@ -18,12 +18,12 @@ def _classes_last(x: Lazy) -> Lazy:
 
 def _valid(b: Builder, t: Lazy, classes: int, ignore_index: int) -> tuple[Lazy, Lazy | None]:
     """The targets, with 0 for those to ignore, and which count (None: all); the others are checked."""
-    valid = None if ignore_index < 0 and not _may_be_negative(t) else np.not_equal(t, t.dtype.type(ignore_index))
+    valid = None if ignore_index < 0 and not _may_be_negative(t) else t != t.dtype.type(ignore_index)
     wrong = (t < 0) | (t >= classes)
     wrong = wrong if valid is None else wrong & valid
     b.check(wrong, IndexError, f"a target is out of bounds: the loss has {classes} classes")
-    safe = np.where(wrong, t.dtype.type(0), t)
-    return (safe if valid is None else np.where(valid, safe, t.dtype.type(0))), valid
+    safe = where(wrong, t.dtype.type(0), t)
+    return (safe if valid is None else where(valid, safe, t.dtype.type(0))), valid
 
 
 def _may_be_negative(t: Lazy) -> bool:
@@ -35,7 +35,7 @@ def _weights(b: Builder, t: Lazy, valid: Lazy | None, weight: Lazy | None, dtype
     if weight is None:
         return None if valid is None else valid.astype(dtype)
     w = Lazy(b, t.shape, gather(weight.ref(), (t.astype(np.int64).expr,)))
-    return w if valid is None else np.where(valid, w, dtype.type(0))
+    return w if valid is None else where(valid, w, dtype.type(0))
 
 
 @rule("nll_loss", "nll_loss2d", checks=True)
@@ -49,7 +49,7 @@ def nll_loss(b, input, target, weight=None, ignore_index=-100, reduction="mean")
     at = (*(index(i) for i in range(t.ndim)), t.astype(np.int64).expr)
     loss = -Lazy(b, t.shape, gather(x.ref(), at))
     if w is not None:
-        loss = np.where(w == 0, x.dtype.type(0), loss * w)
+        loss = where(w == 0, x.dtype.type(0), loss * w)
     if reduction == "none" and input.ndim > 1:
         return loss.reshape(target.shape)
     total = loss.sum()
@@ -71,8 +71,8 @@ def nll_loss_backward(b, g, target, weight=None, shape=(), ignore_index=-100, re
     if reduction == "mean":
         value = value / (g.dtype.type(t.size) if w is None else w.sum())
     if w is not None:
-        value = np.where(w == 0, g.dtype.type(0), value * w)
+        value = where(w == 0, g.dtype.type(0), value * w)
     spread = (n, 1, *places[1:])
     full = (n, classes, *places[1:])
     hit = b.positions(full, 1) == t.astype(np.int32).reshape(spread)
-    return np.where(hit, value.broadcast_to(places).reshape(spread), g.dtype.type(0)).reshape(tuple(shape))
+    return where(hit, value.broadcast_to(places).reshape(spread), g.dtype.type(0)).reshape(tuple(shape))

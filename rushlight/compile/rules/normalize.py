@@ -81,7 +81,8 @@ def layer_norm(b, input, weight=None, bias=None, normalized_shape=(), eps=1e-5):
     return out, mean, rstd
 
 
-def _channels(p: Lazy, ndim: int) -> Lazy:
+def _channels(p: Lazy | None, ndim: int) -> Lazy:
+    assert p is not None  # outside training both are given
     return p.reshape(1, -1, *(1,) * (ndim - 2))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import product as places
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from ...ops.spatial.pool import outputs
 from ..ir.expression import cast, load
 from ..ir.graph import Loop, Ref, Store, Value
-from ..ir.lazy import Builder, Lazy, Untraceable
+from ..ir.lazy import Builder, Lazy, Untraceable, maximum, minimum, where
 from .joining import surrounded
 from .table import rule
 
@@ -57,7 +58,7 @@ def _first_places(b: Builder, shape, window, stride, padding, dilation) -> Lazy:
         if p:
             before = b.positions(shape, len(shape) - len(window) + i) * np.int32(s) - np.int32(p)
             before = before if d == 1 else before // np.int32(d)
-            place = place + np.maximum(np.int32(0), -before) * np.int32(prod(window[i + 1 :]))
+            place = place + maximum(np.int32(0), -before) * np.int32(prod(window[i + 1 :]))
     return place.astype(np.uint8)
 
 
@@ -65,14 +66,15 @@ def _first_places(b: Builder, shape, window, stride, padding, dilation) -> Lazy:
 def max_pool(b, input, window, stride, padding, dilation, ceil_mode):
     outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
     x = _padded(b, input, outs, window, stride, padding, dilation, -np.inf)
-    best = place = None
+    best: Any = None
+    place: Any = None
     for k, at in enumerate(places(*map(range, window))):
         here = _tap(x, at, outs, stride, dilation)
         if best is None:
             best, place = here, _first_places(b, here.shape, window, stride, padding, dilation)
             continue
         better = (here > best) | np.isnan(here)
-        best, place = np.where(better, here, best), np.where(better, np.uint8(k), place)
+        best, place = where(better, here, best), where(better, np.uint8(k), place)
     return best, place
 
 
@@ -83,7 +85,7 @@ def max_pool_values(b, input, window, stride, padding, dilation, ceil_mode):
     best = None
     for at in places(*map(range, window)):
         here = _tap(x, at, outs, stride, dilation)
-        best = here if best is None else np.maximum(best, here)
+        best = here if best is None else maximum(best, here)
     return best
 
 
@@ -111,13 +113,11 @@ def max_pool_backward(b, g, input, place, window, stride, padding, dilation, cei
         within = b.constant(0, np.int32, g.shape)
         for i, k in enumerate(window):
             within = within * np.int32(k) + b.positions(g.shape, g.ndim - 2 * n + 2 * i + 1)
-        return np.where(place == within.astype(np.uint8), g, g.dtype.type(0)).reshape(shape)
+        return where(place == within.astype(np.uint8), g, g.dtype.type(0)).reshape(shape)
     if input.ndim == n + 2 and input.dtype == np.float32 and set(dilation) == {1}:
         options = {"window": window, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil_mode}
         return b.lazy(b.extern("max_pool_backward", (g.ref(), place.ref()), (shape, g.dtype), **options)[0])
-    parts = [
-        (at, np.where(place == np.uint8(k), g, g.dtype.type(0))) for k, at in enumerate(places(*map(range, window)))
-    ]
+    parts = [(at, where(place == np.uint8(k), g, g.dtype.type(0))) for k, at in enumerate(places(*map(range, window)))]
     return _scattered(b, parts, shape, outs, window, stride, padding, dilation)
 
 
@@ -139,16 +139,17 @@ def _scattered(b: Builder, parts, shape, outs, window, stride, padding, dilation
 
 def _means(b: Builder, sums: Lazy, sizes, window, stride, padding, count_include_pad, divisor_override) -> Lazy:
     """Sums of windows (or what replaces them), each divided by how many elements its mean is taken over."""
-    number, varying = divisor_override or 1, None
+    number = divisor_override or 1
+    varying: Any = None
     for i, (n, k, s, p) in enumerate(() if divisor_override else zip(sizes, window, stride, padding, strict=True)):
         axis = sums.ndim - len(window) + i
         if p == 0 and (sums.shape[axis] - 1) * s + k <= n:
             number *= k
             continue
         start = b.positions(sums.shape, axis) * np.int32(s) - np.int32(p)
-        stop = np.minimum(start + np.int32(k), np.int32(n + p))
+        stop = minimum(start + np.int32(k), np.int32(n + p))
         if not count_include_pad:
-            start, stop = np.maximum(start, np.int32(0)), np.minimum(stop, np.int32(n))
+            start, stop = maximum(start, np.int32(0)), minimum(stop, np.int32(n))
         varying = stop - start if varying is None else varying * (stop - start)
     kind = sums.dtype.type
     return sums / kind(number) if varying is None else sums / (varying.astype(sums.dtype) * kind(number))
@@ -159,7 +160,7 @@ def avg_pool(b, input, window, stride, padding, ceil_mode, count_include_pad, di
     dilation = (1,) * len(window)
     outs = _outputs(input, window, stride, padding, dilation, ceil_mode)
     x = _padded(b, input, outs, window, stride, padding, dilation, 0)
-    total = None
+    total: Any = None
     for at in places(*map(range, window)):
         here = _tap(x, at, outs, stride, dilation)
         total = here if total is None else total + here

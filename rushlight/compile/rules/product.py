@@ -70,7 +70,7 @@ def matmul(b, input, other):
 @rule("linear", "linear.plain", "linear.nd", "linear.nd_plain")
 def affine(b, input, weight, bias=None):
     if input.ndim < 2 or (bias is not None and bias.shape != weight.shape[:1]):
-        raise Untraceable("an affine map of unsupported operands")
+        raise Untraceable("addmm of operands that broadcast or have other dtypes")
     out = product(b, rows(input), weight.T, bias)
     return out.reshape(*input.shape[:-1], weight.shape[0])
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ops.recurrent.layers import batch_of
 from ..ir.graph import Loop
-from ..ir.lazy import Lazy
+from ..ir.lazy import Lazy, maximum
 from .activation import function
 from .product import product, rows
 from .table import rule
@@ -74,6 +74,7 @@ def lstm_layer_backward(
         m = dh[top] if gy is None else dh[top] + of_span(gy, span)
         if projected is not None:
             projected.put(span, m)
+            assert weight_hr is not None  # which projects
             m = product(b, projected.part(span), weight_hr)
         cell = dc[top] + (1 - t * t) * o * m
         slope = (cell * g * (i * (1 - i)), cell * before * (f * (1 - f)), cell * i * (1 - g * g), m * t * (o * (1 - o)))
@@ -157,7 +158,7 @@ def rnn_layer(
     for span in spans:
         top = (0, span[1] - span[0])
         z = of_span(share, span) + product(b, h.part(top), turned)
-        new = np.maximum(z, 0) if relu else np.tanh(z)
+        new = maximum(z, 0) if relu else np.tanh(z)
         b.nodes.append(Loop(new.shape, _outputs(h, hs, y, span, top, new)))
     out = y.whole().reshape(*input.shape[:-1], k)
     return out, *(a.whole() for a in (h, y, hs))
@@ -172,7 +173,8 @@ def rnn_layer_backward(
     spans = spans_of(input, batch, batch_sizes, reverse, weight_ih, weight_hh, ys, hs, gy, gh)
     dh = begin(b, gh, (batch, hs.shape[1]), input.dtype)
     gy = None if gy is None else rows(gy)
-    slopes = Table.blank(b, *hs.shape, input.dtype)
+    n, k = hs.shape
+    slopes = Table.blank(b, n, k, input.dtype)
     for span in reversed(spans):
         g, y = dh[: span[1] - span[0]], of_span(ys, span)
         g = g if gy is None else g + of_span(gy, span)

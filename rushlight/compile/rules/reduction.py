@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ops.reduce.variance import squares_along
-from ..ir.lazy import Builder, Lazy, Untraceable
+from ..ir.lazy import Builder, Lazy, Untraceable, maximum
 from .table import rule, through_float32
 
 
@@ -92,7 +92,7 @@ def _variance(input: Lazy, dim: Any, correction: float, keepdim: bool) -> Lazy:
         raise Untraceable(f"a variance of {input.dtype}, or of an empty axis")
     axes = axes_of(dim, input.ndim)
     n = math.prod(input.shape[a] for a in axes)
-    total = np.maximum(squares_along(input, axes, n), 0) / np.float64(max(n - correction, 0))
+    total = maximum(squares_along(input, axes, n), 0) / np.float64(max(n - correction, 0))
     return total if keepdim else total.squeeze(axes)
 
 

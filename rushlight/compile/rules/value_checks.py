@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ops.pointwise import arithmetic as pointwise
-from ..ir.lazy import Lazy, Untraceable
+from ..ir.lazy import Lazy, Untraceable, where
 from .table import rule
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ def _divided(record: Op) -> None:
         return _left_over(x, y) if record is pointwise.remainder.record else record.reference(x, y)
 
 
-def _left_over(x: Lazy, y: Any) -> Lazy:
+def _left_over(x: Any, y: Any) -> Lazy:
     """What the kernel computes, which asks whether a number is 0."""
-    fixed = isinstance(y, Lazy) and y.expr.op == "const"
-    if x.dtype.kind == "b" or (fixed and y.dtype.kind in "iu" and not y.expr.data):
+    is_fixed_integer = isinstance(y, Lazy) and y.expr.op == "const" and y.dtype.kind in "iu"
+    if x.dtype.kind == "b" or (is_fixed_integer and not y.expr.data):
         raise Untraceable("remainder")
-    r = np.remainder(x, y)
-    return r if r.dtype.kind in "biu" else np.where(r == 0, np.copysign(r, x), r)
+    r = x % y
+    return r if r.dtype.kind in "biu" else where(r == 0, np.copysign(r, x), r)
 
 
 for _op in (pointwise.floor_divide, pointwise._div_floor, pointwise._div_trunc, pointwise.remainder, pointwise.fmod):

@@ -23,10 +23,10 @@ from ...core import poison
 from ...core.dispatch.mode import thread
 from ...core.dispatch.scalars import number_as
 from ...core.locks import lock
-from ...core.random import discrete, mersenne
 from ...core.tensor.casting import cast
 from ...core.tensor.storage import describe
 from ..capture.sources import External, Fresh, Into
+from ..install import install_native
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify
 from ..log import show
@@ -79,7 +79,7 @@ class Native:
     """
 
     def __init__(self, graph: Graph, among_eager: bool = False):
-        mersenne.make_blocks, discrete.decide = twister.words, trials.decide  # draws, too, are generated from now on
+        install_native(twister.words, trials.decide)
         self.captured = graph
         self.lock = lock()
         self.has_run = among_eager
@@ -270,10 +270,11 @@ class Native:
     def _update(self, node: Update) -> Callable[[], None]:
         """The optimizer's update, natively where its code can be made, else by its own function over arrays."""
         lists = [refs and [r and self._view(r) for r in refs] for refs in node.lists]
-        options = {k: self._view(o) if isinstance(o, Ref) else o for k, o in node.options.items()}
+        windows = {k for k, o in node.options.items() if isinstance(o, Ref)}
+        options: dict[str, Any] = {k: self._view(o) if k in windows else o for k, o in node.options.items()}
 
         def numbers() -> dict[str, Any]:
-            return {k: o().item() if callable(o) else o for k, o in options.items()}
+            return {k: o().item() if k in windows else o for k, o in options.items()}
 
         def by_arrays() -> None:
             arrays = [views and [v and v() for v in views] for views in lists]
@@ -458,7 +459,7 @@ def executable(graph: Graph) -> Executable:
         if os.environ.get("RUSHLIGHT_CHECK") == "1":
             raise
         warnings.warn(
-            "native code could not be generated, so a compiled function runs on the slower interpreter: "
+            "no native code could be generated, so a compiled function runs in the slower interpreter: "
             f"{type(error).__name__}: {error}",
             stacklevel=2,
         )

@@ -45,9 +45,11 @@ class Program:
         made = [spec.memory.index for spec in specs if type(spec) is Made and type(spec.memory) is Fresh]
         own, others = [], []
         for source, spec in outcome.grads:
-            plain = type(source) is External and type(spec) is Made and type(spec.memory) is Fresh and spec.whole
-            plain = plain and spec.history is None and spec.grad is None and made.count(spec.memory.index) == 1
-            if plain and ("gradient", *source.key()) not in self._read:
+            if (
+                type(source) is External and type(spec) is Made and type(spec.memory) is Fresh and spec.whole
+                and spec.history is None and spec.grad is None and made.count(spec.memory.index) == 1
+                and ("gradient", *source.key()) not in self._read
+            ):  # fmt: skip
                 own.append((source.held, spec.memory.index, spec.shape))
             else:
                 others.append((source, spec))

@@ -8,7 +8,7 @@ the current one). docs/devices.md goes through an example.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,14 +25,15 @@ class Backend(ABC):
 
     device: what its tensors answer to `.device`. generator: its random stream, which `manual_seed` seeds, too; None where
     it draws nothing. kernels: the device's own kernels by the name of the operator; for any other the reference kernel
-    runs by `apply`.
+    runs by `apply`. lacks: the names of operators that the device does not have, which raise `unsupported`.
     """
 
     generator: Any = None
+    lacks: Collection[str] = ()
 
     def __init__(self, device: Device):
         self.device = device
-        self.kernels: dict[str, Callable] = {}
+        self.kernels: dict[str, Callable] = {"_to_device": self.copy_to}
 
     @abstractmethod
     def apply(self, function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -85,8 +86,8 @@ class Backend(ABC):
         own = self.kernels.get(record.name)
         if own is not None:
             return own
-        if record.name == "_to_device":
-            return self.copy_to
+        if record.name in self.lacks:
+            raise self.unsupported(record.name)
         reference = record.reference
         return lambda *args, **kwargs: self.apply(reference, args, kwargs)
 
@@ -119,18 +120,15 @@ def backend_of(values: Any) -> Backend | None:
     return found
 
 
-_HOST_INDICES = frozenset(("index", "index_put", "_index_backward"))  # torch takes indices from the host for any device
-
-
-def operands(where: Backend, name: str, values: list) -> list:
-    """The operands of operator `name` on a device: numbers from the host are taken as they are, and indices copied.
+def operands(where: Backend, record: Op, values: list) -> list:
+    """The operands of an operator on a device: numbers from the host are taken as they are, and indices copied.
 
     Raises RuntimeError for an array of the host with dimensions.
     """
     out = list(values)
     for i, a in enumerate(values):
         if isinstance(a, np.ndarray) and a.ndim:
-            if name not in _HOST_INDICES or not isinstance(values[0], Buffer):
+            if not record.host_indices or not isinstance(values[0], Buffer):
                 raise not_on_one_device(where.device, "cpu")
             out[i] = where.from_host(a)
     return out

@@ -3,8 +3,9 @@
 A `Buffer` takes the place of the NumPy array in `Tensor._array`. It has the array's shape, type and strides; its elements
 are the device's. Two ways lead to them:
 
-- operators: a kernel that meets a buffer raises `NoArray` before it computed anything, and the slow path then runs the
-  kernel that the device has for the operator (`Backend.kernel`);
+- operators: an entry point notices a buffer before it computes anything (by its dtype, which fast paths compare by identity;
+  or by the `NoArray` that a kernel of the CPU gets from it), and the slow path runs the kernel that the device has for
+  the operator (`Backend.kernel`);
 - NumPy functions outside of kernels (`np.copyto(a, b)`, `a + b`, `a.astype(d)`) come here by NumPy's own protocols and go
   to `Backend.apply`.
 
@@ -25,6 +26,12 @@ from ..tensor.placeholder import NoArray, marked_type
 
 if TYPE_CHECKING:
     from .backend import Backend
+
+
+def _leave_kernel() -> None:
+    """Raise NoArray within a kernel of the CPU, whose operator is then run by the device."""
+    if in_kernel.get():
+        raise NoArray("a kernel of the CPU met a tensor of another device")
 
 
 class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
@@ -55,16 +62,14 @@ class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
     base = None
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
-        if in_kernel.get():
-            raise NoArray("a kernel of the CPU met a tensor of another device")
+        _leave_kernel()
         raise TypeError(
             f"can't convert {self.backend.device} device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host "
             "memory first."
         )
 
     def _apply(self, function: Callable, args: tuple, kwargs: dict) -> Any:
-        if in_kernel.get():
-            raise NoArray("a kernel of the CPU met a tensor of another device")
+        _leave_kernel()
         return self.backend.apply(function, args, kwargs)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
@@ -94,18 +99,13 @@ class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
 
     def item(self, *args: Any) -> Any:
         """The one element as a Python number, copied from the device."""
-        if in_kernel.get():
-            raise NoArray("a kernel of the CPU met a tensor of another device")
+        _leave_kernel()
         return self.backend.item(self)
 
     def tolist(self) -> Any:
         """The elements as nested lists, copied from the device."""
-        return self._host().tolist()
-
-    def _host(self) -> np.ndarray:
-        if in_kernel.get():
-            raise NoArray("a kernel of the CPU met a tensor of another device")
-        return self.backend.to_host(self)
+        _leave_kernel()
+        return self.backend.to_host(self).tolist()
 
     def __bool__(self) -> bool:
         return bool(self.item())

@@ -74,12 +74,17 @@ def _type_name(value: object) -> str:
     return type(value).__name__
 
 
+def _is_type(name: str) -> bool:
+    """Whether this can be the type of a device: letters of ASCII and `_`, as in torch."""
+    return name.isascii() and name.replace("_", "").isalpha()
+
+
 def _parse(text: str, index: int | None) -> tuple[str, int | None]:
     name, colon, number = text.partition(":")
     if not text:
         raise RuntimeError("Device string must not be empty")
-    if name not in TYPES and not (name.isalpha() and is_known(name)):
-        if not name.isalpha():
+    if name not in TYPES and not (_is_type(name) and is_known(name)):
+        if not _is_type(name):
             raise RuntimeError(f"Invalid device string: '{text}'")
         raise RuntimeError(f"Expected one of {', '.join(TYPES)} device type at start of device string: {text}")
     if colon:
@@ -101,7 +106,12 @@ _backends: dict[tuple[str, int | None], Backend] = {}
 
 
 def register(kind: str, open: Callable[[int | None], Backend]) -> None:
-    """Make `device(kind)` exist: `open(index)` returns its backend, once for each index."""
+    """Make `device(kind)` exist: `open(index)` returns its backend, once for each index.
+
+    Raises ValueError for a name that is no device type, as in "kind:index".
+    """
+    if not _is_type(kind):
+        raise ValueError(f"a device's type consists of letters and '_'; got {kind!r}")
     _openers[kind] = open
 
 
@@ -185,13 +195,6 @@ def check(where: Any) -> device:
         return default()
     found = backend(where)
     return (where if isinstance(where, device) else device(where)) if found is None else found.device
-
-
-def need_cpu(where: Any, what: str) -> None:
-    """Raise NotImplementedError where a user's argument names a device that `what` cannot be placed on."""
-    found = backend(where)
-    if found is not None:
-        raise NotImplementedError(f"{what} is not implemented on {found.device}; use device='cpu'")
 
 
 def _absent(where: device) -> Exception:

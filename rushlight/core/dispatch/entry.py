@@ -646,19 +646,29 @@ def _function(record: Op, form: str, name: str) -> Any:
 def specialise(record: Op) -> None:
     """Compile the entry points and the backward function of an operator."""
     scope, sig = record.scope, record.signature
-    general = record.kind == "general"
-    text, saved = _general_text(record) if general else _pointwise_text(record, "function")
-    _install_rules(record, saved)
+    sources, saved = generate(record)
+    _install_rules(record, saved, sources)
     f = scope["function"]
     f.__defaults__ = sig.public_defaults()
     f.__kwdefaults__ = sig.public_keyword_defaults(record.out)
     for form in _FIRST:  # the code last: another thread may call as soon as it is there
         if form in scope:
-            form_text = text if form == "function" else _pointwise_text(record, form)[0]
-            scope[form].__code__ = _code(form_text, "call", record)
+            scope[form].__code__ = _code(sources[form], "call", record)
 
 
-def _install_rules(record: Op, saved: Saved) -> None:
+def generate(record: Op) -> tuple[dict[str, str], Saved]:
+    """The source of an operator's functions, by what they are for, and what they keep for backward."""
+    text, saved = _general_text(record) if record.kind == "general" else _pointwise_text(record, "function")
+    sources = {"function": text}
+    for form in ("operator", "reflected"):
+        if form in record.scope:
+            sources[form] = _pointwise_text(record, form)[0]
+    if record.rules:
+        sources["backward"] = saved.backward_text()
+    return sources | {"finish": _finish_text(record, saved)}, saved
+
+
+def _install_rules(record: Op, saved: Saved, sources: dict[str, str]) -> None:
     scope = record.scope
     for name, rule in record.rules.items():
         key = "rule_joint" if name is None else f"rule_{saved.arrays.index(name)}"
@@ -666,9 +676,9 @@ def _install_rules(record: Op, saved: Saved) -> None:
     cls = record.node_class
     cls.tensor_slots, cls.saved_names = saved.tensor_slots(), tuple(saved.names)
     if record.rules:
-        backward = FunctionType(_code(saved.backward_text(), "backward", record), scope, "backward")
+        backward = FunctionType(_code(sources["backward"], "backward", record), scope, "backward")
         cls.backward = backward  # type: ignore[method-assign]
-    scope["finish"] = FunctionType(_code(_finish_text(record, saved), "finish", record), scope, "finish")
+    scope["finish"] = FunctionType(_code(sources["finish"], "finish", record), scope, "finish")
 
 
 def accept_out(f: Callable) -> Callable:

@@ -49,13 +49,6 @@ class State:
         "batching",
     )
 
-    module_type: Any = None  # set by nn: the class of modules
-    watch_modules: Any = None  # set by nn: a context in which every call of a module is told to the listener
-    tables_read: list[Any] = []  # added to by nn: dicts of functions that modules call, and that users replace
-    tables_of_hooks: list[Any] = []  # added to by nn and optim: the hooks of all modules, and of all optimizers
-    trace: Any = None  # set by autograd: stores the forward stack of a call's results (anomaly mode)
-    pack: Any = None  # set by autograd: passes what a call saved through the saved-tensor hooks
-
     def __init__(self):
         self.grad = True
         self.inference = False

@@ -47,7 +47,8 @@ class Op:
     what decides how many; unrounded: "other" or "any" where a number (as the second operand, or as either) meets 16-bit floats
     in float32; follows: positions of arrays whose channels-last layout the result takes; jit_min_elements: for a kernel of
     many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
-    jit_warmup: once calls with the same shapes have worked on how many.
+    jit_warmup: once calls with the same shapes have worked on how many; host_indices: all arrays but the first may be the
+    host's where that one is on a device, as torch takes indices.
     """
 
     def __init__(
@@ -74,8 +75,10 @@ class Op:
         follows: tuple[int, ...] = (),
         jit_min_elements: int | None = None,
         jit_warmup: int = 10_000_000,
+        host_indices: bool = False,
     ):
         self.name = name
+        self.host_indices = host_indices
         self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)

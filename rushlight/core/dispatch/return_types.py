@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..tensor.tensor import Tensor
+
+    class Named(tuple):
+        """A class that `named` makes."""
+
+        _fields: tuple[str, ...]
+
+        def __new__(cls, *values: Any) -> Named: ...
+
+        def __getattr__(self, name: str) -> Tensor: ...
 
 
-def named(name: str, *fields: str) -> type[tuple]:
+def named(name: str, *fields: str) -> type[Named]:
     """A tuple class with a property for each of `fields`; it prints one field a line."""
 
     def new(cls, *values: Any):
@@ -27,7 +39,7 @@ def named(name: str, *fields: str) -> type[tuple]:
         __slots__=(), __new__=new, __repr__=show, __reduce__=lambda self: (named_again, (name, fields, tuple(self))),
         __doc__=f"The result of {name}: {', '.join(fields)}.", n_fields=len(fields), _fields=fields,
     )  # fmt: skip
-    cls = type(name, (tuple,), members)
+    cls: Any = type(name, (tuple,), members)
     cls.__module__ = "torch.return_types"
     KNOWN[name] = cls
     return cls

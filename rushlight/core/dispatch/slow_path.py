@@ -23,6 +23,7 @@ from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor, type_word, wrap
 from .autocast import Off
 from .errors import argument_type, explain
+from .extension_points import pack_saved, trace_results
 from .mode import emit_event, thread
 from .overlap import check_apart, is_read_again
 from .scalars import number_as
@@ -131,7 +132,7 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
             where = backend_of(arrays)
             if where is None:
                 return record.invoke(record.kernel, arrays, metadata)
-            return record.invoke(where.kernel(record), operands(where, record.name, arrays), metadata)
+            return record.invoke(where.kernel(record), operands(where, record, arrays), metadata)
     except Exception as error:
         better = explain(record.name, arrays, error, metadata)
         try:
@@ -161,10 +162,10 @@ def observe(state: Any, record: Op, tensors: tuple, metadata: tuple, result: Any
     if state.listener is not None:  # first: a packing hook may end the call by an exception, as checkpoints do
         emit_event("returned", r)
         state.listener(record, tensors, metadata, result)
-    if state.anomaly:
-        state.trace(result)
-    if state.hooks_saved:
-        state.pack(result)
+    if state.anomaly and trace_results.value is not None:
+        trace_results.value(result)
+    if state.hooks_saved and pack_saved.value is not None:
+        pack_saved.value(result)
 
 
 # ---------------------------------------------------------------------------------------------- bringing inputs together

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..dispatch.extension_points import random_trials
 from ..tensor.casting import dense_like
 from .continuous import canonical32, canonical64, exponential, uniform64
 from .layout import FLOATING, NUMBERS, NUMBERS_OR_BOOL, cast, count, require, store, torch_name
@@ -38,6 +38,7 @@ def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
     A trial succeeds where its 53-bit integer is below p 2**53. The high 21 bits decide all but one in 2**21.
     """
     high_limit, low_limit = _limits(float(p))
+    decide = random_trials.value or decide_by_numpy
     with gen.lock:
         end = min(out.size, gen.words_left() // 2 or _STRIP)  # whole blocks behind that
         start = 0
@@ -54,9 +55,6 @@ def decide_by_numpy(words: np.ndarray, out: np.ndarray, high_limit: np.ndarray, 
     Shape: words (2 n,) uint32, out (n,)
     """
     out[...] = _trials(words, high_limit, low_limit)
-
-
-decide: Callable[[np.ndarray, np.ndarray, np.ndarray, int], None] = decide_by_numpy  # generated code overrides it
 
 
 def _trials(words: np.ndarray, high_limit: np.ndarray, low_limit: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import memmove, string_at
 from typing import Any
@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 from ..device.device import CPU, backend, check, device, opened
+from ..dispatch.extension_points import random_blocks
 from ..dispatch.mode import emit_event, thread
 from ..locks import lock, open_in_child
+from ..tensor.tensor import Tensor, wrap
 
 DEFAULT_SEED = 67280421310721
 WORDS = 624
@@ -40,9 +42,6 @@ _NO_WORDS = np.empty(0, np.uint32)
 def blocks_by_numpy(stream: Any, blocks: int) -> np.ndarray:
     """The next blocks of words of a `RandomState` whose position is a block's end."""
     return stream.randint(0, 1 << 32, blocks * WORDS, np.uint32)
-
-
-make_blocks: Callable[[Any, int], np.ndarray] = blocks_by_numpy  # generated code overrides it
 
 
 class _Same:
@@ -124,9 +123,9 @@ class Generator:
         """The seed from which the stream started."""
         return self._seed
 
-    def get_state(self) -> np.ndarray:
-        """The state as torch lays it out: uint8 (5056,)."""
-        return self.state_bytes()
+    def get_state(self) -> Tensor:
+        """The state as torch lays it out: a uint8 tensor. Shape: -> (5056,)"""
+        return wrap(self.state_bytes())
 
     def set_state(self, new_state: Any) -> None:
         """Continue from a state that `get_state` returned, here or in torch."""
@@ -134,7 +133,7 @@ class Generator:
 
     def clone_state(self) -> Generator:
         """A new generator that continues this one's stream independently."""
-        twin = Generator()
+        twin = Generator(self.device)
         twin.set_state_bytes(self.state_bytes())
         return twin
 
@@ -151,7 +150,7 @@ class Generator:
         raise RuntimeError("CPU Generator does not use offset")
 
     def __reduce__(self):
-        return _restore, (self.state_bytes().tobytes(),)
+        return _restore, (self.state_bytes().tobytes(), str(self.device))
 
     # The state, in torch's layout
 
@@ -246,7 +245,7 @@ class Generator:
         self._unused = False
         rest = self._block[self._at :]
         blocks = -(-(n - rest.size) // WORDS)
-        fresh = make_blocks(stream, blocks)
+        fresh = (random_blocks.value or blocks_by_numpy)(stream, blocks)
         self._block = fresh[-WORDS:].copy()
         self._at = n - rest.size - (blocks - 1) * WORDS
         if rest.size:
@@ -329,8 +328,8 @@ def _checked(where: Any) -> device:
     return check(where)
 
 
-def _restore(state: bytes) -> Generator:
-    generator = Generator()
+def _restore(state: bytes, device: str = "cpu") -> Generator:
+    generator = Generator(device)
     generator.set_state_bytes(np.frombuffer(state, np.uint8))
     return generator
 

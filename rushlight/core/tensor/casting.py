@@ -9,17 +9,20 @@ elements comes by here; a cast of numbers that are known to fit may say `astype`
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..device.buffer import Buffer
 from ..dispatch.mode import thread
 
+if TYPE_CHECKING:
+    from ..types import Array
+
 _I32, _U32, _I64, _F16 = (np.dtype(t) for t in (np.int32, np.uint32, np.int64, np.float16))
 
 
-def castable(a: np.ndarray, new: np.dtype) -> np.ndarray:
+def castable(a: Array, new: np.dtype) -> np.ndarray:
     """The elements from which NumPy's cast to `new` makes torch's.
 
     Of complex numbers the real parts. float64 becomes uint8 through int64: 2**32 + 5.0 gives 5.

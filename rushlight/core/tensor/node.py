@@ -11,6 +11,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from ..dispatch.extension_points import list_saved, read_saved
 from .storage import describe
 
 
@@ -53,15 +54,13 @@ class Node:
     op: Any = None
     tensor_slots: tuple[int, ...] = ()
     saved_names: tuple[str, ...] = ()
-    read_saved: Any = None  # set by autograd: the value of an attribute `_saved_...`
-    list_saved: Any = None  # likewise: the names of these attributes
     shown: Any = None  # of a class whose operator is several of torch's: what `next_functions` is
 
     seq: int
     edges: tuple
     saved: Any
     storage: Any
-    shape: tuple[int, ...]
+    shape: tuple  # of a call of a Function with several results: theirs
     dtype: Any
     hooks: Any
 
@@ -77,12 +76,13 @@ class Node:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith(("_saved_", "_raw_saved_")):
-            return self.read_saved(name)
+        read = read_saved.value
+        if read is not None and name.startswith(("_saved_", "_raw_saved_")):
+            return read(self, name)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self.list_saved()]
+        return [*super().__dir__(), *(() if list_saved.value is None else list_saved.value(self))]
 
     @property
     def next_functions(self) -> tuple:

@@ -6,7 +6,7 @@ This file holds what every tensor has whatever operators exist. Operators add th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -52,6 +52,10 @@ class Tensor:
     _grad: Tensor | None
     _storage: Storage | None
     _view: tuple | None  # (the tensor this is a view of, the view operator's record, its arguments, the mode's level)
+
+    if TYPE_CHECKING:  # an operator
+
+        def __eq__(self, other: object) -> Any: ...
 
     def __new__(cls, *args: Any, device: Any = None):
         return legacy_constructor(cls, args, device)

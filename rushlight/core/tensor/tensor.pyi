@@ -491,50 +491,6 @@ class Tensor:
         """The smaller of two elements; nan only where both are."""
         ...
 
-    @overload
-    def clamp(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Tensor:
-        """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
-        ...
-    @overload
-    def clamp(self, *, max: _Number | Tensor) -> Tensor:
-        ...
-
-    def clip(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Tensor:
-        """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
-        ...
-
-    def clamp_min(self, min: Tensor | _Number) -> Tensor:
-        """Each element, but at least `min`; nan stays."""
-        ...
-
-    def clamp_max(self, max: Tensor | _Number) -> Tensor:
-        """Each element, but at most `max`; nan stays."""
-        ...
-
-    def clamp_(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Self:
-        """Move each element to the nearer limit, in place."""
-        ...
-
-    def clip_(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Self:
-        """Move each element to the nearer limit, in place."""
-        ...
-
-    def clamp_min_(self, min: Tensor | _Number) -> Self:
-        """Raise each element to at least `min`, in place."""
-        ...
-
-    def clamp_max_(self, max: Tensor | _Number) -> Self:
-        """Lower each element to at most `max`, in place."""
-        ...
-
-    def nan_to_num(self, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Tensor:
-        """Each element, with nan and the infinities replaced by numbers."""
-        ...
-
-    def nan_to_num_(self, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Self:
-        """In-place form of `nan_to_num`: the result is written into the tensor, which is returned."""
-        ...
-
     def heaviside(self, values: Tensor) -> Tensor:
         """0, 1, or `values`, where `input` is negative, positive, or 0."""
         ...
@@ -542,6 +498,635 @@ class Tensor:
     def heaviside_(self, values: Any) -> Self:
         """In-place form of `heaviside`: the result is written into the tensor, which is returned."""
         ...
+
+    def sigmoid(self) -> Tensor:
+        """The logistic function 1 / (1 + exp(-input)) of each element."""
+        ...
+
+    def sigmoid_(self) -> Self:
+        """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
+        ...
+
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """log(input / (1 - input)), the inverse of `sigmoid`."""
+        ...
+
+    def logit_(self, eps: _float | None = None) -> Self:
+        """In-place form of `logit`: the result is written into the tensor, which is returned."""
+        ...
+
+    def xlogy(self, other: Tensor | _Number) -> Tensor:
+        """input * log(other), and 0 where the input is 0 and the other no nan."""
+        ...
+
+    def xlogy_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
+        ...
+
+    def sinc(self) -> Tensor:
+        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
+        ...
+
+    def sinc_(self) -> Self:
+        """In-place form of `sinc`: the result is written into the tensor, which is returned."""
+        ...
+
+    def relu(self) -> Tensor:
+        """max(input, 0) of each element."""
+        ...
+
+    def relu_(self) -> Self:
+        """In-place form of `relu`: the result is written into the tensor, which is returned."""
+        ...
+
+    def prelu(self, weight: Tensor) -> Tensor:
+        """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
+        ...
+
+    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
+        """The input where |input| > lambd, 0 elsewhere."""
+        ...
+
+    def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
+        """A copy with its own memory, through which gradients flow."""
+        ...
+
+    def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor itself if it is contiguous, else a contiguous copy."""
+        ...
+
+    @overload
+    def to(self, dtype: _dtype, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
+        """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
+        ...
+    @overload
+    def to(self, device: _Device=None, dtype: _dtype | None=None, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
+        ...
+    @overload
+    def to(self, other: Tensor, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
+        ...
+
+    def half(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.float16."""
+        ...
+
+    def bfloat16(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.bfloat16."""
+        ...
+
+    def float(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.float32."""
+        ...
+
+    def double(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.float64."""
+        ...
+
+    def byte(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.uint8."""
+        ...
+
+    def char(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.int8."""
+        ...
+
+    def short(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.int16."""
+        ...
+
+    def int(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.int32."""
+        ...
+
+    def long(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.int64."""
+        ...
+
+    def bool(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.bool."""
+        ...
+
+    def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.complex64."""
+        ...
+
+    def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor as torch.complex128."""
+        ...
+
+    def type_as(self, other: Tensor | _Number) -> Tensor:
+        """The tensor as the type of `other`."""
+        ...
+
+    def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor on the CPU: itself if it is there, and `memory_format` asks for no other order in memory."""
+        ...
+
+    def cuda(self, device: _Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
+        """The tensor on a CUDA device. Raises when there is none, and RuntimeError for a device of another kind."""
+        ...
+
+    def pin_memory(self, device: _Device = None) -> Tensor:
+        """The tensor where a device copies from fastest: itself where the device in use shares the host's memory."""
+        ...
+
+    def is_pinned(self, device: _Device = None) -> _bool:
+        """Whether the memory is where a device copies from fastest."""
+        ...
+
+    def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Self:
+        """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+        ...
+
+    def fill_(self, value: Tensor | _Number) -> Self:
+        """Overwrite every element with `value`, a number or a 0-d tensor."""
+        ...
+
+    def zero_(self) -> Self:
+        """Overwrite every element with zero."""
+        ...
+
+    def set_(self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | Sequence[_int] | None = None, stride: _int | Sequence[_int] | None = None) -> Self:
+        """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty."""
+        ...
+
+    def resize_(self, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Self:
+        """Change the shape in place; the elements in memory stay, new ones are undefined."""
+        ...
+
+    def resize_as_(self, other: Tensor | _Number, memory_format: _memory_format | None = None) -> Self:
+        """`resize_` to the shape of `other`: the elements stay in memory, new ones are undefined."""
+        ...
+
+    def bernoulli(self, p: _float | None = None, *, generator: _Generator | None = None) -> Tensor:
+        """Ones with the probabilities in `input`, zeros elsewhere."""
+        ...
+
+    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None) -> Tensor:
+        """`num_samples` column indices for each row of weights."""
+        ...
+
+    def uniform_(self, from_: _float=0, to: _float=1, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with uniform random numbers in [from, to)."""
+        ...
+
+    def normal_(self, mean: _float=0, std: _float=1, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with normal random numbers."""
+        ...
+
+    def random_(self, from_: _int=0, to: _int | None=None, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with random integers in [from, to)."""
+        ...
+
+    def bernoulli_(self, p: _float | Tensor=0.5, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with ones of probability `p`, zeros elsewhere."""
+        ...
+
+    def exponential_(self, lambd: _float=1, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with exponentially distributed numbers of rate `lambd`."""
+        ...
+
+    def geometric_(self, p: _float, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with numbers of trials up to the first success of probability `p`."""
+        ...
+
+    def cauchy_(self, median: _float=0, sigma: _float=1, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with Cauchy distributed numbers."""
+        ...
+
+    def log_normal_(self, mean: _float=1, std: _float=2, *, generator: _Generator | None=None) -> Self:
+        """Overwrite with numbers whose logarithm is normal."""
+        ...
+
+    def erf(self) -> Tensor:
+        """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
+        ...
+
+    def erf_(self) -> Self:
+        """In-place form of `erf`: the result is written into the tensor, which is returned."""
+        ...
+
+    def erfc(self) -> Tensor:
+        """1 - erf(input) of each element, exact where that is near 0."""
+        ...
+
+    def erfc_(self) -> Self:
+        """In-place form of `erfc`: the result is written into the tensor, which is returned."""
+        ...
+
+    def erfinv(self) -> Tensor:
+        """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
+        ...
+
+    def erfinv_(self) -> Self:
+        """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
+        ...
+
+    def sum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """The sum over `dim`, or of all elements."""
+        ...
+
+    def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """The sum over `dim` with every nan counted as 0."""
+        ...
+
+    def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """The mean over `dim`, or of all elements; nan of none."""
+        ...
+
+    def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """The mean over `dim` of the elements that are not nan; nan where there are none."""
+        ...
+
+    def prod(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """The product along `dim`, or of all elements."""
+        ...
+
+    def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """Whether an element over `dim` is nonzero."""
+        ...
+
+    def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """Whether all elements over `dim` are nonzero; true of none."""
+        ...
+
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """How many elements over `dim` are not zero."""
+        ...
+
+    def norm(self, p: _float | _str | None='fro', dim: _int | Sequence[_int] | None=None, keepdim: _bool=False, out: Tensor | None=None, dtype: _dtype | None=None) -> Tensor:
+        """The norm of the elements over `dim`: (sum |x|^p)^(1/p)."""
+        ...
+
+    def dist(self, other: Tensor | _Number, p: _float = 2) -> Tensor:
+        """The p-norm of input - other over all elements."""
+        ...
+
+    def logsumexp(self, dim: _int | Sequence[_int] = ..., keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+        """log(sum(exp(input))) over `dim`, without overflow."""
+        ...
+
+    def softmax(self, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """exp(input) / sum(exp(input)) along `dim`."""
+        ...
+
+    def log_softmax(self, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The logarithm of `softmax`, without overflow."""
+        ...
+
+    def mm(self, mat2: Tensor) -> Tensor:
+        """The product of two matrices."""
+        ...
+
+    def dot(self, tensor: Tensor) -> Tensor:
+        """The sum of the products of two vectors' elements."""
+        ...
+
+    def vdot(self, other: Tensor | _Number) -> Tensor:
+        """As `dot`, with the conjugate of the first vector."""
+        ...
+
+    def mv(self, vec: Tensor) -> Tensor:
+        """A matrix times a vector."""
+        ...
+
+    def outer(self, vec2: Tensor) -> Tensor:
+        """All products of an element of one vector and one of another."""
+        ...
+
+    def ger(self, vec2: Tensor) -> Tensor:
+        """All products of an element of one vector and one of another."""
+        ...
+
+    def bmm(self, mat2: Tensor) -> Tensor:
+        """The products of two batches of matrices."""
+        ...
+
+    def matmul(self, other: Tensor | _Number) -> Tensor:
+        """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast."""
+        ...
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        ...
+
+    def __rmatmul__(self, other: Tensor) -> Tensor:
+        ...
+
+    def inner(self, other: Tensor | _Number) -> Tensor:
+        """The sums of products along the last dimensions of both."""
+        ...
+
+    def _view_shape(self, *shape: _int | Sequence[_int]) -> Tensor:
+        """The same elements in another shape, without a copy."""
+        ...
+
+    @overload
+    def view(self, *shape: _int) -> Tensor:
+        """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
+        ...
+    @overload
+    def view(self, size: Sequence[_int]) -> Tensor:
+        ...
+    @overload
+    def view(self, dtype: _dtype) -> Tensor:
+        ...
+
+    @overload
+    def reshape(self, *shape: _int) -> Tensor:
+        """The elements in another shape: a view where possible, else a copy."""
+        ...
+    @overload
+    def reshape(self, shape: Sequence[_int]) -> Tensor:
+        ...
+
+    def view_as(self, other: Tensor | _Number) -> Tensor:
+        """The memory in the shape of `other`."""
+        ...
+
+    def reshape_as(self, other: Tensor | _Number) -> Tensor:
+        """The elements in the shape of `other`."""
+        ...
+
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
+        ...
+
+    def ravel(self) -> Tensor:
+        """The elements as one dimension; a view where possible."""
+        ...
+
+    def unflatten(self, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
+        """Dimension `dim` split into `sizes`: a view."""
+        ...
+
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
+        ...
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix, a view; a tensor of fewer dimensions as it is."""
+        ...
+
+    @overload
+    def permute(self, *dims: _int) -> Tensor:
+        """The tensor with its dimensions in the order `dims`."""
+        ...
+    @overload
+    def permute(self, dims: Sequence[_int]) -> Tensor:
+        ...
+
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+        ...
+
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
+        ...
+
+    def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
+        ...
+
+    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
+        ...
+
+    @property
+    def T(self) -> Tensor:
+        ...
+    @property
+    def mT(self) -> Tensor:
+        ...
+    @property
+    def H(self) -> Tensor:
+        ...
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate of each matrix, transposed: a view of a real tensor."""
+        ...
+    def adjoint(self) -> Tensor:
+        """The conjugate of each matrix, transposed: a view of a real tensor."""
+        ...
+
+    def unsqueeze(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The tensor with a dimension of size 1 put in at `dim`: a view."""
+        ...
+
+    def squeeze(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The tensor without its dimensions of size 1: a view."""
+        ...
+
+    @overload
+    def expand(self, *size: _int) -> Tensor:
+        """A view in which dimensions of size 1 are repeated without memory to the shape `sizes` (-1: as it is)."""
+        ...
+    @overload
+    def expand(self, size: Sequence[_int]) -> Tensor:
+        ...
+
+    def expand_as(self, other: Tensor | _Number) -> Tensor:
+        """The tensor expanded to the shape of `other`."""
+        ...
+
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
+        ...
+
+    def broadcast_to(self, size: _int | Sequence[_int]) -> Tensor:
+        """The tensor expanded to `size`: a view, whose new entries share memory."""
+        ...
+
+    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
+        """Whether the elements are in memory in the order of the indices."""
+        ...
+
+    def transpose_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `transpose` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def t_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `t` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def squeeze_(self, dim: _int | Sequence[_int] | None=None) -> Self:
+        """Make the tensor `squeeze` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `unsqueeze` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def swapaxes_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `swapaxes` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def swapdims_(self, *args: Any, **kwargs: Any) -> Self:
+        """Make the tensor `swapdims` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def select(self, dim: _int | Sequence[_int], index: _int) -> Tensor:
+        """The slice at `index` of dimension `dim`, without that dimension: a view."""
+        ...
+
+    def narrow_copy(self, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """`narrow` as a copy."""
+        ...
+
+    def narrow(self, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int) -> Tensor:
+        """The `length` entries of dimension `dim` from `start`: a view."""
+        ...
+
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """The diagonal over `dim1` and `dim2`, as the last dimension: a view."""
+        ...
+
+    def unfold(self, dimension: _int, size: _int | Sequence[_int], step: Any) -> Tensor:
+        """All slices of length `size` along `dimension`, at a stride of `step`, as a new last dimension."""
+        ...
+
+    def as_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+        """A view of the tensor's memory with the given shape, strides and offset."""
+        ...
+
+    def unbind(self, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
+        """The slices along `dim`, without that dimension: a tuple of views."""
+        ...
+
+    def split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of the given sizes along `dim`: a tuple."""
+        ...
+
+    def split(self, split_size: _int | Sequence[_int], dim: _int=0) -> tuple[Tensor, ...]:
+        """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+        ...
+
+    def chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
+        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
+        ...
+
+    def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places."""
+        ...
+
+    def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Views along the dimension that NumPy's hsplit splits: `tensor_split`."""
+        ...
+
+    def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Views along the dimension that NumPy's vsplit splits: `tensor_split`."""
+        ...
+
+    def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Views along the dimension that NumPy's dsplit splits: `tensor_split`."""
+        ...
+
+    def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
+        """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
+        ...
+
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
+        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
+        ...
+
+    def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
+        ...
+
+    def unsafe_split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of the given sizes along `dim`: a tuple."""
+        ...
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2)."""
+        ...
+
+    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
+        """In-place form of `addmm`: the result is written into the tensor, which is returned."""
+        ...
+
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """beta * input + alpha * (mat @ vec)."""
+        ...
+
+    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
+        """In-place form of `addmv`: the result is written into the tensor, which is returned."""
+        ...
+
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """beta * input + alpha * (batch1 @ batch2)."""
+        ...
+
+    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
+        """In-place form of `baddbmm`: the result is written into the tensor, which is returned."""
+        ...
+
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]."""
+        ...
+
+    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
+        """In-place form of `addbmm`: the result is written into the tensor, which is returned."""
+        ...
+
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
+        """beta * input + alpha * the outer product of two vectors."""
+        ...
+
+    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
+        """In-place form of `addr`: the result is written into the tensor, which is returned."""
+        ...
+
+    def kron(self, other: Tensor | _Number) -> Tensor:
+        """The Kronecker product: every element of the first times the whole second."""
+        ...
+
+    def matrix_power(self, n: _int) -> Tensor:
+        """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
+        ...
+
+    def trace(self) -> Tensor:
+        """The sum of a matrix' diagonal."""
+        ...
+
+    def cross(self, other: Tensor | _Number, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The cross product along a dimension of size 3."""
+        ...
+
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 0 of each element."""
+        ...
+
+    def i0_(self) -> Self:
+        """In-place form of `i0`: the result is written into the tensor, which is returned."""
+        ...
+
+    def lgamma(self) -> Tensor:
+        """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
+        ...
+
+    def lgamma_(self) -> Self:
+        """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
+        ...
+
+    def digamma(self) -> Tensor:
+        """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
+        ...
+
+    def digamma_(self) -> Self:
+        """In-place form of `digamma`: the result is written into the tensor, which is returned."""
+        ...
+
+    def polygamma(self, n: _int) -> Tensor:
+        ...
+
+    def polygamma_(self, n: _int) -> Self:
+        ...
+
+    def mvlgamma(self, p: _float) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension `p` of each element."""
+        ...
+
+    def mvlgamma_(self, p: _float) -> Self: ...
 
     def sign(self) -> Tensor:
         """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
@@ -901,755 +1486,6 @@ class Tensor:
 
     def round(self, *, decimals: _int = 0) -> Tensor:
         """Each element rounded to `decimals` places, halves to even. The gradient is 0 everywhere."""
-        ...
-
-    def sigmoid(self) -> Tensor:
-        """The logistic function 1 / (1 + exp(-input)) of each element."""
-        ...
-
-    def sigmoid_(self) -> Self:
-        """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
-        ...
-
-    def logit(self, eps: _float | None = None) -> Tensor:
-        """log(input / (1 - input)), the inverse of `sigmoid`."""
-        ...
-
-    def logit_(self, eps: _float | None = None) -> Self:
-        """In-place form of `logit`: the result is written into the tensor, which is returned."""
-        ...
-
-    def erf(self) -> Tensor:
-        """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
-        ...
-
-    def erf_(self) -> Self:
-        """In-place form of `erf`: the result is written into the tensor, which is returned."""
-        ...
-
-    def erfc(self) -> Tensor:
-        """1 - erf(input) of each element, exact where that is near 0."""
-        ...
-
-    def erfc_(self) -> Self:
-        """In-place form of `erfc`: the result is written into the tensor, which is returned."""
-        ...
-
-    def erfinv(self) -> Tensor:
-        """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
-        ...
-
-    def erfinv_(self) -> Self:
-        """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
-        ...
-
-    def lgamma(self) -> Tensor:
-        """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ..."""
-        ...
-
-    def lgamma_(self) -> Self:
-        """In-place form of `lgamma`: the result is written into the tensor, which is returned."""
-        ...
-
-    def digamma(self) -> Tensor:
-        """The derivative of `lgamma` of each element: gamma'(input) / gamma(input)."""
-        ...
-
-    def digamma_(self) -> Self:
-        """In-place form of `digamma`: the result is written into the tensor, which is returned."""
-        ...
-
-    def polygamma(self, n: _int) -> Tensor:
-        ...
-
-    def polygamma_(self, n: _int) -> Self:
-        ...
-
-    def mvlgamma(self, p: _float) -> Tensor:
-        """The logarithm of the multivariate gamma function of dimension `p` of each element."""
-        ...
-
-    def mvlgamma_(self, p: _float) -> Self: ...
-
-    def i0(self) -> Tensor:
-        """The modified Bessel function of the first kind of order 0 of each element."""
-        ...
-
-    def i0_(self) -> Self:
-        """In-place form of `i0`: the result is written into the tensor, which is returned."""
-        ...
-
-    def xlogy(self, other: Tensor | _Number) -> Tensor:
-        """input * log(other), and 0 where the input is 0 and the other no nan."""
-        ...
-
-    def xlogy_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
-        ...
-
-    def sinc(self) -> Tensor:
-        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
-        ...
-
-    def sinc_(self) -> Self:
-        """In-place form of `sinc`: the result is written into the tensor, which is returned."""
-        ...
-
-    def relu(self) -> Tensor:
-        """max(input, 0) of each element."""
-        ...
-
-    def relu_(self) -> Self:
-        """In-place form of `relu`: the result is written into the tensor, which is returned."""
-        ...
-
-    def prelu(self, weight: Tensor) -> Tensor:
-        """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
-        ...
-
-    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
-        """The input where |input| > lambd, 0 elsewhere."""
-        ...
-
-    @overload
-    def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
-        """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
-        ...
-    @overload
-    def type(self, dtype: Any, non_blocking: _bool=False) -> Tensor:
-        ...
-
-    def get_device(self) -> _int:
-        """The index of the tensor's device; -1 for the CPU and for devices without one."""
-        ...
-
-    @overload
-    def new_zeros(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`zeros` of the type of this tensor."""
-        ...
-    @overload
-    def new_zeros(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    @overload
-    def new_ones(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`ones` of the type of this tensor."""
-        ...
-    @overload
-    def new_ones(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    @overload
-    def new_empty(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`empty` of the type of this tensor."""
-        ...
-    @overload
-    def new_empty(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    def new_full(self, size: _int | Sequence[_int], fill_value: Tensor | _Number, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
-        """`full` of the type of this tensor."""
-        ...
-
-    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
-        """A tensor that holds a copy of `data`, of the type of this one."""
-        ...
-
-    def new(self, *args: Any, device: _Device = None) -> Any:
-        """An old constructor: a tensor of this one's type from sizes or data."""
-        ...
-
-    def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
-        """A copy with its own memory, through which gradients flow."""
-        ...
-
-    def contiguous(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor itself if it is contiguous, else a contiguous copy."""
-        ...
-
-    @overload
-    def to(self, dtype: _dtype, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
-        """The tensor as another type or on another device: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`."""
-        ...
-    @overload
-    def to(self, device: _Device=None, dtype: _dtype | None=None, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
-        ...
-    @overload
-    def to(self, other: Tensor, non_blocking: _bool=False, copy: _bool=False, *, memory_format: _memory_format | None=None) -> Tensor:
-        ...
-
-    def half(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.float16."""
-        ...
-
-    def bfloat16(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.bfloat16."""
-        ...
-
-    def float(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.float32."""
-        ...
-
-    def double(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.float64."""
-        ...
-
-    def byte(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.uint8."""
-        ...
-
-    def char(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.int8."""
-        ...
-
-    def short(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.int16."""
-        ...
-
-    def int(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.int32."""
-        ...
-
-    def long(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.int64."""
-        ...
-
-    def bool(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.bool."""
-        ...
-
-    def cfloat(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.complex64."""
-        ...
-
-    def cdouble(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor as torch.complex128."""
-        ...
-
-    def type_as(self, other: Tensor | _Number) -> Tensor:
-        """The tensor as the type of `other`."""
-        ...
-
-    def cpu(self, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor on the CPU: itself if it is there, and `memory_format` asks for no other order in memory."""
-        ...
-
-    def cuda(self, device: _Device = None, non_blocking: _bool = False, memory_format: _memory_format | None = None) -> Tensor:
-        """The tensor on a CUDA device. Raises when there is none, and RuntimeError for a device of another kind."""
-        ...
-
-    def pin_memory(self, device: _Device = None) -> Tensor:
-        """The tensor where a device copies from fastest: itself where the device in use shares the host's memory."""
-        ...
-
-    def is_pinned(self, device: _Device = None) -> _bool:
-        """Whether the memory is where a device copies from fastest."""
-        ...
-
-    def copy_(self, src: Tensor | _Number, non_blocking: _bool = False) -> Self:
-        """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
-        ...
-
-    def fill_(self, value: Tensor | _Number) -> Self:
-        """Overwrite every element with `value`, a number or a 0-d tensor."""
-        ...
-
-    def zero_(self) -> Self:
-        """Overwrite every element with zero."""
-        ...
-
-    def set_(self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | Sequence[_int] | None = None, stride: _int | Sequence[_int] | None = None) -> Self:
-        """Make the tensor use the memory, shape and strides of `source`, a tensor or a storage; without it it becomes empty."""
-        ...
-
-    def resize_(self, *sizes: _int | Sequence[_int], memory_format: _memory_format | None = None) -> Self:
-        """Change the shape in place; the elements in memory stay, new ones are undefined."""
-        ...
-
-    def resize_as_(self, other: Tensor | _Number, memory_format: _memory_format | None = None) -> Self:
-        """`resize_` to the shape of `other`: the elements stay in memory, new ones are undefined."""
-        ...
-
-    def bernoulli(self, p: _float | None = None, *, generator: _Generator | None = None) -> Tensor:
-        """Ones with the probabilities in `input`, zeros elsewhere."""
-        ...
-
-    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: _Generator | None = None) -> Tensor:
-        """`num_samples` column indices for each row of weights."""
-        ...
-
-    def uniform_(self, from_: _float=0, to: _float=1, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with uniform random numbers in [from, to)."""
-        ...
-
-    def normal_(self, mean: _float=0, std: _float=1, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with normal random numbers."""
-        ...
-
-    def random_(self, from_: _int=0, to: _int | None=None, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with random integers in [from, to)."""
-        ...
-
-    def bernoulli_(self, p: _float | Tensor=0.5, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with ones of probability `p`, zeros elsewhere."""
-        ...
-
-    def exponential_(self, lambd: _float=1, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with exponentially distributed numbers of rate `lambd`."""
-        ...
-
-    def geometric_(self, p: _float, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with numbers of trials up to the first success of probability `p`."""
-        ...
-
-    def cauchy_(self, median: _float=0, sigma: _float=1, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with Cauchy distributed numbers."""
-        ...
-
-    def log_normal_(self, mean: _float=1, std: _float=2, *, generator: _Generator | None=None) -> Self:
-        """Overwrite with numbers whose logarithm is normal."""
-        ...
-
-    def sum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The sum over `dim`, or of all elements."""
-        ...
-
-    def nansum(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The sum over `dim` with every nan counted as 0."""
-        ...
-
-    def mean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The mean over `dim`, or of all elements; nan of none."""
-        ...
-
-    def nanmean(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The mean over `dim` of the elements that are not nan; nan where there are none."""
-        ...
-
-    def prod(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """The product along `dim`, or of all elements."""
-        ...
-
-    def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """Whether an element over `dim` is nonzero."""
-        ...
-
-    def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """Whether all elements over `dim` are nonzero; true of none."""
-        ...
-
-    def count_nonzero(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """How many elements over `dim` are not zero."""
-        ...
-
-    def norm(self, p: _float | _str | None='fro', dim: _int | Sequence[_int] | None=None, keepdim: _bool=False, out: Tensor | None=None, dtype: _dtype | None=None) -> Tensor:
-        """The norm of the elements over `dim`: (sum |x|^p)^(1/p)."""
-        ...
-
-    def dist(self, other: Tensor | _Number, p: _float = 2) -> Tensor:
-        """The p-norm of input - other over all elements."""
-        ...
-
-    def logsumexp(self, dim: _int | Sequence[_int] = ..., keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
-        """log(sum(exp(input))) over `dim`, without overflow."""
-        ...
-
-    def softmax(self, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """exp(input) / sum(exp(input)) along `dim`."""
-        ...
-
-    def log_softmax(self, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The logarithm of `softmax`, without overflow."""
-        ...
-
-    def mm(self, mat2: Tensor) -> Tensor:
-        """The product of two matrices."""
-        ...
-
-    def dot(self, tensor: Tensor) -> Tensor:
-        """The sum of the products of two vectors' elements."""
-        ...
-
-    def vdot(self, other: Tensor | _Number) -> Tensor:
-        """As `dot`, with the conjugate of the first vector."""
-        ...
-
-    def mv(self, vec: Tensor) -> Tensor:
-        """A matrix times a vector."""
-        ...
-
-    def outer(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another."""
-        ...
-
-    def ger(self, vec2: Tensor) -> Tensor:
-        """All products of an element of one vector and one of another."""
-        ...
-
-    def bmm(self, mat2: Tensor) -> Tensor:
-        """The products of two batches of matrices."""
-        ...
-
-    def matmul(self, other: Tensor | _Number) -> Tensor:
-        """The product of vectors, matrices or batches of matrices; leading dimensions are broadcast."""
-        ...
-
-    def __matmul__(self, other: Tensor) -> Tensor:
-        ...
-
-    def __rmatmul__(self, other: Tensor) -> Tensor:
-        ...
-
-    def inner(self, other: Tensor | _Number) -> Tensor:
-        """The sums of products along the last dimensions of both."""
-        ...
-
-    def _view_shape(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """The same elements in another shape, without a copy."""
-        ...
-
-    @overload
-    def view(self, *shape: _int) -> Tensor:
-        """The same memory in another shape (one entry may be -1) or as another type. Raises where it takes a copy."""
-        ...
-    @overload
-    def view(self, size: Sequence[_int]) -> Tensor:
-        ...
-    @overload
-    def view(self, dtype: _dtype) -> Tensor:
-        ...
-
-    @overload
-    def reshape(self, *shape: _int) -> Tensor:
-        """The elements in another shape: a view where possible, else a copy."""
-        ...
-    @overload
-    def reshape(self, shape: Sequence[_int]) -> Tensor:
-        ...
-
-    def view_as(self, other: Tensor | _Number) -> Tensor:
-        """The memory in the shape of `other`."""
-        ...
-
-    def reshape_as(self, other: Tensor | _Number) -> Tensor:
-        """The elements in the shape of `other`."""
-        ...
-
-    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """The dimensions from `start_dim` to `end_dim` made one; a view where possible."""
-        ...
-
-    def ravel(self) -> Tensor:
-        """The elements as one dimension; a view where possible."""
-        ...
-
-    def unflatten(self, dim: _int | Sequence[_int], sizes: _int | Sequence[_int]) -> Tensor:
-        """Dimension `dim` split into `sizes`: a view."""
-        ...
-
-    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """The tensor with dimensions `dim0` and `dim1` exchanged: a view."""
-        ...
-
-    def t(self) -> Tensor:
-        """The transpose of a matrix, a view; a tensor of fewer dimensions as it is."""
-        ...
-
-    @overload
-    def permute(self, *dims: _int) -> Tensor:
-        """The tensor with its dimensions in the order `dims`."""
-        ...
-    @overload
-    def permute(self, dims: Sequence[_int]) -> Tensor:
-        ...
-
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
-        ...
-
-    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """The tensor with dimensions `dim0` and `dim1` exchanged: `transpose`."""
-        ...
-
-    def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
-        ...
-
-    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """The tensor with dimensions `source` moved to the places `destination`, the others in order: a view."""
-        ...
-
-    @property
-    def T(self) -> Tensor:
-        ...
-    @property
-    def mT(self) -> Tensor:
-        ...
-    @property
-    def H(self) -> Tensor:
-        ...
-    @property
-    def mH(self) -> Tensor:
-        """The conjugate of each matrix, transposed: a view of a real tensor."""
-        ...
-    def adjoint(self) -> Tensor:
-        """The conjugate of each matrix, transposed: a view of a real tensor."""
-        ...
-
-    def unsqueeze(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The tensor with a dimension of size 1 put in at `dim`: a view."""
-        ...
-
-    def squeeze(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The tensor without its dimensions of size 1: a view."""
-        ...
-
-    @overload
-    def expand(self, *size: _int) -> Tensor:
-        """A view in which dimensions of size 1 are repeated without memory to the shape `sizes` (-1: as it is)."""
-        ...
-    @overload
-    def expand(self, size: Sequence[_int]) -> Tensor:
-        ...
-
-    def expand_as(self, other: Tensor | _Number) -> Tensor:
-        """The tensor expanded to the shape of `other`."""
-        ...
-
-    def sum_to_size(self, *size: Any) -> Tensor:
-        """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
-        ...
-
-    def broadcast_to(self, size: _int | Sequence[_int]) -> Tensor:
-        """The tensor expanded to `size`: a view, whose new entries share memory."""
-        ...
-
-    def is_contiguous(self, memory_format: _memory_format | None = None) -> _bool:
-        """Whether the elements are in memory in the order of the indices."""
-        ...
-
-    def transpose_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `transpose` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def t_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `t` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def squeeze_(self, dim: _int | Sequence[_int] | None=None) -> Self:
-        """Make the tensor `squeeze` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `unsqueeze` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def swapaxes_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `swapaxes` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def swapdims_(self, *args: Any, **kwargs: Any) -> Self:
-        """Make the tensor `swapdims` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def select(self, dim: _int | Sequence[_int], index: _int) -> Tensor:
-        """The slice at `index` of dimension `dim`, without that dimension: a view."""
-        ...
-
-    def narrow_copy(self, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """`narrow` as a copy."""
-        ...
-
-    def narrow(self, dim: _int | Sequence[_int], start: Tensor | _Number, length: _int) -> Tensor:
-        """The `length` entries of dimension `dim` from `start`: a view."""
-        ...
-
-    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """The diagonal over `dim1` and `dim2`, as the last dimension: a view."""
-        ...
-
-    def unfold(self, dimension: _int, size: _int | Sequence[_int], step: Any) -> Tensor:
-        """All slices of length `size` along `dimension`, at a stride of `step`, as a new last dimension."""
-        ...
-
-    def as_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None) -> Tensor:
-        """A view of the tensor's memory with the given shape, strides and offset."""
-        ...
-
-    def unbind(self, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """The slices along `dim`, without that dimension: a tuple of views."""
-        ...
-
-    def split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of the given sizes along `dim`: a tuple."""
-        ...
-
-    def split(self, split_size: _int | Sequence[_int], dim: _int=0) -> tuple[Tensor, ...]:
-        """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
-        ...
-
-    def chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
-        ...
-
-    def tensor_split(self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views along `dim`, as a tuple: a number of nearly equal ones, or cut at the given places."""
-        ...
-
-    def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Views along the dimension that NumPy's hsplit splits: `tensor_split`."""
-        ...
-
-    def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Views along the dimension that NumPy's vsplit splits: `tensor_split`."""
-        ...
-
-    def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Views along the dimension that NumPy's dsplit splits: `tensor_split`."""
-        ...
-
-    def as_strided_(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None=None) -> Self:
-        """Make the tensor `as_strided` of itself, in place: its memory stays, its shape and strides change."""
-        ...
-
-    def unsafe_chunk(self, chunks: _int, dim: _int = 0, *, axis: _int | Sequence[_int] | None = None) -> tuple[Tensor, ...]:
-        """At most `chunks` views of equal size along `dim` (the last may be smaller): a tuple."""
-        ...
-
-    def unsafe_split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of `split_size` entries each along `dim` (the last may be smaller), or of the listed sizes."""
-        ...
-
-    def unsafe_split_with_sizes(self, split_sizes: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of the given sizes along `dim`: a tuple."""
-        ...
-
-    @overload
-    def repeat(self, *repeats: _int) -> Tensor:
-        """The tensor repeated along each dimension (more entries than dimensions add leading ones)."""
-        ...
-    @overload
-    def repeat(self, repeats: Sequence[_int]) -> Tensor:
-        ...
-
-    @overload
-    def tile(self, *dims: _int) -> Tensor:
-        """The tensor repeated along its last dimensions."""
-        ...
-    @overload
-    def tile(self, dims: Sequence[_int]) -> Tensor:
-        ...
-
-    def repeat_interleave(self, repeats: _int | Tensor | None = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> Tensor:
-        """Each element repeated `repeats` times."""
-        ...
-
-    @overload
-    def flip(self, *dims: _int) -> Tensor:
-        """The elements in reversed order along `dims`."""
-        ...
-    @overload
-    def flip(self, dims: Sequence[_int]) -> Tensor:
-        ...
-
-    def fliplr(self) -> Tensor:
-        """The columns in reversed order, as a copy."""
-        ...
-
-    def flipud(self) -> Tensor:
-        """The rows in reversed order, as a copy."""
-        ...
-
-    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-        """The elements moved by `shifts` along `dims`, around the ends."""
-        ...
-
-    def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
-        """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second."""
-        ...
-
-    def tril(self, diagonal: _int = 0) -> Tensor:
-        """The lower triangle of (a batch of) matrices, zeros elsewhere."""
-        ...
-
-    def tril_(self, diagonal: _int = 0) -> Self:
-        """In-place form of `tril`: the result is written into the tensor, which is returned."""
-        ...
-
-    def triu(self, diagonal: _int = 0) -> Tensor:
-        """The upper triangle of (a batch of) matrices, zeros elsewhere."""
-        ...
-
-    def triu_(self, diagonal: _int = 0) -> Self:
-        """In-place form of `triu`: the result is written into the tensor, which is returned."""
-        ...
-
-    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-        """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
-        ...
-
-    def diagflat(self, offset: _int = 0) -> Tensor:
-        """A matrix with the flattened input on its diagonal."""
-        ...
-
-    def diag(self, diagonal: _int = 0) -> Tensor:
-        """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
-        ...
-
-    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * (mat1 @ mat2)."""
-        ...
-
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
-        """In-place form of `addmm`: the result is written into the tensor, which is returned."""
-        ...
-
-    def addmv(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * (mat @ vec)."""
-        ...
-
-    def addmv_(self, mat: Tensor, vec: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
-        """In-place form of `addmv`: the result is written into the tensor, which is returned."""
-        ...
-
-    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * (batch1 @ batch2)."""
-        ...
-
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
-        """In-place form of `baddbmm`: the result is written into the tensor, which is returned."""
-        ...
-
-    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * the sum over b of batch1[b] @ batch2[b]."""
-        ...
-
-    def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
-        """In-place form of `addbmm`: the result is written into the tensor, which is returned."""
-        ...
-
-    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Tensor:
-        """beta * input + alpha * the outer product of two vectors."""
-        ...
-
-    def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
-        """In-place form of `addr`: the result is written into the tensor, which is returned."""
-        ...
-
-    def kron(self, other: Tensor | _Number) -> Tensor:
-        """The Kronecker product: every element of the first times the whole second."""
-        ...
-
-    def matrix_power(self, n: _int) -> Tensor:
-        """A square matrix (or a batch of them) multiplied with itself n times; a negative n powers the inverse."""
-        ...
-
-    def trace(self) -> Tensor:
-        """The sum of a matrix' diagonal."""
-        ...
-
-    def cross(self, other: Tensor | _Number, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The cross product along a dimension of size 3."""
         ...
 
     def igamma(self, other: Tensor | _Number) -> Tensor:
@@ -2025,6 +1861,50 @@ class Tensor:
         """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
         ...
 
+    @overload
+    def clamp(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Tensor:
+        """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
+        ...
+    @overload
+    def clamp(self, *, max: _Number | Tensor) -> Tensor:
+        ...
+
+    def clip(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Tensor:
+        """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
+        ...
+
+    def clamp_min(self, min: Tensor | _Number) -> Tensor:
+        """Each element, but at least `min`; nan stays."""
+        ...
+
+    def clamp_max(self, max: Tensor | _Number) -> Tensor:
+        """Each element, but at most `max`; nan stays."""
+        ...
+
+    def clamp_(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Self:
+        """Move each element to the nearer limit, in place."""
+        ...
+
+    def clip_(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Self:
+        """Move each element to the nearer limit, in place."""
+        ...
+
+    def clamp_min_(self, min: Tensor | _Number) -> Self:
+        """Raise each element to at least `min`, in place."""
+        ...
+
+    def clamp_max_(self, max: Tensor | _Number) -> Self:
+        """Lower each element to at most `max`, in place."""
+        ...
+
+    def nan_to_num(self, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Tensor:
+        """Each element, with nan and the infinities replaced by numbers."""
+        ...
+
+    def nan_to_num_(self, nan: _Number | None = None, posinf: _Number | None = None, neginf: _Number | None = None) -> Self:
+        """In-place form of `nan_to_num`: the result is written into the tensor, which is returned."""
+        ...
+
     def pow(self, exponent: Tensor | _Number) -> Tensor:
         """input ** exponent; either may be a number."""
         ...
@@ -2070,6 +1950,126 @@ class Tensor:
 
     def lerp(self, end: Tensor, weight: Tensor | _Number) -> Tensor:
         """input + weight * (end - input): the point between two tensors."""
+        ...
+
+    @overload
+    def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
+        """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
+        ...
+    @overload
+    def type(self, dtype: Any, non_blocking: _bool=False) -> Tensor:
+        ...
+
+    def get_device(self) -> _int:
+        """The index of the tensor's device; -1 for the CPU and for devices without one."""
+        ...
+
+    @overload
+    def new_zeros(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`zeros` of the type of this tensor."""
+        ...
+    @overload
+    def new_zeros(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    @overload
+    def new_ones(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`ones` of the type of this tensor."""
+        ...
+    @overload
+    def new_ones(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    @overload
+    def new_empty(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`empty` of the type of this tensor."""
+        ...
+    @overload
+    def new_empty(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    def new_full(self, size: _int | Sequence[_int], fill_value: Tensor | _Number, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+        """`full` of the type of this tensor."""
+        ...
+
+    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+        """A tensor that holds a copy of `data`, of the type of this one."""
+        ...
+
+    def new(self, *args: Any, device: _Device = None) -> Any:
+        """An old constructor: a tensor of this one's type from sizes or data."""
+        ...
+
+    def tril(self, diagonal: _int = 0) -> Tensor:
+        """The lower triangle of (a batch of) matrices, zeros elsewhere."""
+        ...
+
+    def tril_(self, diagonal: _int = 0) -> Self:
+        """In-place form of `tril`: the result is written into the tensor, which is returned."""
+        ...
+
+    def triu(self, diagonal: _int = 0) -> Tensor:
+        """The upper triangle of (a batch of) matrices, zeros elsewhere."""
+        ...
+
+    def triu_(self, diagonal: _int = 0) -> Self:
+        """In-place form of `triu`: the result is written into the tensor, which is returned."""
+        ...
+
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """Matrices over `dim1` and `dim2` with the last dimension of the input on their diagonal."""
+        ...
+
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """A matrix with the flattened input on its diagonal."""
+        ...
+
+    def diag(self, diagonal: _int = 0) -> Tensor:
+        """The diagonal of a matrix, or a matrix with the given diagonal, as a copy."""
+        ...
+
+    @overload
+    def repeat(self, *repeats: _int) -> Tensor:
+        """The tensor repeated along each dimension (more entries than dimensions add leading ones)."""
+        ...
+    @overload
+    def repeat(self, repeats: Sequence[_int]) -> Tensor:
+        ...
+
+    @overload
+    def tile(self, *dims: _int) -> Tensor:
+        """The tensor repeated along its last dimensions."""
+        ...
+    @overload
+    def tile(self, dims: Sequence[_int]) -> Tensor:
+        ...
+
+    def repeat_interleave(self, repeats: _int | Tensor | None = None, dim: _int | Sequence[_int] | None = None, *, output_size: _int | Sequence[_int] | None = None) -> Tensor:
+        """Each element repeated `repeats` times."""
+        ...
+
+    @overload
+    def flip(self, *dims: _int) -> Tensor:
+        """The elements in reversed order along `dims`."""
+        ...
+    @overload
+    def flip(self, dims: Sequence[_int]) -> Tensor:
+        ...
+
+    def fliplr(self) -> Tensor:
+        """The columns in reversed order, as a copy."""
+        ...
+
+    def flipud(self) -> Tensor:
+        """The rows in reversed order, as a copy."""
+        ...
+
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+        """The elements moved by `shifts` along `dims`, around the ends."""
+        ...
+
+    def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
+        """The tensor turned by `k` quarters in the plane of `dims`, from the first towards the second."""
         ...
 
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:

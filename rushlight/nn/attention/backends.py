@@ -41,9 +41,8 @@ def sdpa_kernel(backends: list[SDPBackend] | SDPBackend, set_priority: bool = Fa
             f"{type(backends).__name__}"
         )
     wanted = {backends} if isinstance(backends, SDPBackend) else set(backends)
-    before = attention.enabled
-    attention.enabled = {kernel.name for kernel in wanted}
+    before = attention.choose_from({kernel.name for kernel in wanted})
     try:
         yield {}
     finally:
-        attention.enabled = before
+        attention.choose_from(before)

@@ -11,10 +11,6 @@ from rushlight.core.tensor.tensor import Tensor
 
 from .operators import ops
 
-__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
-
-scaled_dot_product_attention = ops.scaled_dot_product_attention
-
 
 def multi_head_attention_forward(
     query: Tensor,
@@ -68,19 +64,8 @@ def multi_head_attention_forward(
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         key_padding_mask = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
     rows, n, embed_dim = query.shape
-    if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
-            "`generate_square_subsequent_mask` to create this mask."
-        )
-    key_padding_mask = canonical_mask(
-        key_padding_mask, "key_padding_mask", type_of(attn_mask), "attn_mask", query.dtype
-    )
-    if is_causal and key_padding_mask is None and not need_weights:
-        attn_mask = None
-    else:
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
-        is_causal = is_causal and key_padding_mask is None
+    masks = _masks_of(attn_mask, key_padding_mask, is_causal, need_weights, query.dtype)
+    attn_mask, key_padding_mask, is_causal = masks
     _check_extents(key, value, embed_dim, embed_dim_to_check, num_heads, use_separate_proj_weight)
     attn_mask = _checked_mask(attn_mask, n, num_heads, rows, key.size(0))
     weights = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (in_proj_weight,)
@@ -96,10 +81,14 @@ def multi_head_attention_forward(
     if need_weights:
         out, shares = _attend_with_weights(q, k, v, mask, p)
     else:
-        out, shares = scaled_dot_product_attention(q, k, v, mask, p, is_causal), None
-    out = out.permute(2, 0, 1, 3).reshape(rows * n, embed_dim)
-    out = ops.linear(out, out_proj_weight, out_proj_bias).view(rows, n, -1)
-    if shares is not None and average_attn_weights:
+        out, shares = ops.scaled_dot_product_attention(q, k, v, mask, p, is_causal), None
+    out = ops.linear(out.permute(2, 0, 1, 3).reshape(rows * n, embed_dim), out_proj_weight, out_proj_bias)
+    return _results(out.view(rows, n, -1), shares, batched, average_attn_weights)
+
+
+def _results(out: Tensor, shares: Tensor | None, batched: bool, average: bool) -> tuple[Tensor, Tensor | None]:
+    """The outputs and the weights as the caller gets them."""
+    if shares is not None and average:
         shares = shares.mean(dim=1)
     if batched:
         return out, shares
@@ -109,12 +98,30 @@ def multi_head_attention_forward(
 # ---------------------------------------------------------------------------------------------- masks
 
 
-def type_of(mask: Tensor | None) -> dtype | None:
+def _masks_of(
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, is_causal: bool, need_weights: bool, kind: dtype
+) -> tuple[Tensor | None, Tensor | None, bool]:
+    """Both masks in the type of the scores, without the causal one where the product applies it by itself."""
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module method "
+            "`generate_square_subsequent_mask` to create this mask."
+        )
+    key_padding_mask = _canonical_mask(
+        key_padding_mask, "key_padding_mask", _type_of(attn_mask), "attn_mask", kind, stacklevel=4
+    )
+    if is_causal and key_padding_mask is None and not need_weights:
+        return None, None, True
+    attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", kind)
+    return attn_mask, key_padding_mask, is_causal and key_padding_mask is None
+
+
+def _type_of(mask: Tensor | None) -> dtype | None:
     """The type of a mask, if there is one."""
     return None if mask is None else mask.dtype
 
 
-def canonical_mask(
+def _canonical_mask(
     mask: Any, name: str, other_type: dtype | None, other_name: str, target_type: dtype, stacklevel: int = 3
 ) -> Any:
     """The mask as numbers to add: a bool one becomes -inf where it is True. Warns where the other mask's type differs.

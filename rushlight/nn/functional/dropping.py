@@ -8,12 +8,6 @@ from rushlight.core.tensor.tensor import Tensor
 
 from .operators import ops
 
-__all__ = ["alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout"]
-
-dropout = ops.dropout
-alpha_dropout = ops.alpha_dropout
-feature_alpha_dropout = ops.feature_alpha_dropout
-
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Zero each channel with probability `p` and scale the others by 1 / (1 - p).

@@ -8,8 +8,6 @@ from rushlight import ops
 from rushlight.core.tensor.dtype import bfloat16, float16, float32, int32
 from rushlight.core.tensor.tensor import Tensor
 
-__all__ = ["grouped_mm"]
-
 
 def grouped_mm(
     mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None

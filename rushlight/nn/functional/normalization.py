@@ -9,20 +9,6 @@ from rushlight.core.tensor.tensor import Tensor
 
 from .operators import ops
 
-__all__ = [
-    "batch_norm",
-    "group_norm",
-    "instance_norm",
-    "layer_norm",
-    "local_response_norm",
-    "normalize",
-    "rms_norm",
-]
-
-normalize = ops.normalize
-local_response_norm = ops.local_response_norm
-rms_norm = ops.rms_norm
-
 
 def batch_norm(
     input: Tensor,

@@ -7,8 +7,6 @@ from typing import Any
 
 from rushlight import ops as _ops
 
-__all__ = ["ops"]
-
 
 class _Operators:
     """`rushlight.ops`, except that an operator which does not exist raises NotImplementedError when it is called."""

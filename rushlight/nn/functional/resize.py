@@ -9,29 +9,6 @@ from rushlight.core.tensor.tensor import Tensor
 
 from .operators import ops
 
-__all__ = [
-    "affine_grid",
-    "channel_shuffle",
-    "grid_sample",
-    "interpolate",
-    "native_channel_shuffle",
-    "pad",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "upsample",
-    "upsample_bilinear",
-    "upsample_nearest",
-]
-
-pad = ops.pad
-interpolate = ops.interpolate
-grid_sample = ops.grid_sample
-affine_grid = ops.affine_grid
-pixel_shuffle = ops.pixel_shuffle
-pixel_unshuffle = ops.pixel_unshuffle
-channel_shuffle = ops.channel_shuffle
-native_channel_shuffle = ops.channel_shuffle
-
 
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None

@@ -8,7 +8,7 @@ from rushlight import ops
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
-from rushlight.nn.functional.attention import canonical_mask, type_of
+from rushlight.nn.functional.attention import _canonical_mask, _type_of
 from rushlight.nn.parameter import Parameter
 
 from .linear import NonDynamicallyQuantizableLinear
@@ -113,10 +113,10 @@ class MultiheadAttention(Module):
         A mask is True where a key is hidden, or numbers to add. ``key_padding_mask`` (N, S), ``attn_mask`` (L, S) or
         (N * num_heads, L, S). ``is_causal`` says that ``attn_mask`` is the causal one.
         """
-        key_padding_mask = canonical_mask(
-            key_padding_mask, "key_padding_mask", type_of(attn_mask), "attn_mask", query.dtype
+        key_padding_mask = _canonical_mask(
+            key_padding_mask, "key_padding_mask", _type_of(attn_mask), "attn_mask", query.dtype
         )
-        attn_mask = canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype)
         turn = self.batch_first and query.dim() == 3
         if turn:
             query, key, value = _batch_second(query, key, value)

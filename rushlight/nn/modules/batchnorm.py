@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.dispatch.extension_points import distributed
 from rushlight.core.tensor.dtype import int64
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
@@ -221,8 +221,7 @@ class SyncBatchNorm(_BatchNorm):
             raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
         if input.size(1) == 0:
             raise ValueError("SyncBatchNorm number of input channels should be non-zero")
-        distributed = sys.modules.get("rushlight.distributed")  # loaded by the program, if it makes a group
-        if self.training and distributed is not None and distributed.is_initialized():
+        if self.training and distributed.value is not None and distributed.value.is_initialized():
             raise ValueError("SyncBatchNorm expected input tensor to be on GPU or XPU or privateuseone")
 
     @classmethod

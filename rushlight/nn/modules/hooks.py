@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rushlight.core.dispatch.mode import State, emit_event, thread
+from rushlight.core.dispatch import extension_points
+from rushlight.core.dispatch.mode import emit_event, thread
 from rushlight.core.tensor.hooks import RemovableHandle
 from rushlight.core.tensor.tensor import Tensor
 
@@ -47,14 +48,14 @@ _global_backward_pre_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_backward_hooks: OrderedDict[int, Callable] = OrderedDict()
 _global_is_full_backward_hook: bool | None = None
 
-State.tables_of_hooks += [
+extension_points.hook_tables.register(
     _global_forward_pre_hooks,
     _global_forward_hooks,
     _global_forward_hooks_with_kwargs,
     _global_forward_hooks_always_called,
     _global_backward_pre_hooks,
     _global_backward_hooks,
-]
+)
 
 # not empty while any of the last six may hold a hook: one look for each call of each module instead of four
 global_hook_registered: list[bool] = []
@@ -140,7 +141,7 @@ def watch_modules() -> Iterator[None]:
         _watching.pop()
 
 
-State.watch_modules = staticmethod(watch_modules)
+extension_points.watch_modules.register(watch_modules)
 
 
 def _any_global_hook() -> bool:

@@ -20,10 +20,10 @@ from .instancenorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
 from .linear import Linear
 from .module import Module
 
-_DIMS = (1, 2, 3)
 __all__ = [
-    "LazyLinear", "LazyModuleMixin", *(f"Lazy{name}{n}d" for name in ("BatchNorm", "InstanceNorm") for n in _DIMS),
-    *(f"Lazy{name}{n}d" for name in ("Conv", "ConvTranspose") for n in _DIMS),
+    "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d", "LazyLinear", "LazyModuleMixin",
 ]  # fmt: skip
 
 

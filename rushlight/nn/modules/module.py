@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.dispatch.mode import State
+from rushlight.core.dispatch.extension_points import module_class
 from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
@@ -354,7 +354,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
         return f"{self._get_name()}({body})"
 
 
-State.module_type = Module
+module_class.register(Module)
 
 
 def _addindent(s_: str, numSpaces: int) -> str:

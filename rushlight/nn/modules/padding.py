@@ -251,10 +251,8 @@ class ReplicationPad3d(_ReplicationPadNd):
     _dims = 3
 
 
-class _ZeroPad:
+class _ZeroPad(_ConstantPadNd):
     """Makes a constant padding one of zeros."""
-
-    padding: tuple[int, ...]
 
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)

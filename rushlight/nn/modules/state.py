@@ -150,7 +150,7 @@ class Stateful:
         if not isinstance(state_dict, Mapping):
             raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
         metadata = getattr(state_dict, "_metadata", None)
-        entries = OrderedDict(state_dict)
+        entries: Any = OrderedDict(state_dict)
         if metadata is not None:
             entries._metadata = metadata
         loading = _Loading(metadata, assign)

@@ -15,7 +15,7 @@ from rushlight.core.dispatch.mode import is_grad_enabled
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
-from rushlight.nn.functional.attention import canonical_mask, type_of
+from rushlight.nn.functional.attention import _canonical_mask, _type_of
 
 from .activation import GELU, ReLU
 from .attention import MultiheadAttention
@@ -435,8 +435,8 @@ def _obstacle(layer: Any) -> str:
 
 def _masks(mask: Tensor | None, name: str, padding: Tensor | None, src: Tensor) -> tuple[Any, Any]:
     """Both masks as numbers to add."""
-    padding = canonical_mask(padding, "src_key_padding_mask", type_of(mask), name, src.dtype, stacklevel=4)
-    return canonical_mask(mask, name, None, "", src.dtype), padding
+    padding = _canonical_mask(padding, "src_key_padding_mask", _type_of(mask), name, src.dtype, stacklevel=4)
+    return _canonical_mask(mask, name, None, "", src.dtype), padding
 
 
 def _length(x: Tensor, batch_first: bool) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.core.dispatch.extension_points import distributed
 from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, no_grad, thread
 from rushlight.core.tensor.storage import storage_of
 from rushlight.core.tensor.tensor import Tensor
@@ -170,15 +170,14 @@ class DistributedDataParallel(Module):
 
 def _distributed() -> Any:
     """`rushlight.distributed`, which the program has loaded to make a group; it is not imported from this layer."""
-    module = sys.modules.get("rushlight.distributed")
-    if module is None:
+    if distributed.value is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
-    return module
+    return distributed.value
 
 
 def _reducer(parameters: list[Any], names: list[str], group: Any, limit: int) -> Reducer:
-    distributed = _distributed()
-    return Reducer(parameters, names, group, distributed.ReduceOp.SUM, lambda task: distributed.Work(task).wait, limit)
+    module = _distributed()
+    return Reducer(parameters, names, group, module.ReduceOp.SUM, lambda task: module.Work(task).wait, limit)
 
 
 def _refuse(**options: Any) -> None:

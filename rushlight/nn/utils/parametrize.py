@@ -152,7 +152,7 @@ def _change_class(module: Module) -> None:
             "#saving-loading-a-general-checkpoint-for-inference-and-or-resuming-training"
         )
 
-    def deepcopy(self: Any, memo: dict) -> Any:
+    def deepcopy(self: Module, memo: dict) -> Any:
         if id(self) not in memo:
             replica = memo[id(self)] = type(self).__new__(type(self))
             replica.__dict__ = copy.deepcopy(self.__dict__, memo)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..pointwise.helpers import lies_within
+from ..pointwise.checks import lies_within
 
 __all__ = ["add_at", "combine_at"]
 

@@ -178,7 +178,7 @@ def _item(i: Any) -> Any:
     if isinstance(i, np.ndarray):
         return _index_tensor(constant(i))
     if isinstance(i, (list, tuple, range)):
-        from ..shape.create import array_from
+        from ..creation.from_data import array_from
 
         a = array_from(list(i))
         return _index_tensor(constant(a if a.size else a.astype(np.int64)))
@@ -241,7 +241,7 @@ def _where(indices: tuple) -> tuple:
     return tuple([_FULL if i is None else i for i in indices])
 
 
-@primitive(name="index", public=False)
+@primitive(name="index", public=False, host_indices=True)
 def _index(*tensors):
     """The elements at index arrays, which are broadcast together; None leaves a dimension whole."""
     if len(tensors) == 2 and tensors[1].dtype.kind == "i" and tensors[0].ndim:
@@ -275,7 +275,7 @@ def _(g, tensors_rest, tensors_shape):
     return (_index_backward(g, *tensors_rest, shape=tensors_shape[0]), *(None,) * len(tensors_rest))
 
 
-@primitive(name="_index_backward", public=False)
+@primitive(name="_index_backward", public=False, host_indices=True)
 def _index_backward(*tensors, shape):
     g, *indices = tensors
     out = np.zeros(shape, g.dtype)
@@ -347,7 +347,7 @@ def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
     write(_index_put.record, target, (value, *advanced), (False,))
 
 
-@primitive(name="index_put", public=False, rest=2)
+@primitive(name="index_put", public=False, rest=2, host_indices=True)
 def _index_put(*tensors, accumulate):
     input, value, *indices = tensors
     out = input.copy()

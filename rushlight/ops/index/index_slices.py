@@ -13,7 +13,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
-from ..pointwise.helpers import lies_within, word
+from ..pointwise.checks import lies_within, word
 from ..twins import twins
 from .duplicate_index import add_at
 

@@ -14,7 +14,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
-from ..pointwise.helpers import word
+from ..pointwise.checks import word
 from ..twins import twins
 from .scatter import padded
 

@@ -16,7 +16,7 @@ from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, wrap
-from ..pointwise.helpers import lies_within
+from ..pointwise.checks import lies_within
 from ..twins import twins
 from .duplicate_index import add_at, combine_at
 

@@ -194,7 +194,9 @@ def _segment_places(counts, /, rows):
 
 
 @composite()
-def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
+def segment_reduce(
+    data, reduce, *, lengths=None, indices=None, offsets: Any = None, axis=0, unsafe=False, initial=None
+):
     """The reduction of each segment of rows of `data`.
 
     Args:

@@ -8,8 +8,8 @@ from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import wrap
-from ..pointwise.comparison import where
-from ..pointwise.helpers import lies_within, word
+from ..pointwise.checks import lies_within, word
+from ..pointwise.choice import where
 from ..twins import twins
 from .duplicate_index import add_at
 from .scatter import _gather

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.mode import is_grad_enabled, may_branch_on_data
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
-from ..pointwise.comparison import where
+from ..pointwise.choice import where
 from .factor import svd
 from .lu import lu_arrays
 from .matrices import check_floating, check_kernel, check_square, identity_times, real_type

@@ -11,8 +11,8 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import word
-from ..shape.join import cat
+from ..pointwise.checks import word
+from ..shape.concatenate import cat
 from .lu import solve_triangular
 from .matrices import (
     LinAlgError,

@@ -7,7 +7,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import word
+from ..pointwise.checks import word
 from .matrices import adjoint, is_low, real_type
 from .matrix_norms import check_decimal, tolerances
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
-from ..shape.create import eye
-from ..shape.join import cat
+from ..creation.filled import eye
+from ..shape.concatenate import cat
 from ..shape.resize import pad
 from .matrices import (
     check_floating,

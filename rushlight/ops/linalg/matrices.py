@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.helpers import word
+from ..pointwise.checks import word
 
 
 class _LinAlgError(RuntimeError):

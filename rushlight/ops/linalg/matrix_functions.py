@@ -9,10 +9,11 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.helpers import conjugate, word
+from ..pointwise.building_blocks import conjugate
+from ..pointwise.checks import word
 from ..product import products
 from ..product.matmul import matmul as _matmul
-from ..shape.join import cat
+from ..shape.concatenate import cat
 from .matrices import check_floating, check_same_type, check_square
 from .solvers import _invert, solve
 

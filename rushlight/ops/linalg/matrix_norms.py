@@ -10,7 +10,7 @@ from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.comparison import where
+from ..pointwise.choice import where
 from ..reduce import reduction
 from .factor import eigvalsh, svdvals
 from .matrices import check_floating, check_matrix, check_norm_type, real_type

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
-from ..pointwise.helpers import word
+from ..pointwise.checks import word
 from .lu import check_system, lu_arrays, lu_solve_arrays, substitute
 from .matrices import (
     LinAlgError,

@@ -17,9 +17,10 @@ from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import constant, type_word, wrap
-from ..pointwise.comparison import select, where
-from ..pointwise.helpers import F32, MANY, bits_of, in_single, not_implemented, pieced, widened, zero_where, zeros_of
-from ..special.special import sigmoid_of
+from ..pointwise.building_blocks import F32, MANY, bits_of, in_single, pieced, widened, zero_where, zeros_of
+from ..pointwise.checks import not_implemented
+from ..pointwise.choice import select, where
+from ..special.logistic import sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
 

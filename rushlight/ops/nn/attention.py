@@ -132,8 +132,14 @@ def _primitive_for(query: np.ndarray, flash: bool) -> Callable[..., Tensor]:
 
 # ---------------------------------------------------------------------------------------------- the function
 
-# The kernels that nn.attention.sdpa_kernel has left to choose from: torch's names. Here both are the same one.
-enabled = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"}
+_enabled = {"MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION", "OVERRIDEABLE"}
+
+
+def choose_from(kernels: set[str]) -> set[str]:
+    """Leave these kernels, by torch's names, to choose from; returns those of before. Here all of them are the same one."""
+    global _enabled
+    before, _enabled = _enabled, kernels
+    return before
 
 
 @composite(functional=True)
@@ -165,8 +171,8 @@ def scaled_dot_product_attention(
         scale = 1 / sqrt(query._array.shape[-1] or 1)
     blocks = dropout_p == 0.0 and _fits_blocks(query, key, value, attn_mask)
     flash = blocks and query._array.ndim == 4 and query._array.shape[-1] == value._array.shape[-1]
-    flash = flash and "FLASH_ATTENTION" in enabled
-    if not flash and "MATH" not in enabled:
+    flash = flash and "FLASH_ATTENTION" in _enabled
+    if not flash and "MATH" not in _enabled:
         raise RuntimeError(
             "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the "
             "math kernel and the fused kernels."

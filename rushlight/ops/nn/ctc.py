@@ -14,7 +14,7 @@ import numpy as np
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.dtype import from_numpy, type_word
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import F32, F64
+from ..pointwise.building_blocks import F32, F64
 
 _CHECKED = "(while checking arguments for ctc_loss_allocate_outputs)"
 _REDUCTIONS = ("none", "mean", "sum")

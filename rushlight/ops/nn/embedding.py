@@ -9,10 +9,10 @@ from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ..creation.ranges import arange
 from ..index.duplicate_index import add_at
-from ..pointwise.comparison import where
-from ..pointwise.helpers import lies_within
-from ..shape.ranges import arange
+from ..pointwise.checks import lies_within
+from ..pointwise.choice import where
 
 # ---------------------------------------------------------------------------------------------- embedding
 
@@ -99,7 +99,7 @@ def renormalise(weight: Tensor, input: Tensor, max_norm: float, norm_type: float
         weight.index_copy_(0, wrap(rows), wrap(weight._array[rows] * scale))
 
 
-@composite()
+@composite(functional=True)
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """The rows of `weight` at the indices `input`.
 
@@ -134,7 +134,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
 # ---------------------------------------------------------------------------------------------- bags
 
 
-@composite()
+@composite(functional=True)
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean", sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=None):  # fmt: skip
     """The sum, mean or maximum of the rows of each bag of indices.
@@ -238,7 +238,7 @@ def _check_classes(not_negative, below):
         raise RuntimeError("Class values must be smaller than num_classes.")
 
 
-@composite(name="one_hot")
+@composite(name="one_hot", functional=True)
 def one_hot(tensor, num_classes=-1):
     """A new last dimension with a one at each index.
 

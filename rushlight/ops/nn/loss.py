@@ -14,7 +14,8 @@ from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from ..pointwise.helpers import MANY, extremes, lies_within, not_implemented
+from ..pointwise.building_blocks import MANY
+from ..pointwise.checks import extremes, lies_within, not_implemented
 
 
 def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
@@ -569,7 +570,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2.0, eps=1e-6,
     return _reduce((near - far + margin).clamp_min(0), reduction)
 
 
-@composite()
+@composite(functional=True)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps over the last dimension.
 
@@ -597,7 +598,7 @@ def _(g):
     return g * 1
 
 
-@composite()
+@composite(functional=True)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """x1 . x2 / (max(|x1|, eps) max(|x2|, eps)) along `dim`.
 
@@ -621,7 +622,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     return ((x1 / a) * (x2 / b)).sum(dim)
 
 
-@composite()
+@composite(functional=True)
 def pdist(input, p=2.0):
     """The p-norm distances of all pairs of rows: of 0 and 1, 0 and 2, ..., 1 and 2, ...
 

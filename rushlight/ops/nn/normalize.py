@@ -17,9 +17,8 @@ from ...core.tensor.channels_last import in_suggested_format, is_channels_last
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import not_implemented
-
-_add_reduce = np.add.reduce
+from ..pointwise.building_blocks import add_reduce
+from ..pointwise.checks import not_implemented
 
 
 def _wide(a: np.ndarray) -> np.ndarray:
@@ -29,10 +28,10 @@ def _wide(a: np.ndarray) -> np.ndarray:
 def _moments(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(x - mean, mean, variance) over `axes`, dimensions kept."""
     n = prod([x.shape[a] for a in axes])
-    mean = _add_reduce(x, axes, None, None, True)
+    mean = add_reduce(x, axes, None, None, True)
     mean /= n
     d = x - mean
-    var = _add_reduce(d * d, axes, None, None, True)
+    var = add_reduce(d * d, axes, None, None, True)
     var /= n
     return d, mean, var
 
@@ -73,7 +72,7 @@ def _standardised_slope(gy: np.ndarray, xhat: np.ndarray, rstd: np.ndarray) -> n
     along /= -n
     xhat *= along
     xhat += gy
-    xhat -= _add_reduce(gy, -1, keepdims=True) / n
+    xhat -= add_reduce(gy, -1, keepdims=True) / n
     xhat *= rstd
     return xhat
 
@@ -181,7 +180,7 @@ def _layer_norm_backward(grad, input, mean, rstd, weight=None, /, normalized_sha
     g, x = _wide(grad).reshape(rows), _wide(input).reshape(rows)
     xhat = x - mean.reshape(-1, 1)
     xhat *= rstd.reshape(-1, 1)
-    gw, gb = _add_reduce(g * xhat, 0), _add_reduce(g, 0)
+    gw, gb = add_reduce(g * xhat, 0), add_reduce(g, 0)
     gy = g if weight is None else g * _wide(weight).reshape(-1)
     gx = _standardised_slope(gy, xhat, rstd.reshape(-1, 1))
     return gx.reshape(input.shape), gw.reshape(normalized_shape), gb.reshape(normalized_shape)
@@ -205,7 +204,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5, cudnn_
     return _layer_norm(input, weight, bias, shape, eps)
 
 
-@composite()
+@composite(functional=True)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """x / sqrt(mean(x^2) + eps) * weight over the last dimensions.
 
@@ -316,7 +315,7 @@ def _batch_norm_backward(grad, input, mean, rstd, weight=None, /, training=True)
     g, xhat = _wide(grad), _wide(input) - mean
     axes = _channel_axes(xhat.ndim)
     xhat *= rstd
-    gw, gb = _add_reduce(g * xhat, axes), _add_reduce(g, axes)
+    gw, gb = add_reduce(g * xhat, axes), add_reduce(g, axes)
     scale = rstd if weight is None else rstd * _per_channel(_wide(weight), xhat.ndim)
     if not training:
         return g * scale, gw, gb
@@ -441,7 +440,7 @@ def _group_norm_backward(grad, input, mean, rstd, weight=None, /, num_groups=1):
     g, xhat = _wide(grad), _wide(input).reshape(rows) - mean
     xhat *= rstd
     axes = _channel_axes(len(shape))
-    gw, gb = _add_reduce(g * xhat.reshape(shape), axes), _add_reduce(g, axes)
+    gw, gb = add_reduce(g * xhat.reshape(shape), axes), add_reduce(g, axes)
     gy = g if weight is None else g * _per_channel(_wide(weight), len(shape))
     return _standardised_slope(gy.reshape(rows), xhat, rstd).reshape(shape), gw, gb
 
@@ -492,7 +491,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     return out.view(shape)
 
 
-@composite()
+@composite(functional=True)
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta.
 

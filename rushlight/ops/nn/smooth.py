@@ -8,9 +8,10 @@ import numpy as np
 
 from ...core.dispatch.op import binary, primitive, publish
 from ...core.dispatch.slow_path import write_out
-from ..pointwise.comparison import where
-from ..pointwise.helpers import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
-from ..special.special import erf_of, sigmoid_of
+from ..pointwise.building_blocks import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
+from ..pointwise.choice import where
+from ..special.error_functions import erf_of
+from ..special.logistic import sigmoid_of
 from .activation import floats_only, inplace_of
 
 _ROOT_HALF, _PDF = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)

@@ -10,7 +10,8 @@ from ...core.random import default_generator, exponential
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.tensor import Tensor, wrap
-from ..pointwise.helpers import F32, F64, MANY, by_rows, not_implemented, widened
+from ..pointwise.building_blocks import F32, F64, MANY, add_reduce, by_rows, max_reduce, widened
+from ..pointwise.checks import not_implemented
 from ..reduce.reduction import vector_norm
 
 # ---------------------------------------------------------------------------------------------- softmax
@@ -26,9 +27,9 @@ def _check_softmax(x, dim, word):
 
 @by_rows
 def _softmax_of(x, dim):
-    r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
+    r = np.subtract(x, max_reduce(x, dim, None, None, True))
     np.exp(r, r)
-    r /= np.add.reduce(r, dim, None, None, True)
+    r /= add_reduce(r, dim, None, None, True)
     return r
 
 
@@ -62,7 +63,7 @@ def _softmax_backward(grad, output, /, dim):
 @by_rows
 def _softmax_slope(g, y, dim):
     r = g * y
-    r -= y * np.add.reduce(r, dim, None, None, True)
+    r -= y * add_reduce(r, dim, None, None, True)
     return r
 
 
@@ -77,8 +78,8 @@ def _(g, grad, output, dim, needs):
 
 @by_rows
 def _log_softmax_of(x, dim):
-    r = np.subtract(x, np.maximum.reduce(x, dim, None, None, True))
-    r -= np.log(np.add.reduce(np.exp(r), dim, None, None, True))
+    r = np.subtract(x, max_reduce(x, dim, None, None, True))
+    r -= np.log(add_reduce(np.exp(r), dim, None, None, True))
     return r
 
 
@@ -112,7 +113,7 @@ def _log_softmax_backward(grad, output, /, dim):
 @by_rows
 def _log_softmax_slope(g, y, dim):
     r = np.exp(y)
-    r *= np.add.reduce(g, dim, None, None, True)
+    r *= add_reduce(g, dim, None, None, True)
     return np.subtract(g, r, r)
 
 

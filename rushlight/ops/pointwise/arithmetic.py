@@ -14,18 +14,8 @@ from ...core.dispatch.op import binary, composite, primitive, publish, unary
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor
-from .helpers import (
-    F32,
-    F64,
-    MANY,
-    check_bool,
-    conjugate,
-    not_implemented,
-    refuse_bool,
-    tensors_only,
-    widened,
-    zero_rule,
-)
+from .building_blocks import F32, F64, MANY, conjugate, widened, zero_rule
+from .checks import check_bool, not_implemented, refuse_bool, tensors_only
 from .multiply_add import multiply_add
 
 # ---------------------------------------------------------------------------------------------- addition
@@ -62,7 +52,7 @@ _rsub = binary(
     "rsub", lambda x, y: np.subtract(y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
     inplace=False, node="RsubBackward1",
 )  # fmt: skip
-del Tensor.__rrsub__
+delattr(Tensor, "__rrsub__")
 refuse_bool(_sub, _SUB_ONE, _SUB_BOTH)
 refuse_bool(_rsub, _SUB_ONE, _SUB_BOTH)
 

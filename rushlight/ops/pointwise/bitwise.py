@@ -9,7 +9,8 @@ from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.tensor import Tensor, constant
-from .helpers import F32, for_types, not_implemented, of_arrays, tensors_only, zeros_of
+from .building_blocks import F32, for_types, of_arrays, zeros_of
+from .checks import not_implemented, tensors_only
 
 # ---------------------------------------------------------------------------------------------- bits
 

@@ -6,11 +6,13 @@ import math
 
 import numpy as np
 
+from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive, publish, unary
-from ...core.tensor.tensor import Tensor
-from .comparison import where
-from .helpers import zeros_of
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor.tensor import Tensor, type_word
+from .building_blocks import zeros_of
+from .choice import where
 
 
 @primitive(public=False, name="real", view=True)
@@ -61,7 +63,8 @@ def imag(input):
 
 publish("real", real, False, False, ())
 publish("imag", imag, False, False, ())
-Tensor.real, Tensor.imag = property(real), property(imag)
+for _name, _part in (("real", real), ("imag", imag)):
+    setattr(Tensor, _name, property(_part))
 
 
 @primitive(public=False, name="view_as_real", view=True, node="ViewAsRealBackward0")
@@ -196,3 +199,54 @@ angle = unary(
     """,
     inplace=False,
 )
+
+
+@primitive(public=False, name="complex_of_parts", node="ComplexBackward0")
+def _complex(real, imag, /):
+    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
+    out.real, out.imag = real, imag  # a sum would make nan of an infinite part
+    return out
+
+
+@_complex.vjp("real")
+def _(g):
+    return g.real
+
+
+@_complex.vjp("imag")
+def _(g):
+    return g.imag
+
+
+@composite(name="complex")
+def complex_(real, imag, *, out=None):
+    """The complex numbers real + i imag.
+
+    Args:
+        real: the real parts: float16, float32 or float64.
+        imag: the imaginary parts, of the same type, broadcast against `real`.
+        out: the tensor to write the result to.
+    Shape: (*), (*) -> (*), broadcast; complex
+    Raises:
+        RuntimeError: the types differ, as in `complex(ones(1), ones(1).double())`.
+
+    >>> complex(tensor([1.0, 2.0]), tensor([3.0, 4.0]))
+    tensor([1.+3.j, 2.+4.j])
+    """
+    for i, (name, t) in enumerate((("real", real), ("imag", imag))):
+        if not isinstance(t, Tensor):
+            raise argument_type("complex", name, i + 1, t)
+    if real.dtype.category != 2 or imag.dtype.category != 2:
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {type_word(real.dtype)} and {type_word(imag.dtype)}"
+        )
+    if out is not None and out.dtype is not real.dtype.to_complex():
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(real.dtype.to_complex())} but got scalar type {type_word(out.dtype)} for argument 'out'"
+        )
+    if real.dtype is not imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {type_word(real.dtype)} but got scalar type {type_word(imag.dtype)} for second argument"
+        )
+    t = _complex(real, imag)
+    return t if out is None else write_out("complex", (real, imag), t, out)

@@ -12,18 +12,9 @@ import numpy as np
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor.tensor import Tensor
+from .building_blocks import MANY, conjugate, for_types, of_arrays, widened, zero_rule, zeros_of
+from .checks import not_implemented, tensors_only
 from .fused_loops import LARGE, FusedLoop
-from .helpers import (
-    MANY,
-    conjugate,
-    for_types,
-    not_implemented,
-    of_arrays,
-    tensors_only,
-    widened,
-    zero_rule,
-    zeros_of,
-)
 
 # ---------------------------------------------------------------------------------------------- size and sign
 

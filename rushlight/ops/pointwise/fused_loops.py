@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .helpers import CHUNK
+from .building_blocks import CHUNK
 
 __all__ = ["FUSED_LOOPS", "LARGE", "FusedLoop"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from .building_blocks import CHUNK, F32, F64
 from .fused_loops import LARGE, FusedLoop
-from .helpers import CHUNK, F32, F64
 
 _SPLIT = 134217729.0  # 2^27 + 1 cuts a float64 into two halves whose products are exact
 

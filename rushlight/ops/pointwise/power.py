@@ -12,8 +12,9 @@ from ...core.dispatch.scalars import exact, number_as, type_name
 from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
+from .building_blocks import F32, F64, conjugate, dense, in_order_of, widened
+from .checks import guard, not_implemented
 from .fused_loops import LARGE, FusedLoop
-from .helpers import F32, F64, conjugate, dense, guard, in_order_of, not_implemented, widened
 from .multiply_add import multiply_add
 
 # ---------------------------------------------------------------------------------------------- powers
@@ -222,8 +223,10 @@ def float_power_(self, exponent):
 
 publish("pow", pow, True, False, ())
 publish("float_power", float_power, True, False, ())
-Tensor.__pow__, Tensor.__rpow__ = _power_operator, _reflected_power
-Tensor.pow_, Tensor.__ipow__ = pow_, _inplace_power_operator
+for _name, _method in (
+    ("__pow__", _power_operator), ("__rpow__", _reflected_power), ("pow_", pow_), ("__ipow__", _inplace_power_operator),
+):  # fmt: skip
+    setattr(Tensor, _name, _method)
 Tensor.float_power_ = float_power_
 
 # ---------------------------------------------------------------------------------------------- three tensors at once
@@ -506,7 +509,10 @@ def _three(op, loop):
     return method
 
 
-Tensor.addcmul_ = _three(addcmul, _add_products)
-Tensor.addcdiv_ = _three(addcdiv, _add_quotients)
+for _name, _method in (
+    ("addcmul_", _three(addcmul, _add_products)),
+    ("addcdiv_", _three(addcdiv, _add_quotients)),
+):
+    setattr(Tensor, _name, _method)
 Tensor.lerp_ = lerp_
 publish("lerp", lerp, True, False, ())

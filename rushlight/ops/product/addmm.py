@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import primitive
-from ..pointwise.helpers import F32, conjugate
+from ..pointwise.building_blocks import F32, conjugate
 from ..pointwise.multiply_add import multiply_add
 from .matmul import (
     bmm,

@@ -14,7 +14,8 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import conjugate, word
+from ..pointwise.building_blocks import conjugate
+from ..pointwise.checks import word
 from ..reduce.reduction import is_long, sum_of_rows
 from .affine_graph import affine_graph
 

@@ -194,7 +194,7 @@ def matrix_power(input, n):
             "matrices"
         )
     if n == 0:
-        from ..shape.create import eye
+        from ..creation.filled import eye
 
         return input * 0 + eye(a.shape[-1], dtype=input.dtype, device=input.device)
     if n == 1:
@@ -236,7 +236,7 @@ def trace(input, /):
 
 @trace.vjp
 def _(g, input_shape):
-    from ..shape.create import eye
+    from ..creation.filled import eye
 
     return g * eye(*input_shape, dtype=g.dtype, device=g.device)
 

@@ -21,9 +21,9 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import dense_like
 from ...core.tensor.size import new_shape_from, shape_keyword
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ..creation.arguments import arranged, backend_for, backend_like, check_options, fresh, made_like, numpy_type
+from ..creation.into import kind_of, put, sized
 from ..shape.copying import history_node, write_values
-from ..shape.create import arranged, backend_for, backend_like, check_options, fresh, made_like, numpy_type
-from ..shape.into import kind_of, put, sized
 
 
 def drawn(name: str, draw: Any, *arguments: Any, where: Backend | None = None) -> Any:
@@ -260,8 +260,9 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
         if not isinstance(input, Tensor):
             raise argument_type(name, "input", 1, input)
         kind = numpy_type(dtype, input.dtype)
-        if hasattr(input, "_drawn_like"):  # a batch
-            return input._drawn_like(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
+        of_batch = getattr(input, "_drawn_like", None)
+        if of_batch is not None:
+            return of_batch(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))
         where = backend_like(input, device)
         out = arranged(made_like(dense_like, input._array, kind, device), memory_format)
         if out.flags.c_contiguous:
@@ -669,11 +670,6 @@ def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
 # ---------------------------------------------------------------------------------------------- the generator's state
 
 
-def _state_tensor(self: streams.Generator) -> Tensor:
-    """The state as a uint8 tensor in torch's layout."""
-    return wrap(self.state_bytes())
-
-
 def get_rng_state():
     """The default generator's state, a uint8 tensor in torch's layout."""
     return wrap(streams.default_generator.state_bytes())
@@ -682,6 +678,3 @@ def get_rng_state():
 def set_rng_state(new_state):
     """Set the default generator's state."""
     streams.default_generator.set_state(new_state)
-
-
-streams.Generator.get_state = _state_tensor  # type: ignore[method-assign]

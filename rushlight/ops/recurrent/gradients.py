@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.tensor.tensor import wrap
 from ..product.matmul import column_sums, gram, linear, matmul
-from ..shape.join import cat
+from ..shape.concatenate import cat
 
 
 class Cell(NamedTuple):

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import accumulate, pairwise
+from typing import Any
 
 import numpy as np
 
 from ...core.dispatch.mode import thread
 from ...core.dispatch.op import primitive
-from ..pointwise.helpers import word
+from ..pointwise.checks import word
 from ..product.matmul import F32, F64, gram, mm
 from . import gradients as recorded
 
@@ -52,7 +53,7 @@ def _columns(weight, steps: int):
     return np.ascontiguousarray(weight.T) if steps > 4 else weight.T
 
 
-def _wide(a):
+def _wide(a: Any) -> Any:
     return a if a is None or a.dtype is F32 or a.dtype is F64 else a.astype(F32)
 
 

@@ -9,7 +9,7 @@ from ...core.dispatch.op import composite
 from ...core.tensor.tensor import Tensor
 from ..product.matmul import F32, linear
 from ..random.sample import dropout as drop
-from ..shape.join import cat, stack
+from ..shape.concatenate import cat, stack
 from . import layers as layers
 
 # ---------------------------------------------------------------------------------------------- the layers of a network
@@ -38,11 +38,11 @@ def _rnn_layer(input, state, parameters, packed, reverse, relu):
 
 
 def _tanh_layer(*arguments):
-    return _rnn_layer(*arguments, False)
+    return _rnn_layer(*arguments, relu=False)
 
 
 def _relu_layer(*arguments):
-    return _rnn_layer(*arguments, True)
+    return _rnn_layer(*arguments, relu=True)
 
 
 def _grouped(params, has_biases: bool, projected: bool, count: int) -> list:

@@ -16,8 +16,8 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
-from ..pointwise.comparison import maximum, minimum
-from ..pointwise.helpers import dense
+from ..pointwise.building_blocks import dense
+from ..pointwise.choice import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
 F32, I64 = np.dtype(np.float32), np.dtype(np.int64)

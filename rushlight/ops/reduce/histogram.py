@@ -176,7 +176,8 @@ def histc(input, /, bins=100, min=0, max=0):
 def _histogram(input, bins=None, weight=None, /, count=None, range=None, density=False):
     if bins is None:
         assert count is not None  # the number of intervals is given instead of their edges
-        low, high = _range(input, *(range or (0, 0)), 0.5)
+        low, high = range or (0, 0)
+        low, high = _range(input, low, high, 0.5)
         edges = np.linspace(low, high, count + 1).astype(input.dtype)
     else:
         edges = bins
@@ -223,7 +224,8 @@ def _grid_edges(points, bins, limits):
     limits = [(0, 0)] * n if limits is None else list(zip(limits[::2], limits[1::2], strict=True))
     edges = []
     for d, count in enumerate(bins):
-        low, high = _range(points[:, d], *limits[d], 0.5)
+        low, high = limits[d]
+        low, high = _range(points[:, d], low, high, 0.5)
         edges.append(np.linspace(low, high, count + 1).astype(points.dtype))
     return edges
 

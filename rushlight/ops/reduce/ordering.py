@@ -15,7 +15,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
-from ..pointwise.helpers import F32
+from ..pointwise.building_blocks import F32, add_reduce
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
 
@@ -224,7 +224,7 @@ def _median_rank(a, dim, ignore_nan):
     """The rank of the lower median in each slice; that of a nan where one counts."""
     n = a.shape[dim]
     bad = np.isnan(a) if a.dtype.kind in "fV" else np.zeros(a.shape, bool)
-    good = n - np.add.reduce(bad, dim, I64, None, True)
+    good = n - add_reduce(bad, dim, I64, None, True)
     if ignore_nan:
         return np.maximum(good - 1, 0) // 2
     return np.where(good < n, good, (n - 1) // 2)

@@ -18,7 +18,19 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.size import wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.helpers import F32, F64, MANY, conjugate, dense, widened, zeros_of
+from ..pointwise.building_blocks import (
+    F32,
+    F64,
+    MANY,
+    add_reduce,
+    conjugate,
+    dense,
+    max_reduce,
+    min_reduce,
+    multiply_reduce,
+    widened,
+    zeros_of,
+)
 
 I64 = np.dtype(np.int64)
 
@@ -140,12 +152,12 @@ def total(a, axis, keepdims, dtype=None):
         a = cast(a, dtype.numpy)
         d = a.dtype
     if d is F32 or d is F64 or d is I64:
-        return sum_of_rows(a, keepdims) if is_long(a, axis) else dense(np.add.reduce(a, axis, None, None, keepdims))
+        return sum_of_rows(a, keepdims) if is_long(a, axis) else dense(add_reduce(a, axis, None, None, keepdims))
     if d.kind in "biu":
-        return dense(np.add.reduce(a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims))
+        return dense(add_reduce(a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims))
     if d.itemsize == 2:
-        return dense(np.asarray(np.add.reduce(a, axis, F32, None, keepdims)).astype(d))
-    return dense(np.add.reduce(a, axis, None, None, keepdims))
+        return dense(np.asarray(add_reduce(a, axis, F32, None, keepdims)).astype(d))
+    return dense(add_reduce(a, axis, None, None, keepdims))
 
 
 @primitive(public=False, name="sum")
@@ -240,11 +252,11 @@ def average(a, axis, keepdims, dtype, shape):
         )
     n = a.size if axis is None else count_of(shape, axis)
     if d.itemsize == 2:
-        return dense((np.add.reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
+        return dense((add_reduce(a, axis, F32, None, keepdims) / F32.type(n)).astype(d))
     if d is a.dtype and is_long(a, axis):
         s = sum_of_rows(a, keepdims)
     else:
-        s = np.add.reduce(a, axis, None if d is a.dtype else d, None, keepdims)
+        s = add_reduce(a, axis, None if d is a.dtype else d, None, keepdims)
     if n and type(s) is np.ndarray and s.ndim:
         return dense(np.true_divide(s, full_of((), n, d)))
     return dense(s / n if n else s / d.type(0))
@@ -339,10 +351,10 @@ def _product(a, axis, keepdims, dtype):
     if d.kind in "biu":
         a = cast(a, d)
         d = d if dtype is not None else I64
-        return dense(np.multiply.reduce(a, axis, d, None, keepdims))
+        return dense(multiply_reduce(a, axis, d, None, keepdims))
     if d.itemsize == 2:
-        return dense(np.asarray(np.multiply.reduce(a, axis, F32, None, keepdims)).astype(d))
-    return dense(np.multiply.reduce(a, axis, d, None, keepdims))
+        return dense(np.asarray(multiply_reduce(a, axis, F32, None, keepdims)).astype(d))
+    return dense(multiply_reduce(a, axis, d, None, keepdims))
 
 
 @primitive(public=False, name="prod", jit_min_elements=MANY)
@@ -515,15 +527,15 @@ def _vector_norm(a, ord, axis, keepdims):
         return np.sqrt(a.dtype.type(math.fsum(float(np.dot(x, x)) for x in pieces)))
     if ord == 2:
         squares = a.real**2 + a.imag**2 if a.dtype.kind == "c" else np.multiply(a, a)
-        return dense(np.sqrt(np.add.reduce(squares, axis, None, None, keepdims)))
+        return dense(np.sqrt(add_reduce(squares, axis, None, None, keepdims)))
     size = np.abs(a)
     if ord == 1:
-        return dense(np.add.reduce(size, axis, None, None, keepdims))
+        return dense(add_reduce(size, axis, None, None, keepdims))
     if ord in (math.inf, -math.inf):
-        return dense((np.maximum if ord > 0 else np.minimum).reduce(size, axis, None, None, keepdims))
+        return dense((max_reduce if ord > 0 else min_reduce)(size, axis, None, None, keepdims))
     if ord == 0:
-        return dense(np.add.reduce(size != 0, axis, size.dtype, None, keepdims))
-    return dense(np.add.reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord))
+        return dense(add_reduce(size != 0, axis, size.dtype, None, keepdims))
+    return dense(add_reduce(size**ord, axis, None, None, keepdims) ** (1.0 / ord))
 
 
 @primitive(public=False, name="linalg_vector_norm")
@@ -620,10 +632,10 @@ def dist(input, other, p=2):
 def log_sum_exp(a, axis, keepdims):
     """log(sum(exp(a))) over `axis`, with the largest element taken out first."""
     if not a.size:
-        return dense(np.log(np.add.reduce(np.exp(a), axis, None, None, keepdims)))
-    top = np.maximum.reduce(a, axis, None, None, True)
+        return dense(np.log(add_reduce(np.exp(a), axis, None, None, keepdims)))
+    top = max_reduce(a, axis, None, None, True)
     finite = np.where(np.isfinite(top), top, a.dtype.type(0))
-    r = np.log(np.add.reduce(np.exp(a - finite), axis, None, None, True))
+    r = np.log(add_reduce(np.exp(a - finite), axis, None, None, True))
     r = np.add(r, finite)
     return dense(r if keepdims else r.reshape([n for i, n in enumerate(a.shape) if i not in axis_tuple(axis, a.ndim)]))
 

@@ -10,8 +10,8 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import composite, primitive
-from ..pointwise.comparison import where
-from ..pointwise.helpers import CHUNK, F32, F64, dense, widened
+from ..pointwise.building_blocks import CHUNK, F32, F64, add_reduce, dense, widened
+from ..pointwise.choice import where
 from .reduction import accept_numpy, average, axes_of, axis_tuple, count_of, full_of, keep_dims, spread
 
 
@@ -24,10 +24,10 @@ def _variance(a, axis, correction, keepdims, root=False):
         if a.size > _SMALL:
             return _variance_of_many(a, axis, n, n - correction, keepdims, root)
         return _variance_of_few(a.astype(F64), axis, n, n - correction, keepdims, root)
-    centred = np.subtract(a, np.add.reduce(a, axis, None, None, True) / (n or math.nan))
+    centred = np.subtract(a, add_reduce(a, axis, None, None, True) / (n or math.nan))
     squares = centred.real**2 + centred.imag**2 if a.dtype.kind == "c" else np.multiply(centred, centred)
     free = n - correction
-    r = np.add.reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0))
+    r = add_reduce(squares, axis, None, None, keepdims) / (free if free > 0 else squares.dtype.type(0))
     return dense(np.sqrt(r) if root else r)
 
 
@@ -71,10 +71,10 @@ def squares_along(a, axes, n):
     rows = max(1, CHUNK * len(a) // a.size)
     if 0 not in axes and len(a) > rows:
         return np.concatenate([squares_along(a[i : i + rows], axes, n) for i in range(0, len(a), rows)])
-    mean = np.add.reduce(a, axes, F64, None, True) / n
+    mean = add_reduce(a, axes, F64, None, True) / n
     near = mean.astype(F32)
     centred = np.subtract(a, near)
-    return np.add.reduce(np.multiply(centred, centred, centred), axes, F64, None, True) - n * np.square(near - mean)
+    return add_reduce(np.multiply(centred, centred, centred), axes, F64, None, True) - n * np.square(near - mean)
 
 
 def _squares_of_all(a):

@@ -23,7 +23,7 @@ from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
 from ...core.tensor.storage import expose, storage_of, tick, user_line
 from ...core.tensor.tensor import Tensor, alias, constant, wrap
-from .create import backend_like, check_rank, format_name
+from ..creation.arguments import backend_like, check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
 

@@ -12,7 +12,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, type_name
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import zeros_of
+from ..pointwise.building_blocks import zeros_of
 from ..spatial.conv import pad_spatial, scatter_windows, windows
 from ..spatial.pool import numbers
 

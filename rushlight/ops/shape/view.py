@@ -21,7 +21,7 @@ from ...core.tensor.node import Leaf
 from ...core.tensor.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
 from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.tensor import Tensor, alias
-from .create import format_name
+from ..creation.arguments import format_name
 
 _FULL = slice(None)
 

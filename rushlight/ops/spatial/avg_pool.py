@@ -12,7 +12,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.helpers import zeros_of
+from ..pointwise.building_blocks import zeros_of
 from ..product.matmul import F32
 from .pool import check_windows, max_pool2d, max_pool3d, numbers, outputs, pad_for_windows, remembered, tap
 

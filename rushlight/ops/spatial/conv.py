@@ -27,7 +27,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
-from ..pointwise.helpers import conjugate
+from ..pointwise.building_blocks import conjugate
 from ..product.matmul import F32, c_name
 from ..shape.slicing import part
 
@@ -468,7 +468,8 @@ def _convolve(name, n, input, weight, bias, stride, padding, dilation, groups):
     if steps is None:
         lower = brought(LOWER, input, weight, bias)
         if lower is not None:  # types that differ are right inside an autocast region only: not to be remembered
-            return _convolve(name, n, *lower, stride, padding, dilation, groups)
+            input, weight, bias = lower
+            return _convolve(name, n, input, weight, bias, stride, padding, dilation, groups)
         steps = _remember(key, _check_forward(name, n, input, weight, bias, stride, padding, dilation, groups))
     if len(shapes[0]) == n + 1:
         return convolution(input.unsqueeze(0), weight, bias, *steps).squeeze(0)
@@ -484,7 +485,8 @@ def _transpose(name, n, input, weight, bias, stride, padding, output_padding, gr
     if steps is None:
         lower = brought(LOWER, input, weight, bias)
         if lower is not None:
-            return _transpose(name, n, *lower, *arguments)
+            input, weight, bias = lower
+            return _transpose(name, n, input, weight, bias, *arguments)
         steps = _remember(key, _check_transpose(name, n, input, weight, bias, *arguments))
     stride, padding, dilation, groups, shape = steps
     if len(shapes[0]) == n + 1:

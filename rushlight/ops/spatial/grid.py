@@ -19,10 +19,10 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
 from ..product.matmul import bmm
-from ..shape.join import stack
-from ..shape.spacing import spaced
+from ..shape.concatenate import stack
 from .adaptive_pool import scatter_places, take_places
 from .interpolate import cubic_weights
 
@@ -191,7 +191,8 @@ def _recorded_backward(g, input, grid, mode, padding_mode, align_corners):
         _recorded_taps(flat_grid.select(2, axes - 1 - i), numbers[i], sizes[i], mode, align_corners)
         for i in range(axes)
     ]
-    gx, gg = None, [None] * axes
+    gx: Any = None
+    gg: list[Any] = [None] * axes
     for at in places(*(range(len(t)) for t in numbers)):
         chosen = [numbers[i][t] for i, t in enumerate(at)]
         flat: Any = sum(tap[0] * prod(sizes[i + 1 :]) for i, tap in enumerate(chosen))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from itertools import product as places
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.channels_last import in_suggested_format
 from ...core.tensor.tensor import Tensor
-from ..pointwise.helpers import zero_where, zeros_of
+from ..pointwise.building_blocks import zero_where, zeros_of
 from ..product.matmul import F32
 from .conv import windows
 
@@ -286,11 +287,12 @@ def numbers(name, what, position, value, n):
     """An argument of a pooling as a tuple of n ints."""
     if type(value) is int:
         return (value,) * n
-    values = tuple(value) if isinstance(value, (tuple, list)) else None
+    values: tuple | None = tuple(value) if isinstance(value, (tuple, list)) else None
     if values is None or not all(hasattr(v, "__index__") for v in values):
-        if not hasattr(value, "__index__") or isinstance(value, bool):
+        number: Any = value
+        if not hasattr(number, "__index__") or isinstance(number, bool):
             raise argument_type(name, what, position, value, "tuple of ints")
-        return (value.__index__(),) * n
+        return (number.__index__(),) * n
     if len(values) == 1:
         return (int(values[0]),) * n
     if len(values) != n:

@@ -12,7 +12,8 @@ import numpy as np
 
 from ...core.dispatch.op import OPS, unary
 from . import bessel_tables as tables
-from .special import chebyshev, i0_of, i1_of, in_double
+from .modified_bessel import i0_of, i1_of
+from .series import chebyshev, in_double
 
 _TWO_OVER_PI = 2 / math.pi
 _TINY = 1e-323  # half of it is not 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import OPS, binary
-from ..pointwise.helpers import for_types, of_arrays
-from .special import in_double, lgamma_of
+from ..pointwise.building_blocks import for_types, of_arrays
+from .gamma_functions import lgamma_of
+from .series import in_double
 
 # ---------------------------------------------------------------------------------------------- polynomials
 

@@ -43,7 +43,7 @@ def _reported(step: Callable) -> Callable:
     """A scheduler's `step` that a recorder of calls runs itself, to do it again whenever the recording is replayed."""
 
     @functools.wraps(step)
-    def call(self, *args, **kwargs):
+    def call(self: LRScheduler, *args: Any, **kwargs: Any) -> Any:
         if thread.state.level > 1 and hasattr(thread.state.listener, "scheduled"):
             return thread.state.listener.scheduled(step, self, args, kwargs)
         return step(self, *args, **kwargs)
@@ -148,7 +148,7 @@ class LRScheduler:
                 values = self.get_lr()
             else:
                 self.last_epoch = epoch
-                values = self._get_closed_form_lr() if hasattr(self, "_get_closed_form_lr") else self.get_lr()
+                values = getattr(self, "_get_closed_form_lr", self.get_lr)()
         self._write(values)
 
     def _write(self, values: list[float | Tensor]) -> None:
@@ -239,10 +239,11 @@ def _note_calls_of_step(optimizer: Optimizer) -> None:
     held = weakref.ref(optimizer)  # the wrapper is an attribute of the optimizer: a strong reference would be a cycle
 
     @functools.wraps(func)
-    def step(*args, **kwargs):
+    def step(*args: Any, **kwargs: Any) -> Any:
         optimizer = held()
+        assert optimizer is not None  # whose attribute this function is
         optimizer._opt_called = True
         return func(optimizer, *args, **kwargs)
 
-    step._wrapped_by_lr_sched = True
+    vars(step)["_wrapped_by_lr_sched"] = True
     optimizer.step = step

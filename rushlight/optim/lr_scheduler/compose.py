@@ -16,6 +16,8 @@ __all__ = ["ChainedScheduler", "SequentialLR"]
 class _OfSchedulers(LRScheduler):
     """A schedule over ``_schedulers``, whose checkpoints hold theirs."""
 
+    _schedulers: Sequence[LRScheduler]
+
     def _check(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
         name = type(self).__name__
         for i, scheduler in enumerate(schedulers):
@@ -95,8 +97,9 @@ class SequentialLR(_OfSchedulers):
     def recursive_undo(self, sched: LRScheduler | None = None) -> None:
         """Take the first epoch back from every scheduler within, at any depth."""
         sched = self if sched is None else sched
-        if hasattr(sched, "_schedulers"):
-            for inner in sched._schedulers:
+        within = getattr(sched, "_schedulers", None)
+        if within is not None:
+            for inner in within:
                 self.recursive_undo(inner)
         elif hasattr(sched, "last_epoch"):
             sched.last_epoch -= 1

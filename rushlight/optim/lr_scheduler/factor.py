@@ -25,6 +25,8 @@ __all__ = [
 class _OfFunctions(LRScheduler):
     """A schedule by ``lr_lambdas``, whose checkpoints keep callable objects' attributes but no functions."""
 
+    lr_lambdas: list[Callable[[int], float]]
+
     def state_dict(self) -> dict[str, Any]:
         """Return every attribute but the optimizer; of the functions, only what callable objects hold."""
         state = super().state_dict()

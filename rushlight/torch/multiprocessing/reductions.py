@@ -15,13 +15,14 @@ __all__ = ["init_reductions", "rebuild_tensor", "reduce_tensor"]
 
 def rebuild_tensor(cls: type, descriptor: Any, place: tuple, requires_grad: bool, attributes: dict[str, Any]) -> Any:
     """The tensor of a `reduce_tensor`, in the other process."""
-    size, *rest = place
+    size, dtype_name, offset, shape, strides = place
     if size:
-        tensor = tensor_on(open_block(descriptor.detach(), size), *rest, requires_grad and cls is Tensor)
+        block = open_block(descriptor.detach(), size)
+        tensor = tensor_on(block, dtype_name, offset, shape, strides, requires_grad and cls is Tensor)
     else:
         from ...core.tensor import dtype as dtypes
 
-        tensor = empty(rest[2], dtype=dtypes._by_name(rest[0])).requires_grad_(requires_grad)
+        tensor = empty(shape, dtype=dtypes._by_name(dtype_name)).requires_grad_(requires_grad)
     if cls is not Tensor:
         tensor = Tensor._make_subclass(cls, tensor, requires_grad)
     tensor.__dict__.update(attributes)
@@ -40,8 +41,8 @@ def reduce_tensor(tensor: Tensor) -> tuple:
     block = block_of(tensor._array)
     arguments = (tensor.requires_grad, dict(tensor.__dict__))
     if block is None:  # without elements
-        empty = (0, tensor.dtype.name, 0, tuple(tensor.shape))
-        return rebuild_tensor, (type(tensor), None, empty, *arguments)
+        place = (0, tensor.dtype.name, 0, tuple(tensor.shape), tensor.stride())
+        return rebuild_tensor, (type(tensor), None, place, *arguments)
     return rebuild_tensor, (type(tensor), reduction.DupFd(block.descriptor), description(tensor), *arguments)
 
 

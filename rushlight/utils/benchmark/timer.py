@@ -9,6 +9,7 @@ from statistics import median
 from textwrap import dedent
 from typing import Any, NoReturn
 
+from ...core.dispatch.extension_points import namespace
 from .measurement import Measurement, TaskSpec, set_torch_threads
 
 __all__ = ["Language", "Timer", "timer"]
@@ -163,4 +164,4 @@ def _torch() -> dict[str, Any]:
     """`torch`, which statements may use without importing it: the alias if the program has it, else Rushlight."""
     import sys
 
-    return {"torch": sys.modules.get("torch") or sys.modules["rushlight"]}
+    return {"torch": sys.modules.get("torch") or namespace.value}

@@ -68,7 +68,7 @@ class DataLoader(Generic[_T_co]):
     sampler: Sampler | Iterable
     pin_memory_device: str
     prefetch_factor: int | None
-    _iterator: _BaseDataLoaderIter | None
+    _iterator: Any  # of persistent workers: a _MultiProcessingDataLoaderIter
     __initialized = False
 
     def __init__(

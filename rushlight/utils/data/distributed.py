@@ -1,11 +1,11 @@
 """The share of a dataset that one of several training processes loads."""
 
 import math
-import sys
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from rushlight import ops
+from rushlight.core.dispatch.extension_points import distributed
 from rushlight.core.random import Generator
 from rushlight.utils.data.sampler import Sampler
 
@@ -76,7 +76,6 @@ class DistributedSampler(Sampler[_T_co]):
 
 def _process_group():
     """`rushlight.distributed` if the program uses it; that layer is above this one, so it is not imported here."""
-    module = sys.modules.get("rushlight.distributed")
-    if module is None:
+    if distributed.value is None:
         raise ValueError("Default process group has not been initialized, please make sure to call init_process_group.")
-    return module
+    return distributed.value

@@ -1,6 +1,9 @@
 """What runs in a worker process: seed, fetch, send, until the loader hangs up."""
 
+from __future__ import annotations
+
 import select
+from typing import Any
 
 from rushlight.utils.data.failure import ExceptionWrapper
 from rushlight.utils.data.fetch import IterableFetcher, MapFetcher
@@ -105,11 +108,14 @@ class _Worker:
         self._job = job
         self._id = worker_id
         self._channel = channel
-        self._parent = watch_process(parent, parent_process().sentinel)
+        process = parent_process()
+        assert process is not None  # a worker has one
+        self._parent = watch_process(parent, process.sentinel)
         self._poll = select.poll()
         self._poll.register(self._parent, select.POLLIN)
         self._poll.register(channel, select.POLLIN)
-        self._fetcher, self._broken, self._ended = None, None, False
+        self._fetcher: Any = None
+        self._broken, self._ended = None, False
 
     def run(self) -> None:
         global _worker_info

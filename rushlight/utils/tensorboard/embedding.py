@@ -1,5 +1,8 @@
 """Points in many dimensions, with labels and pictures, as files for TensorBoard's projector."""
 
+# the package tensorboard is optional
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 import math

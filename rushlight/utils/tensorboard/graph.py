@@ -1,5 +1,8 @@
 """A network's modules as a graph: a node for each call of a module without children, an edge for each tensor between."""
 
+# the package tensorboard is optional
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 from collections.abc import Iterator

@@ -1,5 +1,8 @@
 """Settings of a run and what came out, for TensorBoard's table of experiments."""
 
+# the package tensorboard is optional
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 from typing import Any

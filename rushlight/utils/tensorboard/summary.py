@@ -1,5 +1,8 @@
 """One function for each kind of entry: what it says, as TensorBoard's `Summary` message."""
 
+# the package tensorboard is optional
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -237,7 +240,7 @@ def pr_curve(
 ) -> Any:
     """The precision-recall curve of probabilities (predictions) of truths (labels)."""
     n = min(num_thresholds, MOST_THRESHOLDS)
-    return pr_curve_raw(tag, *_curve(labels, predictions, n, 1.0 if weights is None else weights), n)
+    return pr_curve_raw(tag, *_curve(labels, predictions, n, 1.0 if weights is None else weights), num_thresholds=n)
 
 
 def _curve(labels: np.ndarray, predictions: np.ndarray, n: int, weights: Any) -> tuple[np.ndarray, ...]:

@@ -1,5 +1,8 @@
 """`SummaryWriter`: the calls that a training loop makes."""
 
+# the package tensorboard is optional
+# pyright: reportMissingImports=false, reportMissingModuleSource=false
+
 from __future__ import annotations
 
 import os

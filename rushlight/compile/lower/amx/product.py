@@ -175,7 +175,8 @@ def _block(b: Builder, passing: Matrix, resident: Matrix, mine, rows, sums, room
         with b.loop(_ZERO, panels) as i:
             factors = b.op("add", room, b.op("mul", i, size)), now
             share = b.select(last, panels, i)  # there is no such share
-            with _multiplying(b, *(factors[::-1] if passing.first else factors), steps) as step:
+            left, right = factors[::-1] if passing.first else factors
+            with _multiplying(b, left, right, steps) as step:
                 packing.some(step, share, panels)
             result.store(there, b.op("add", row, b.op("mul", i, WIDTH)), b.compare("icmp eq", at, 0))
         packing.report(flag)

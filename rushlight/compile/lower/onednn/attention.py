@@ -294,10 +294,10 @@ def _dot(b: Builder, x: tuple[Val, Val], y: tuple[Val, Val], count: Val, n: int)
     b.put(many, b.splat(number(0, "float"), n))
     whole = b.op("and", count, -n)
     with b.loop(number(0, "i64"), whole, n) as j:
-        sides = [b.load("float", n, element(b, a, b.op("add", start, j)), 4) for a, start in (x, y)]
-        b.put(many, b.fma(*sides, b.get(many, "float", n)))
+        left, right = (b.load("float", n, element(b, a, b.op("add", start, j)), 4) for a, start in (x, y))
+        b.put(many, b.fma(left, right, b.get(many, "float", n)))
     b.put(one, kernels.lanes_sum(b, b.get(many, "float", n)))
     with b.loop(whole, count) as j:
-        sides = [b.load("float", 0, element(b, a, b.op("add", start, j)), 4) for a, start in (x, y)]
-        b.put(one, b.fma(*sides, b.get(one, "float")))
+        left, right = (b.load("float", 0, element(b, a, b.op("add", start, j)), 4) for a, start in (x, y))
+        b.put(one, b.fma(left, right, b.get(one, "float")))
     return b.get(one, "float")

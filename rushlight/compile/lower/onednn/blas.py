@@ -6,6 +6,7 @@ The Fortran entry points take addresses only, so that a step can call them with 
 from __future__ import annotations
 
 import ctypes
+from importlib import import_module
 
 import numpy as np
 
@@ -25,9 +26,7 @@ _NAMES = {"float32": ("scipy_sgemm_64_", "sgemm_64_"), "float64": ("scipy_dgemm_
 @made_once
 def function(dtype: np.dtype) -> int | None:
     """The address of the product for a type, or None where NumPy has another BLAS than OpenBLAS with 64-bit sizes."""
-    from numpy._core import _multiarray_umath
-
-    library = ctypes.CDLL(_multiarray_umath.__file__)
+    library = ctypes.CDLL(import_module("numpy._core._multiarray_umath").__file__)
     for name in _NAMES.get(dtype.name, ()):
         if hasattr(library, name):
             return entry(getattr(library, name))

@@ -7,6 +7,7 @@ nothing. Adds to `backend/onednn/primitives.py` what eager calls never need: oth
 from __future__ import annotations
 
 from ctypes import byref, c_float, c_int, c_void_p
+from typing import Any
 
 import numpy as np
 
@@ -123,7 +124,7 @@ def _attributes(operations: tuple[Operation, ...]) -> Owned:
     return attributes
 
 
-def _append(library, chain: int, name: str, argument=None) -> int:
+def _append(library: Any, chain: int, name: str, argument: Any = None) -> int:
     if name == "sum":
         return library.dnnl_post_ops_append_sum(chain, 1.0, 0, _UNDEFINED_TYPE)
     if name == "add":

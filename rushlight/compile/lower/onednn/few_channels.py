@@ -58,7 +58,7 @@ def serves(extern: Extern, x: Ref, w: Ref, y: Ref) -> bool:
 
 
 def _sizes(x: Ref, w: Ref, y: Ref) -> _Sizes:
-    return _Sizes(x.shape[0], *x.shape[1:], w.shape[0], *w.shape[2:], *y.shape[2:])
+    return _Sizes._make((*x.shape, w.shape[0], *w.shape[2:], *y.shape[2:]))
 
 
 def _threads(sizes: _Sizes) -> int:

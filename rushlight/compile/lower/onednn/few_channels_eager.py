@@ -18,12 +18,7 @@ from ...ir.locations import Place
 from . import few_channels, kernels
 from .binder import Probe
 
-__all__ = ["install", "make_forward"]
-
-
-def install() -> None:
-    """Let this thread's eager convolutions be made here where `few_channels` serves them. Those that were made already stay."""
-    convolution.choice.forward = make_forward
+__all__ = ["make_forward"]
 
 
 def make_forward(geometry: convolution.Geometry, bias_shape: tuple | None) -> Any:

@@ -96,7 +96,7 @@ def _channels_last(*operands: bool) -> Callable[[Extern], Choice]:
 
 
 def _forward(extern: Extern) -> Choice:
-    if few_channels.serves(extern, *extern.operands[:2], extern.results[0]):
+    if few_channels.serves(extern, extern.operands[0], extern.operands[1], extern.results[0]):
         return Choice((_PLAIN, *(None,) * (len(extern.operands) - 1)), (_PLAIN,))
     return _channels_last(True, False, *(False,) * (len(extern.operands) - 2), True)(extern)
 

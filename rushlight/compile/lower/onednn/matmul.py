@@ -123,10 +123,10 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
     merged = _merged(x, y, bias, out)
     if merged is not None:
         x, y, bias, out = merged
-    layouts = layout(x), layout(y), None if bias is None else layout(bias), layout(out)
-    if layouts[0] is None or layouts[1] is None or layouts[3] is None or (bias is not None and layouts[2] is None):
+    dx, dy, dbias, dout = layout(x), layout(y), None if bias is None else layout(bias), layout(out)
+    if dx is None or dy is None or dout is None or (bias is not None and dbias is None):
         return False
-    dx, dy, dbias, dout = layouts
+    layouts = dx, dy, dbias, dout
     plain = scale == 1 and not (activation or accumulate or rounded)
     if plain and _bind_parts(binder, x, y, bias, out, layouts):
         return True

@@ -15,7 +15,7 @@ from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
-from .create import backend_for, backend_like, check_options, fresh, numpy_type
+from .arguments import backend_for, backend_like, check_options, fresh, numpy_type
 from .into import kind_of, put, sized
 from .spacing import counted, powers, spaced
 
@@ -47,7 +47,7 @@ def _made(
 _REFUSED = {"arange": "bc", "range": "bc", "linspace": "b", "logspace": "b"}  # kinds that torch has no loop for
 
 
-def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple:
+def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple[Any, Any]:
     """The first and last numbers, as the type that is made holds them. Raises torch's error where it cannot."""
     start, end = _number(start), _number(end)
     if steps == 1 and not isinstance(start, complex):

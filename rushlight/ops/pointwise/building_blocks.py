@@ -1,16 +1,26 @@
-"""What operators on elements are built from: masks by arithmetic on bits, work in wider types or in pieces, checks."""
+"""What kernels and gradients of elements are built from: masks by arithmetic on bits, wider types, pieces, memory order."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.dispatch.op import primitive
-from ...core.dispatch.slow_path import are_operands, ordered
-from ...core.tensor import dtype as dtypes
-from ...core.tensor.tensor import Tensor, type_word
+from ...core.dispatch.slow_path import ordered
+from ...core.tensor.tensor import Tensor
+from .checks import not_implemented
+
+if TYPE_CHECKING:
+    from ...core.types import Reduce
 
 F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 ONE32, ONE64 = np.ones((), F32), np.ones((), F64)  # arrays: a Python number costs a ufunc 0.25 us to convert
+_ufuncs: Any = np  # see `Reduce`
+add_reduce: Reduce = _ufuncs.add.reduce
+multiply_reduce: Reduce = _ufuncs.multiply.reduce
+max_reduce: Reduce = _ufuncs.maximum.reduce
+min_reduce: Reduce = _ufuncs.minimum.reduce
 _SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on bits
 
 
@@ -170,55 +180,6 @@ def by_rows(kernel):
     return run
 
 
-# ---------------------------------------------------------------------------------------------- checks
-
-
-def extremes(a: np.ndarray):
-    """The smallest and the largest of some elements, nan where there is one. By their places: 0.5 us instead of 2."""
-    return a.item(a.argmin()), a.item(a.argmax())
-
-
-def lies_within(index: np.ndarray, low: int, high: int) -> bool:
-    """Whether all of an array of integers are in [low, high)."""
-    if not index.size:
-        return True
-    smallest, largest = extremes(index)
-    return low <= smallest and largest < high
-
-
-def guard(op, check, *, operators=True):
-    """Call `check(tensors)` in the careful path of `op`, where bools, numbers and mixed types arrive, before its work."""
-
-    def guarded(careful):
-        def call(record, tensors, metadata, error):
-            if are_operands(tensors):
-                check(tensors)
-            return careful(record, tensors, metadata, error)
-
-        return call
-
-    scope = op.record.scope
-    for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
-        scope[name] = guarded(scope[name])
-
-
-def tensors_only(op, *positions):
-    """Raise torch's TypeError for a number at one of `positions` (0, 1), when the function is called by its name."""
-    name = op.record.name
-
-    def check(tensors):
-        for i in positions:
-            if not isinstance(tensors[i], Tensor):
-                argument = ("input", "other")[i]
-                raise TypeError(
-                    f"{name}(): argument '{argument}' (position {i + 1}) must be Tensor, not {type(tensors[i]).__name__}"
-                )
-
-    guard(op, check, operators=False)
-    if 1 in positions:
-        op.__doc__ = op.__doc__.replace("a tensor or a number", "a tensor")
-
-
 def of_arrays(ufunc):
     """`ufunc` for two arrays: a number makes it raise, so that the careful path can explain (see `tensors_only`)."""
 
@@ -228,31 +189,6 @@ def of_arrays(ufunc):
         return ufunc(x, y)
 
     return run
-
-
-def refuse_bool(op, one: str, both: str) -> None:
-    """Raise RuntimeError with torch's message when an operator meets bools."""
-    guard(op, lambda tensors: check_bool(tensors, one, both))
-
-
-def check_bool(tensors, one: str, both: str) -> None:
-    bools = [_is_bool(t) for t in tensors]
-    if any(bools):
-        raise RuntimeError(both if all(bools) else one)
-
-
-def _is_bool(t) -> bool:
-    return t._array.dtype.kind == "b" if isinstance(t, Tensor) else isinstance(t, bool)
-
-
-def word(a: np.ndarray) -> str:
-    """The word for an array's type in torch's messages: 'Float', 'Long', ..."""
-    return type_word(dtypes.from_numpy(a.dtype))
-
-
-def not_implemented(word: str, d) -> NotImplementedError:
-    """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
-    return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")
 
 
 def for_types(kinds: str, word: str, kernel):

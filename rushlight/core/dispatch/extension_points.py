@@ -1,0 +1,166 @@
+"""Extension points: what a layer calls although a layer above it defines it.
+
+Imports go down only. Where a module has to call something above it, it reads a slot of this file, and the module above
+fills the slot when it is loaded:
+
+    compiled = try_compiled.value                    # below: a Slot is None until it is filled
+    if compiled is not None and compiled(outline, root, g):
+        return []
+
+    try_compiled.register(my_function)               # above; `register(None)` empties it
+
+There is no other way to put something into a module from outside: `tests/core/test_extension_points.py` reads every file
+for assignments to names of other modules. The compiler fills its slots in `compile/install.py`. What replaces a kernel is
+no extension point but an override (`Op.override`, `FusedLoop.override`).
+
+To read a slot costs one attribute more than to read a global, 2 to 5 ns; a slot that is read in each eager call is kept in a
+local variable, tested with `is not None`, and called only then. An observer is declared like any other slot, its type a
+Protocol with a method for each event: an event costs one test while the slot is empty.
+
+Below each slot: who reads it and when, who fills it, and what that costs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..tensor.node import Node
+    from ..tensor.tensor import Tensor
+
+T = TypeVar("T")
+
+
+class Slot(Generic[T]):
+    """A place for one object of type `T`. value: the object, or None."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: T | None = None
+
+    def register(self, value: T | None) -> None:
+        """Fill the slot, also where it is full; with None, empty it."""
+        self.value = value
+
+
+class ThreadSlot(threading.local, Generic[T]):
+    """A place for one object of type `T` in each thread, empty in a new one. value: this thread's object, or None."""
+
+    value: T | None = None
+
+    def register(self, value: T | None) -> None:
+        """Fill this thread's slot, also where it is full; with None, empty it."""
+        self.value = value
+
+
+class Several(Generic[T]):
+    """A place for objects of type `T` from several modules. values: all of them, in the order in which they came."""
+
+    __slots__ = ("values",)
+
+    def __init__(self) -> None:
+        self.values: list[T] = []
+
+    def register(self, *values: T) -> None:
+        """Add objects."""
+        self.values += values
+
+
+# ------------------------------------------------------------------------------------------------- the compiler
+
+
+class TryCompiled(Protocol):
+    """Does a backward pass by a program, or records it to make one. False: nothing was done, the engine has to."""
+
+    def __call__(self, outline: int, root: Node, g: Tensor, /) -> bool: ...
+
+
+class MakeConvolution(Protocol):
+    """The call of a forward convolution of one geometry (`backend/onednn/convolution.py`), None where there is none."""
+
+    def __call__(self, geometry: Any, bias_shape: tuple[int, ...] | None, /) -> Any: ...
+
+
+try_compiled: Slot[TryCompiled] = Slot()
+"""Read by `autograd/engine.py`: in each backward pass over a tape that was seen twice before, unless a program did it.
+Filled by `compile/install.py`, from the start, with a function that loads the compiler and puts its own in place.
+Costs: no more than a count per pass until the third pass over a tape; then what recording costs."""
+
+make_convolution: ThreadSlot[MakeConvolution] = ThreadSlot()
+"""Read by `backend/onednn/convolution.py`: once for each shape of a convolution that a thread calls eagerly.
+Filled by `compile/install.py`, in threads whose backward is compiled.
+Costs: nothing in calls of a shape seen before."""
+
+random_blocks: Slot[Callable[[Any, int], np.ndarray]] = Slot()
+"""The next blocks of random words of a `RandomState` whose position is a block's end.
+Read by `core/random/mersenne.py`: for each draw of more words than are left of the last block of 624.
+Filled by `compile/install.py`, with generated code, when the first program is made. Costs: 2 ns for 624 words."""
+
+random_trials: Slot[Callable[[np.ndarray, np.ndarray, np.ndarray, int], None]] = Slot()
+"""Writes to its second argument whether each trial succeeds, as `discrete.decide_by_numpy`.
+Read by `core/random/discrete.py`: for each strip of trials (dropout, bernoulli).
+Filled by `compile/install.py`, as `random_blocks`. Costs: 2 ns for up to 32760 trials."""
+
+# ------------------------------------------------------------------------------------------------- autograd
+
+trace_results: Slot[Callable[[Any], None]] = Slot()
+"""Stores the stack of the running call on the nodes of its results.
+Read by `core/dispatch/slow_path.py`: after each call in anomaly mode. Filled by `autograd/anomaly.py`.
+Costs: nothing outside this mode, where no call takes the slow path for it."""
+
+pack_saved: Slot[Callable[[Any], None]] = Slot()
+"""Passes what the nodes of a call's results saved through the innermost saved-tensor hooks.
+Read by `core/dispatch/slow_path.py`: after each call within `saved_tensors_hooks`. Filled by `autograd/graph.py`.
+Costs: nothing outside, as `trace_results`."""
+
+read_saved: Slot[Callable[[Node, str], Any]] = Slot()
+"""The value of a node's attribute `_saved_...` or `_raw_saved_...`; AttributeError for what the node does not keep.
+Read by `core/tensor/node.py`: where such an attribute is looked up. Filled by `autograd/saved_values.py`.
+Costs: nothing in calls and backward passes."""
+
+list_saved: Slot[Callable[[Node], list[str]]] = Slot()
+"""The names of these attributes.
+Read by `core/tensor/node.py`: in `dir(node)`. Filled by `autograd/saved_values.py`. Costs: as `read_saved`."""
+
+# ------------------------------------------------------------------------------------------------- modules
+
+module_class: Slot[type] = Slot()
+"""`nn.Module`, of which there can be no instance while the slot is empty.
+Read by `compile/capture/recorder.py` and `compile/guards/python_state.py`: while a function is recorded.
+Filled by `nn/modules/module.py`. Costs: nothing in replays."""
+
+watch_modules: Slot[Callable[[], AbstractContextManager[None]]] = Slot()
+"""A context in which every call of a module is told to the thread's listener.
+Read by `compile/capture/listening.py`: around each function that is recorded. Filled by `nn/modules/hooks.py`.
+Costs: nothing in replays; in eager calls of modules one test of an empty list, which global hooks need anyway."""
+
+function_tables: Several[dict[str, Any]] = Several()
+"""Namespaces whose functions modules call, and that programs may replace.
+Read by `compile/guards/guards.py`: when a program is made, which watches the tables. Filled by
+`nn/functional/__init__.py`. Costs: what the guards of a compiled function cost."""
+
+hook_tables: Several[dict[int, Any]] = Several()
+"""The hooks of all modules, and of all optimizers.
+Read by `compile/guards/guards.py`: as `function_tables`. Filled by `nn/modules/hooks.py` and `optim/optimizer.py`.
+Costs: as `function_tables`."""
+
+# ------------------------------------------------------------------------------------------------- the package
+
+namespace: Slot[ModuleType] = Slot()
+"""The package itself, which shows the public names of all layers: what programs know as `torch`.
+Read by `compile/guards/python_state.py` (settings, by the names of their public functions), `fx/graph.py` and `fx/node.py`
+(generated code says torch.add), `serialization/full_unpickler.py` (names in pickles are public ones) and
+`utils/benchmark/timer.py` (timed statements know it as torch). Filled by `rushlight/__init__.py`.
+Costs: nothing in eager calls."""
+
+distributed: Slot[ModuleType] = Slot()
+"""`rushlight.distributed`: empty as long as the program has not loaded it, and so has made no process group.
+Read by `nn/modules/batchnorm.py` (each forward of SyncBatchNorm), `nn/parallel/distributed.py` and
+`utils/data/distributed.py` (where they are made). Filled by `distributed/__init__.py`. Costs: nothing in eager calls."""

@@ -1,0 +1,1 @@
+"""Tensors made from data, filled, counted, like another one, and diagonal."""

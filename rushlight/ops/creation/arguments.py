@@ -1,0 +1,99 @@
+"""Arguments that functions which make tensors share: dtype, device, layout, memory_format; and a tensor of an array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.device import device as devices
+from ...core.device.backend import Backend, run_on
+from ...core.device.buffer import Buffer, outline_of
+from ...core.dispatch.mode import thread
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.layout import memory_format as MemoryFormat
+from ...core.tensor.layout import strided
+from ...core.tensor.storage import storage_of
+from ...core.tensor.tensor import Tensor, constant
+
+
+def fresh(array: Any, requires_grad: bool = False, where: Backend | None = None) -> Tensor:
+    """A tensor on `array`, an inference tensor in inference mode; where: the device to copy it to first."""
+    t = constant(array if where is None else where.from_host(array))
+    if thread.state.inference:
+        storage_of(t).inference = True
+    return t.requires_grad_() if requires_grad else t
+
+
+def backend_for(device: Any) -> Backend | None:
+    """The backend of a `device` argument, or for None of the device of new tensors; None for the CPU."""
+    return devices.backend(device) if device is not None or devices.redirected else None
+
+
+def backend_like(t: Tensor, device: Any = None) -> Backend | None:
+    """The backend of a `device` argument, or for None that of the tensor; None for the CPU."""
+    if device is None:
+        return t._array.backend if isinstance(t._array, Buffer) else None
+    return devices.backend(device)
+
+
+def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
+    """NumPy's type for a user's `dtype` argument, that of `default` for None. TypeError for anything else."""
+    if dtype is None:
+        return default.numpy
+    if isinstance(dtype, dtypes.dtype):
+        return dtype.numpy
+    if dtype in (float, int, bool):
+        return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}[dtype].numpy
+    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+
+
+def check_options(layout: Any, pin_memory: Any) -> None:
+    """Raise for what no tensor here can have: sparse storage and page-locked memory."""
+    if layout is not None and layout is not strided:
+        if type(layout) is not type(strided):
+            raise TypeError(f"argument 'layout' must be torch.layout, not {type(layout).__name__}")
+        raise NotImplementedError(f"layout={layout!r} is not implemented; use torch.strided")
+    if pin_memory:
+        raise RuntimeError(
+            "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory is available"
+        )
+
+
+def format_name(memory_format: Any, default: str = "preserve_format") -> str:
+    """The name of a user's `memory_format` argument, `default` for None. TypeError for anything else."""
+    if memory_format is None:
+        return default
+    if not isinstance(memory_format, MemoryFormat):
+        raise TypeError(f"argument 'memory_format' must be torch.memory_format, not {type(memory_format).__name__}")
+    return memory_format.name
+
+
+def check_rank(ndim: int, name: str) -> None:
+    """Raise where a tensor with `ndim` dimensions cannot have the memory format `name`."""
+    if name in CHANNELS_LAST and ndim != len(CHANNELS_LAST[name][0]):
+        raise RuntimeError(f"required rank {len(CHANNELS_LAST[name][0])} tensor to use {name} format")
+
+
+def arranged(a: np.ndarray, memory_format: Any) -> np.ndarray:
+    """The elements of `a`, copied where they are not stored as `memory_format` says."""
+    name = format_name(memory_format)
+    if name == "preserve_format":
+        return a
+    if isinstance(a, Buffer):
+        return a.backend.apply(arranged, (a, memory_format), {})
+    check_rank(a.ndim, name)
+    if name in CHANNELS_LAST:
+        order, back = CHANNELS_LAST[name]
+        return np.asarray(a.transpose(order), order="C").transpose(back)
+    return np.asarray(a, order="C")
+
+
+def made_like(make: Any, a: Any, kind: Any, device: Any) -> Any:
+    """`make(a, kind)` on the device of `a`, or on the one that is asked for."""
+    own = a.backend if isinstance(a, Buffer) else None
+    where = own if device is None else devices.backend(device)
+    if where is own:
+        return make(a, kind) if own is None else own.apply(make, (a, kind), {})
+    return run_on(where, make, outline_of(a), dtypes.from_numpy(a.dtype if kind is None else kind).numpy)

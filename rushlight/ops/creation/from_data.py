@@ -1,0 +1,327 @@
+"""Tensors made from data: numbers, nested sequences, arrays, buffers, other tensors."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ...core.device import device as devices
+from ...core.device.buffer import Buffer
+from ...core.dispatch.op import composite
+from ...core.dispatch.scalars import exact, scalar_of
+from ...core.once import warn_once
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.storage import expose, storage_of
+from ...core.tensor.tensor import Tensor, type_word
+from .arguments import backend_for, check_options, fresh, numpy_type
+
+
+@composite()
+def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
+    """A new tensor that holds a copy of `data`.
+
+    Args:
+        data: a number, nested sequences of numbers, an ndarray or a tensor.
+        dtype: by default bool, int64, the default float type or complex, as the numbers need; an ndarray's own.
+        requires_grad: whether operations on it are recorded.
+    Shape: nested sequences of shape (*) -> (*)
+    Raises:
+        ValueError: the sequences have different lengths, as in `tensor([[1, 2], [3]])`.
+        RuntimeError: integers are to require grad, as in `tensor([1], requires_grad=True)`.
+
+    >>> tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    >>> tensor(0.5)
+    tensor(0.5000)
+    """
+    where = backend_for(device) if device is not None or devices.redirected else None
+    if pin_memory:
+        check_options(None, pin_memory)
+    if isinstance(data, Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            stacklevel=2,
+        )
+        if isinstance(data._array, Buffer):
+            copied = data.detach().to(data.device if device is None else device, dtype, copy=True)  # type: ignore[attr-defined]
+            return copied.requires_grad_() if requires_grad else copied
+    return fresh(array_from(data, dtype), requires_grad, where)
+
+
+_NUMBERS = (float, int, bool)
+
+
+def _flat_numbers(data: list, dtype: Any) -> np.ndarray | None:
+    """An array of a list of Python numbers of one type; None where a closer look is needed."""
+    kind = type(data[0])
+    for v in data:
+        if type(v) is not kind:
+            return None
+    if dtype is None:
+        try:
+            return np.array(
+                data, dtypes.get_default_dtype().numpy if kind is float else np.int64 if kind is int else np.bool_
+            )
+        except OverflowError:
+            return None
+    return None
+
+
+def array_from(data: Any, dtype: Any = None) -> np.ndarray:
+    """A fresh array of the values in `data`, of `dtype` or the type that torch infers."""
+    if type(data) is list and data and type(data[0]) in _NUMBERS:
+        quick = _flat_numbers(data, dtype)
+        if quick is not None:
+            return quick
+    if isinstance(data, Tensor):
+        a = data._array
+        return np.array(a, numpy_type(dtype, data.dtype), order="C")
+    if isinstance(data, np.ndarray):
+        values_read = getattr(data, "values_read", None)  # of an argument of what is captured
+        data = data if values_read is None else values_read()
+        return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)), order="C")
+    if isinstance(data, np.generic):
+        return np.array(data, numpy_type(dtype, dtypes.from_numpy(data.dtype)))
+    if isinstance(data, (bool, int, float, complex)):
+        return _from_numbers(data, dtype, {type(data)})
+    if isinstance(data, str):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if hasattr(data, "__array_interface__") or (hasattr(data, "__array__") and not isinstance(data, (list, tuple))):
+        return array_from(np.asarray(data), dtype)
+    if not hasattr(data, "__len__") or not hasattr(data, "__getitem__") or isinstance(data, dict):
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    kinds: set[Any] = set()
+    return _from_numbers(_plain(data, kinds), dtype, kinds)
+
+
+def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
+    """An array of nested lists of numbers, which were of `kinds`: Python's types, NumPy's and Rushlight's dtypes."""
+    _check_shape(values)
+    try:
+        a = np.array(values)
+    except (ValueError, OverflowError):
+        a = np.array(values, dtype=object)
+    if a.dtype == object or a.dtype == np.uint64:
+        _check_elements(values)
+        if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iub":
+            raise ValueError("Overflow when unpacking long long")
+    if a.dtype.kind in "US":
+        raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")
+    target = numpy_type(dtype, _inferred(kinds) if dtype is None else dtype)
+    if target.kind in "iu" and a.size and a.dtype.kind in "iuf":
+        _check_fits(a, target)
+    if a.dtype.kind == "c" and target.kind not in "cb":
+        word = (
+            "'complex' object cannot be interpreted as an integer"
+            if target.kind in "iu"
+            else "must be real number, not complex"
+        )
+        raise TypeError(word)
+    with np.errstate(all="ignore"):
+        return a.astype(target) if a.dtype != target else a
+
+
+def _check_fits(a: np.ndarray, target: np.dtype) -> None:
+    """Raise where an integer type cannot hold a number. Negative integers wrap around in unsigned types, as in torch."""
+    info = np.iinfo(target)
+    low = -info.max if target.kind == "u" and a.dtype.kind == "i" else info.min
+    if not (a.min() >= low and a.max() <= info.max):  # nan compares false
+        raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+
+
+def _inferred(kinds: set[Any]) -> dtypes.dtype:
+    """The type that holds numbers of all `kinds`, by torch's table; the default type where there are none."""
+    types = [dtypes.of_number(_ONES[k]) if k in _ONES else dtypes.from_numpy(k) if isinstance(k, np.dtype) else k
+             for k in kinds]  # fmt: skip
+    return reduce(dtypes.promote_types, types) if types else dtypes.get_default_dtype()
+
+
+_ONES = {bool: True, int: 1, float: 1.0, complex: 1j}
+
+
+def _plain(data: Any, kinds: set[Any]) -> Any:
+    """Nested lists with tensors and arrays replaced by numbers and lists; what the numbers were goes into `kinds`.
+
+    Raises as torch does on ragged data.
+    """
+    out = []
+    for v in data:
+        kind = type(v)
+        if kind in _ONES:
+            kinds.add(kind)
+        elif isinstance(v, Tensor):
+            if v._array.size != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+            kinds.add(v.dtype)
+            v = v.item()
+        elif isinstance(v, np.ndarray):
+            kinds.add(dtypes.from_numpy(v.dtype))
+            if v.ndim:
+                warn_once(_LIST_OF_ARRAYS)
+            v = v.tolist() if v.dtype.kind in "biufc" else _plain(v, set())
+        elif isinstance(v, np.generic):
+            kinds.add(v.dtype)
+        elif not isinstance(v, (bool, int, float, complex, str, bytes)):
+            if v is None or isinstance(v, dict) or not hasattr(v, "__len__"):
+                raise RuntimeError(f"Could not infer dtype of {type(v).__name__}")
+            v = _plain(v, kinds)
+        else:
+            kinds.update(k for k in _ONES if isinstance(v, k))
+        out.append(v)
+    return out
+
+
+_LIST_OF_ARRAYS = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+    "numpy.ndarray with numpy.array() before converting to a tensor."
+)
+
+
+def _check_elements(values: Any) -> None:
+    for v in values if isinstance(values, (list, tuple)) else ():
+        if isinstance(v, (list, tuple)):
+            _check_elements(v)
+
+
+def _check_shape(values: Any, dim: int = 0) -> None:
+    """Raise ValueError where nested sequences do not form a block."""
+    if not isinstance(values, list) or not values or not any(isinstance(v, list) for v in values):
+        return
+    n = len(values[0]) if isinstance(values[0], list) else None
+    for v in values:
+        if not isinstance(v, list):
+            raise TypeError(
+                f"expected a sequence at dim {dim + 1} (got {type(v).__name__})" if n is not None else "not a sequence"
+            )
+        if n is None:
+            raise ValueError(f"only one element tensors can be converted to Python scalars: dim {dim + 1} is ragged")
+        if len(v) != n:
+            raise ValueError(f"expected sequence of length {n} at dim {dim + 1} (got {len(v)})")
+        _check_shape(v, dim + 1)
+
+
+@composite()
+def from_numpy(ndarray):
+    """A tensor on the memory of an ndarray: writes to one show in the other.
+
+    Shape: ndarray (*) -> (*)
+    Raises:
+        TypeError: torch has no such type, as in `from_numpy("text")`.
+
+    >>> import numpy as np
+    >>> from_numpy(np.array([1.0, 2.0]))
+    tensor([1., 2.], dtype=torch.float64)
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtypes.from_numpy(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently "
+            "supported. (You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not ndarray.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if not ndarray.flags.writeable:
+        warn_once(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing "
+            "to this tensor will result in undefined behavior. You may want to copy the array to protect its data or make "
+            "it writable before converting it to a tensor. This type of warning will be suppressed for the rest of this "
+            "program."
+        )
+    t = fresh(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
+    expose(t)
+    storage_of(t).resizable = False
+    return t
+
+
+@composite()
+def as_tensor(data, dtype=None, device=None):
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy.
+
+    Args:
+        dtype: by default the type of `data`.
+    Shape: data of shape (*) -> (*)
+    Raises:
+        ValueError: the sequences have different lengths, as in `as_tensor([[1, 2], [3]])`.
+
+    >>> x = tensor([1.0, 2.0])
+    >>> as_tensor(x) is x
+    True
+    """
+    if isinstance(data, Tensor):
+        return data.to(device, dtype)  # type: ignore[attr-defined]
+    where = backend_for(device)
+    data = getattr(data, "_flat", data)  # a storage means its memory
+    if isinstance(data, np.ndarray) and where is None and dtype in (None, dtypes.from_numpy(data.dtype)):
+        return from_numpy(data)
+    return fresh(array_from(data, dtype), False, where)
+
+
+@composite()
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
+    """`obj` as a tensor.
+
+    Args:
+        copy: True never shares memory with `obj`, False always does; by default where possible.
+    Shape: obj of shape (*) -> (*)
+    Raises:
+        ValueError: copy=False and the memory cannot be shared, as in `asarray([1, 2], copy=False)`.
+
+    >>> asarray([1, 2])
+    tensor([1, 2])
+    """
+    if copy is False:
+        if not isinstance(obj, (Tensor, np.ndarray)):
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        kind = obj.dtype if isinstance(obj, Tensor) else dtypes.from_numpy(obj.dtype)
+        if dtype not in (None, kind):
+            words = f"'{type_word(kind)}' into dtype '{type_word(dtype)}'"
+            raise ValueError(f"can't alias tensor with dtype {words}.")
+    t = as_tensor(obj, dtype, device)
+    if copy and t is obj:
+        t = t.clone()
+    elif copy and t.numel():
+        source = obj._array if isinstance(obj, Tensor) else obj
+        t = t.clone() if isinstance(source, np.ndarray) and np.shares_memory(t._array, source) else t
+    return t if not requires_grad or t.requires_grad else t.requires_grad_()
+
+
+@composite(name="frombuffer")
+def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
+    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other.
+
+    Args:
+        count: the number of elements; all by default.
+        offset: where to begin, in bytes.
+    Shape: bytes (*) -> (count)
+    Raises:
+        ValueError: the buffer is too short, as in `frombuffer(bytearray(2), dtype=int32)`.
+
+    >>> frombuffer(bytearray([1, 2]), dtype=uint8)
+    tensor([1, 2], dtype=torch.uint8)
+    """
+    return fresh(np.frombuffer(buffer, dtype.numpy, count, offset), requires_grad)
+
+
+@composite()
+def scalar_tensor(s, *, dtype=None, device=None, requires_grad=False):
+    """A 0-d tensor of the default float type (or `dtype`).
+
+    Shape: a number -> ()
+
+    >>> scalar_tensor(3)
+    tensor(3.)
+    """
+    kind = numpy_type(dtype, dtypes.get_default_dtype())
+    value = np.array(exact(scalar_of(s, "scalar_tensor", "s", 1), kind), kind)
+    return fresh(value, requires_grad, backend_for(device))

@@ -1,0 +1,80 @@
+"""Checks of operands, and torch's errors for those that an operator does not take."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core.dispatch.slow_path import are_operands
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor, type_word
+
+
+def extremes(a: np.ndarray):
+    """The smallest and the largest of some elements, nan where there is one. By their places: 0.5 us instead of 2."""
+    return a.item(a.argmin()), a.item(a.argmax())
+
+
+def lies_within(index: np.ndarray, low: int, high: int) -> bool:
+    """Whether all of an array of integers are in [low, high)."""
+    if not index.size:
+        return True
+    smallest, largest = extremes(index)
+    return low <= smallest and largest < high
+
+
+def guard(op, check, *, operators=True):
+    """Call `check(tensors)` in the careful path of `op`, where bools, numbers and mixed types arrive, before its work."""
+
+    def guarded(careful):
+        def call(record, tensors, metadata, error):
+            if are_operands(tensors):
+                check(tensors)
+            return careful(record, tensors, metadata, error)
+
+        return call
+
+    scope = op.record.scope
+    for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
+        scope[name] = guarded(scope[name])
+
+
+def tensors_only(op, *positions):
+    """Raise torch's TypeError for a number at one of `positions` (0, 1), when the function is called by its name."""
+    name = op.record.name
+
+    def check(tensors):
+        for i in positions:
+            if not isinstance(tensors[i], Tensor):
+                argument = ("input", "other")[i]
+                raise TypeError(
+                    f"{name}(): argument '{argument}' (position {i + 1}) must be Tensor, not {type(tensors[i]).__name__}"
+                )
+
+    guard(op, check, operators=False)
+    if 1 in positions:
+        op.__doc__ = op.__doc__.replace("a tensor or a number", "a tensor")
+
+
+def refuse_bool(op, one: str, both: str) -> None:
+    """Raise RuntimeError with torch's message when an operator meets bools."""
+    guard(op, lambda tensors: check_bool(tensors, one, both))
+
+
+def check_bool(tensors, one: str, both: str) -> None:
+    bools = [_is_bool(t) for t in tensors]
+    if any(bools):
+        raise RuntimeError(both if all(bools) else one)
+
+
+def _is_bool(t) -> bool:
+    return t._array.dtype.kind == "b" if isinstance(t, Tensor) else isinstance(t, bool)
+
+
+def word(a: np.ndarray) -> str:
+    """The word for an array's type in torch's messages: 'Float', 'Long', ..."""
+    return type_word(dtypes.from_numpy(a.dtype))
+
+
+def not_implemented(word: str, d) -> NotImplementedError:
+    """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
+    return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")

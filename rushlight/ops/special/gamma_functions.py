@@ -1,0 +1,207 @@
+"""Gamma functions: lgamma, digamma, polygamma, mvlgamma, and the zeta function of Hurwitz, in float64 and rounded."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...core.dispatch.inplace import write
+from ...core.dispatch.op import binary, primitive, publish, unary
+from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.tensor import Tensor
+from ..pointwise.building_blocks import F64
+from .series import as_float, in_double
+
+_ROOT_TWO_PI = math.sqrt(2 * math.pi)
+
+# Lanczos' approximation with g = 607/128 (Godfrey's coefficients)
+_LANCZOS = (
+    57.1562356658629235, -59.5979603554754912, 14.1360979747417471, -0.491913816097620199, 0.339946499848118887e-4,
+    0.465236289270485756e-4, -0.983744753048795646e-4, 0.158088703224912494e-3, -0.210264441724104883e-3,
+    0.217439618115212643e-3, -0.164318106536763890e-3, 0.844182239838527433e-4, -0.261908384015814087e-4,
+    0.368991826595316234e-5,
+)  # fmt: skip
+_BERNOULLI = (
+    1 / 6,
+    -1 / 30,
+    1 / 42,
+    -1 / 30,
+    5 / 66,
+    -691 / 2730,
+    7 / 6,
+    -3617 / 510,
+    43867 / 798,
+    -174611 / 330,
+)
+
+
+@in_double
+def lgamma_of(x):
+    """log(|gamma(x)|)."""
+    reflect = x < 0.5
+    z = np.where(reflect, 1 - x, x)
+    series = np.full_like(z, 0.999999999999997092)
+    for i, c in enumerate(_LANCZOS):
+        series += c / (z + (i + 1))
+    shifted = z + 5.2421875
+    right = (z + 0.5) * np.log(shifted) - shifted + np.log(_ROOT_TWO_PI * series / z)
+    right = np.where((z == 1) | (z == 2), 0.0, np.where(np.isinf(z), np.inf, right))
+    sine = np.abs(np.sin(math.pi * (x - np.rint(x))))
+    left = math.log(math.pi) - np.log(np.where((sine == 0) | (x == np.floor(x)), 0.0, sine)) - right
+    return np.where(reflect, np.where(np.isinf(x), np.inf, left), right)
+
+
+@in_double
+def digamma_of(x):
+    """The derivative of log gamma."""
+    reflect = x < 0
+    z = np.where(reflect, 1 - x, x)
+    total = np.zeros_like(z)
+    for _ in range(10):
+        low = z < 10
+        total = np.where(low, total - 1 / z, total)
+        z = np.where(low, z + 1, z)
+    inverse = 1 / (z * z)
+    tail = np.zeros_like(z)
+    for k in range(7, 0, -1):
+        tail = (tail + _BERNOULLI[k - 1] / (2 * k)) * inverse
+    right = total + np.log(z) - 0.5 / z - tail
+    r = np.where(reflect, right - math.pi / np.tan(math.pi * (x - np.trunc(x))), right)
+    pole = reflect & (x == np.trunc(x))
+    return np.where(pole, np.nan, np.where(x == 0, np.copysign(np.inf, -x), r))
+
+
+@in_double
+def zeta_of(s, q):
+    """Hurwitz' zeta function, sum over k >= 0 of (k + q)**-s, by the formula of Euler and Maclaurin."""
+    s, q = np.broadcast_arrays(s, q)
+    steps = 9 + max(0, math.ceil(9 - float(q[np.isfinite(q)].min())) if np.isfinite(q).any() else 0)
+    total, a = np.zeros(q.shape), q.astype(F64)
+    for _ in range(min(steps, 4000)):
+        total = total + a**-s
+        a = a + 1
+    r = total + a ** (1 - s) / (s - 1) + 0.5 * a**-s
+    factor, power = s.astype(F64), a ** (-s - 1)
+    for k, b in enumerate(_BERNOULLI, 1):
+        r = r + b / math.factorial(2 * k) * factor * power
+        factor, power = factor * (s + 2 * k - 1) * (s + 2 * k), power / (a * a)
+    pole = (q <= 0) & (q == np.floor(q))
+    r = np.where(pole, np.inf, np.where((q <= 0) & ~pole & (s != np.floor(s)), np.nan, r))
+    r = np.where(np.isposinf(q), 0.0, r)
+    return np.where(s == 1, np.inf, np.where(s < 1, np.nan, r))
+
+
+lgamma = unary(
+    "lgamma",
+    lgamma_of,
+    lambda g, x: g * x.digamma(),
+    """The logarithm of the absolute value of the gamma function of each element; infinite at 0, -1, -2, ...
+
+    >>> lgamma(tensor([1.0, 4.0, 0.0]))
+    tensor([0.0000, 1.7918,    inf])
+    """,
+)
+digamma = unary(
+    "digamma",
+    digamma_of,
+    lambda g, x: g * polygamma(1, x),
+    """The derivative of `lgamma` of each element: gamma'(input) / gamma(input).
+
+    >>> digamma(tensor([1.0, 2.0]))
+    tensor([-0.5772,  0.4228])
+    """,
+)
+
+
+def polygamma_of(x, n):
+    if n == 0:
+        return digamma_of(x)
+    return _trigamma(x) if n == 1 else _from_zeta(x, n)
+
+
+def _trigamma(x):
+    """By reflection below 1/2. The sine of pi x is rounded as torch rounds it, so that the poles have its large numbers."""
+    work = x.dtype.type if x.dtype.itemsize > 2 else np.float32
+    sine = np.sin(work(math.pi) * x.astype(work)).astype(F64)
+    x, d = x.astype(F64), x.dtype
+    reflect = x < 0.5
+    z = np.where(reflect, 1 - x, x)
+    right = zeta_of(np.full(z.shape, 2.0), z)
+    return np.where(reflect, (math.pi / sine) ** 2 - right, right).astype(d)
+
+
+@in_double
+def _from_zeta(x, n):
+    sign = 1 if n % 2 else -1
+    return sign * math.gamma(n + 1.0) * zeta_of(np.full(x.shape, n + 1.0), x)
+
+
+@primitive(public=False, name="polygamma")
+def _polygamma(input, /, n):
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return polygamma_of(as_float(input), n)
+
+
+@_polygamma.vjp
+def _(g, input, n):
+    return g * _polygamma(input, n + 1)
+
+
+def polygamma(n, input, *, out=None):
+    """The n-th derivative of `digamma` at each element.
+
+    Args:
+        n: an int, not negative.
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `n` is negative, as in `polygamma(-1, ones(2))`.
+
+    >>> polygamma(1, tensor([1.0, 2.0]))
+    tensor([1.6449, 0.6449])
+    """
+    if not isinstance(n, int):
+        raise TypeError(f"polygamma(): argument 'n' (position 1) must be int, not {type(n).__name__}")
+    result = _polygamma(input, n)
+    return result if out is None else write_out("polygamma", (input,), result, out)
+
+
+publish("polygamma", polygamma, False, False, ())
+Tensor.polygamma = lambda self, n: _polygamma(self, n)
+Tensor.polygamma_ = lambda self, n: write(_polygamma.record, self, (), (n,))
+
+
+def mvlgamma(input, p, *, out=None):
+    """The logarithm of the multivariate gamma function of dimension `p` of each element.
+
+    Args:
+        out: the tensor to write the result to.
+    Shape: (*) -> (*)
+    Raises:
+        RuntimeError: `p` is not positive, as in `mvlgamma(ones(2), 0)`.
+
+    >>> mvlgamma(tensor([3.0]), 2)
+    tensor([1.5502])
+    """
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = input if input.dtype.category >= 2 else input.to(dtypes.get_default_dtype())
+    total = sum((lgamma(x - 0.5 * j) for j in range(1, p)), lgamma(x))
+    result = (total + 0.25 * p * (p - 1) * math.log(math.pi)).contiguous()
+    return result if out is None else write_out("mvlgamma", (input,), result, out)
+
+
+publish("mvlgamma", mvlgamma, True, False, ())
+Tensor.mvlgamma_ = lambda self, p: self.copy_(mvlgamma(self.clone(), p))
+
+_zeta = binary(
+    "special_zeta", zeta_of, None, lambda g, x, y: g * -x * _zeta(x + 1, y), """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1.
+
+    >>> special.zeta(tensor([2.0, 4.0]), 1)
+    tensor([1.6449, 1.0823])
+    """, promote="float",
+    method=False, inplace=False, node="SpecialZetaBackward0",
+)  # fmt: skip
