@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.mode import no_grad
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor
@@ -86,7 +87,11 @@ class GradScaler:
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return outputs * self._present_scale()
+            result = outputs * self._present_scale()
+            observer = training_observer.value
+            if observer is not None:
+                observer.scaled(self, result)
+            return result
         if isinstance(outputs, Iterable):
             each = map(self.scale, outputs)
             return type(outputs)(each) if isinstance(outputs, (list, tuple)) else each  # type: ignore[call-arg]
@@ -121,6 +126,9 @@ class GradScaler:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
+        observer = training_observer.value
+        if observer is not None:
+            observer.unscaling(self, optimizer)
         inverse = scale.double().reciprocal().float()  # type: ignore[attr-defined]
         state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, False)
         state["stage"] = OptState.UNSCALED
@@ -146,6 +154,13 @@ class GradScaler:
 
         Returns what the optimizer returned. Errors: RuntimeError for a closure, or a second call before `update`.
         """
+        observer = training_observer.value
+        if observer is None or not self._enabled:
+            return self._step(optimizer, args, kwargs)
+        with observer.scaler_step(self, optimizer):
+            return self._step(optimizer, args, kwargs)
+
+    def _step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any]) -> float | None:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -206,6 +221,9 @@ class GradScaler:
                 raise AssertionError("No inf checks were recorded prior to update.")
             self._adapt(scale, tracker, any(f.item() for f in found))
         self._per_optimizer_states = _States()
+        observer = training_observer.value
+        if observer is not None:
+            observer.scaler_updated(self)
 
     def _set(self, scale: Tensor, new_scale: Any) -> None:
         if isinstance(new_scale, float):

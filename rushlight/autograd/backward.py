@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch.extension_points import training_observer
 from ..core.once import warn_once
 from ..core.tensor.layout import strided
 from ..core.tensor.node import Leaf
@@ -51,6 +52,16 @@ def backward(
                 "use `grad_tensors`."
             )
         grad_tensors = grad_variables
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    observer = training_observer.value
+    if observer is None:
+        _accumulate(tensors, grad_tensors, keep, create_graph, inputs)
+        return
+    with observer.backward(tensors, inputs, keep, create_graph, accumulates=True):
+        _accumulate(tensors, grad_tensors, keep, create_graph, inputs)
+
+
+def _accumulate(tensors: Any, grad_tensors: Any, keep: bool, create_graph: bool, inputs: Any) -> None:
     roots = _roots(_sequence(tensors), grad_tensors)
     wanted, leaves = None, ()
     if inputs is not None:
@@ -58,7 +69,6 @@ def backward(
         if not leaves:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         wanted = _edges(leaves)
-    keep = create_graph if retain_graph is None else bool(retain_graph)
     if create_graph:
         warn_once(_CYCLE)
     if wanted is None or all(type(e) is Leaf for e in wanted):
@@ -123,6 +133,22 @@ def grad(
     keep = create_graph if retain_graph is None else bool(retain_graph)
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+    observer = training_observer.value
+    if observer is None:
+        return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+    with observer.backward(outputs, inputs, keep, create_graph, accumulates=False):
+        return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+
+
+def _differentiate(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any,
+    keep: bool,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple:
     roots = _roots(outputs, grad_outputs)
     results = engine.run(roots, keep, create_graph, _edges(inputs), accumulate=False)
     return tuple(

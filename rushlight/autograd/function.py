@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.inplace import set_history
 from ..core.dispatch.mode import no_grad, thread
 from ..core.dispatch.slow_path import _output_edge
@@ -275,7 +276,10 @@ class Function(metaclass=_FunctionMeta):
                 result = cls.forward(FunctionCtx(node), *args)
         if recording and cls.jvp is not Function.jvp and not _has_backward(cls):
             node._linear = transposed(cls, FunctionCtx(node), args, node.needs_input_grad)
-        return _connect(node, args, result, recording)
+        result = _connect(node, args, result, recording)
+        if recording and (observer := training_observer.value) is not None:
+            observer.function_applied(cls, args, result)
+        return result
 
 
 def _has_backward(cls: type[Function]) -> bool:

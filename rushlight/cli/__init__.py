@@ -16,6 +16,14 @@ def main(argv=None):
         from .run import run_program
 
         return run_program(args.program, args.arguments, args.as_module, args.missing)
+    elif args.command == "doctor":
+        from .doctor import doctor_program
+
+        return doctor_program(args)
+    elif args.command == "explain":
+        from .doctor import explain
+
+        return explain(args.words)
     elif args.command == "check":
         from .check import check_programs
 
@@ -44,6 +52,24 @@ def _parser():
         "program", help="a script, a folder or zip file with a __main__.py, - for stdin, or a module's name"
     )
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    doctor = commands.add_parser(
+        "doctor",
+        help="run a program and report which lines of its training loop handle gradients wrongly",
+        usage="rushlight doctor [-h] [--strict] [--json F] [--sarif F] [--report F.html] [--missing F] "
+        "(script.py | folder | - | -m module) [arguments ...]",
+    )
+    doctor.add_argument("--strict", action="store_true", help="exit with 1 if there are findings but for infos")
+    doctor.add_argument("--json", metavar="out.json", help="write the findings as JSON, also while the program runs")
+    doctor.add_argument(
+        "--sarif", metavar="out.sarif", help="write the findings as SARIF 2.1.0, for code hosts and editors"
+    )
+    doctor.add_argument("--report", metavar="out.html", help="write a page with the loop's timeline")
+    doctor.add_argument("--missing", metavar="report.json", help="as for run")
+    doctor.add_argument("-m", dest="as_module", action="store_true", help="the program is a module's name")
+    doctor.add_argument("program", help="as for run")
+    doctor.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own arguments")
+    explain = commands.add_parser("explain", help="print the page of a check of the doctor, or of an error of backward")
+    explain.add_argument("words", nargs="+", metavar="name or message", help="such as stale-grad, or the error's text")
     check = commands.add_parser("check", help="read programs without running them, and list the names that are absent")
     check.add_argument("paths", nargs="+", metavar="path", help="a script, or a folder with all of its Python files")
     check.add_argument("--json", action="store_true", help="print the list as JSON")

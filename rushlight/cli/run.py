@@ -10,11 +10,11 @@ __all__ = ["run_program"]
 _FOLDER = str(Path(__file__).parent) + os.sep
 
 
-def run_program(program, arguments, as_module=False, missing=None):
+def run_program(program, arguments, as_module=False, missing=None, failed=None):
     """Run a script, a folder or zip file with a `__main__.py`, "-" (the standard input), or a module, in this interpreter.
 
     The program finds its own sys.argv, sys.path[0] and `__main__`; an error's traceback begins at its code. `missing` is
-    a path for the record of missing names. Returns the exit status; SystemExit passes through, and so does
+    a path for the record of missing names. failed: called with an error that ends the program, once it is printed. Returns the exit status; SystemExit passes through, and so does
     KeyboardInterrupt once its traceback is printed, so that the process ends by the signal as Python's does.
     """
     from rushlight.alias import install, missing_report
@@ -36,7 +36,7 @@ def run_program(program, arguments, as_module=False, missing=None):
     except SystemExit:
         raise
     except BaseException as error:
-        return _report(error)
+        return _report(error, failed)
     return 0
 
 
@@ -101,7 +101,7 @@ def _run_script(program):
     exec(compile(source, path, "exec", dont_inherit=True), module.__dict__)
 
 
-def _report(error):
+def _report(error, failed=None):
     """Print the traceback that `python` would print, without Rushlight's first frames, with advice; the exit status."""
     from rushlight.alias.error_hints import advise, without_finder
 
@@ -113,6 +113,8 @@ def _report(error):
     error = error.with_traceback(traceback)
     advise(error)
     sys.excepthook(type(error), error, traceback)
+    if failed is not None:
+        failed(error)
     if isinstance(error, KeyboardInterrupt):
         sys.excepthook = lambda *args: None
         raise error

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from rushlight import ops
+from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.torch_function import disabled_impl
 from rushlight.core.tensor.placeholder import Placeholder
 from rushlight.core.tensor.tensor import Tensor
@@ -123,6 +124,10 @@ class Buffer(Tensor, metaclass=_FlaggedType):
 
 def reset_grads(params: Iterable[Tensor], set_to_none: bool) -> None:
     """Drop the gradients, or without ``set_to_none`` fill those that there are with zeros in place."""
+    observer = training_observer.value
+    if observer is not None:
+        params = list(params)
+        observer.clearing(params, set_to_none)
     for p in params:
         grad = p.grad
         if grad is None:

@@ -10,7 +10,7 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any, TypeAlias
 
-from rushlight.core.dispatch.extension_points import hook_tables
+from rushlight.core.dispatch.extension_points import hook_tables, training_observer
 from rushlight.core.dispatch.mode import is_grad_enabled, set_grad_enabled
 from rushlight.core.tensor.dtype import float32
 from rushlight.core.tensor.hooks import RemovableHandle
@@ -136,6 +136,9 @@ class Optimizer:
             param_groups = [{"params": param_groups}]
         for param_group in param_groups:
             self.add_param_group(param_group)
+        observer = training_observer.value
+        if observer is not None:
+            observer.optimizer_made(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
@@ -319,8 +322,7 @@ class Optimizer:
     def profile_hook_step(func: Callable) -> Callable:
         """Wrap a ``step`` method so that it calls the step hooks: global ones outside, the instance's inside."""
 
-        @functools.wraps(func)
-        def wrapper(self, *args, **kwargs):
+        def hooked(self, *args, **kwargs):
             before, after = self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks
             if not (before or after or _global_optimizer_pre_hooks or _global_optimizer_post_hooks):
                 return func(self, *args, **kwargs)
@@ -338,6 +340,14 @@ class Optimizer:
             for hook in chain(after.values(), _global_optimizer_post_hooks.values()):
                 hook(self, args, kwargs)
             return out
+
+        @functools.wraps(func)
+        def wrapper(self, *args, **kwargs):
+            observer = training_observer.value
+            if observer is None:
+                return hooked(self, *args, **kwargs)
+            with observer.step(self, args, kwargs):
+                return hooked(self, *args, **kwargs)
 
         return wrapper
 

@@ -29,6 +29,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy as np
 
     from ..tensor.node import Node
@@ -150,6 +152,108 @@ hook_tables: Several[dict[int, Any]] = Several()
 """The hooks of all modules, and of all optimizers.
 Read by `compile/guards/guards.py`: as `function_tables`. Filled by `nn/modules/hooks.py` and `optim/optimizer.py`.
 Costs: as `function_tables`."""
+
+# ------------------------------------------------------------------------------------------------- training
+
+
+class TrainingObserver(Protocol):
+    """Who follows the rare events of a training loop. What returns a context surrounds the event: it sees its error too."""
+
+    def backward(
+        self, roots: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool
+    ) -> AbstractContextManager[Any]:
+        """`backward()` (accumulates) or `grad()` of these roots; inputs: None for all leaves."""
+        ...
+
+    def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> AbstractContextManager[Any]:
+        """A step of an optimizer, hooks included."""
+        ...
+
+    def optimizer_made(self, optimizer: Any, /) -> None:
+        """An optimizer has its parameters."""
+        ...
+
+    def clearing(self, params: Iterable[Tensor], to_none: bool, /) -> None:
+        """`zero_grad` is about to clear the gradients of these."""
+        ...
+
+    def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
+        """`tensor.grad = value`, or `del tensor.grad`."""
+        ...
+
+    def grad_of_non_leaf(self, tensor: Tensor, /) -> None:
+        """`.grad` of a tensor was read in which none is kept."""
+        ...
+
+    def clipping(self, params: list[Tensor], what: str, limit: float, /) -> None:
+        """`what` is about to limit the gradients of these."""
+        ...
+
+    def scaled(self, scaler: Any, result: Any, /) -> None:
+        """`scaler.scale(loss)` gave this."""
+        ...
+
+    def unscaling(self, scaler: Any, optimizer: Any, /) -> None:
+        """`scaler.unscale_(optimizer)`, by the user or by `scaler.step`."""
+        ...
+
+    def scaler_step(self, scaler: Any, optimizer: Any, /) -> AbstractContextManager[Any]:
+        """`scaler.step(optimizer)`, which leaves out the optimizer's step after an overflow."""
+        ...
+
+    def scaler_updated(self, scaler: Any, /) -> None:
+        """`scaler.update()`."""
+        ...
+
+    def scheduler_made(self, scheduler: Any, /) -> None:
+        """A learning-rate scheduler was made."""
+        ...
+
+    def scheduled(self, scheduler: Any, /) -> None:
+        """`scheduler.step()`; not the one that its construction makes."""
+        ...
+
+    def epoch_begins(self, loader: Any, iterator: Any, /) -> None:
+        """An iteration over a DataLoader begins."""
+        ...
+
+    def batch(self, iterator: Any, data: Any, /) -> None:
+        """A loader's iterator hands out a batch."""
+        ...
+
+    def epoch_ends(self, iterator: Any, /) -> None:
+        """A loader's iterator is exhausted."""
+        ...
+
+    def mode_set(self, module: Any, training: bool, /) -> None:
+        """`module.train(...)` or `module.eval()`, also of each module below it."""
+        ...
+
+    def attribute_set(self, module: Any, name: str, value: Any, /) -> None:
+        """`module.requires_grad = ...`, which does nothing to the parameters."""
+        ...
+
+    def acts_by_mode(self, module: Any, /) -> None:
+        """The forward of a layer in training mode that would act differently in evaluation (dropout, batch norm)."""
+        ...
+
+    def function_applied(self, function: Any, inputs: tuple, result: Any, /) -> None:
+        """A custom `autograd.Function` was called."""
+        ...
+
+    def calls_plainly(self) -> bool:
+        """Whether compiled functions run as they are written, so that their lines are seen."""
+        ...
+
+
+training_observer: Slot[TrainingObserver] = Slot()
+"""Read at each of these events, none of which is a call of an operator.
+Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` (`.grad` is set, or read where there is none),
+`nn/parameter.py` (gradients are cleared), `nn/utils/clip_grad.py`, `nn/modules/module.py` (modes), `nn/modules/batchnorm.py`,
+`nn/modules/dropout.py`, `optim/optimizer.py`, `optim/lr_scheduler/base.py`, `amp/grad_scaler.py`, `utils/data/dataloader.py`,
+`utils/data/iterator.py` and `compile/jit/step.py`; by `doctor/doctor.py` and `doctor/watch.py`, since there is one at a time.
+Filled by `doctor/doctor.py` and `doctor/watch.py`, while a program is watched. Costs: 2 to 5 ns for each event.
+"""
 
 # ------------------------------------------------------------------------------------------------- the package
 

@@ -4,7 +4,7 @@ Entry points read one object per call, `thread.state`. Its `level` sums the mode
 case is one comparison:
 
     -1  inference mode        0  no gradients        1  gradients are recorded
-     2  a listener, or an autocast region, wants every call
+     2  a listener, a witness, or an autocast region, wants every call
 
 A state also owns `run`, which calls a NumPy function with floating-point warnings off: torch is silent about 1/0, and
 a private `contextvars.Context` costs 25 ns where `np.errstate` costs 800 (measured), without touching the settings that
@@ -47,6 +47,7 @@ class State:
         "hooks_saved",
         "autocast",
         "batching",
+        "witness",
     )
 
     def __init__(self):
@@ -59,6 +60,8 @@ class State:
         self.hooks_saved: Any = None  # saved_tensors_hooks: a stack of (pack, unpack)
         self.autocast: Any = None  # amp's region, which brings inputs to other types
         self.batching: Any = None  # within vmap: what makes tensors of random numbers that only their shape describes
+        # as the listener, but it only looks: programs are made and run as without it
+        self.witness: Any = None
         self.run = _silent_runner()
         self.level = 1
 
@@ -72,7 +75,8 @@ class State:
 
     def refresh(self) -> None:
         """Work out `level` after any other field changed."""
-        self.level = 2 if self.autocast is not None or self.is_watched() else self.base_level()
+        watched = self.autocast is not None or self.witness is not None or self.is_watched()
+        self.level = 2 if watched else self.base_level()
 
     def base_level(self) -> int:
         """The level without listeners and regions."""
@@ -91,11 +95,14 @@ def emit_event(event: str, *values: Any) -> Any:
     """Call the listener's method `event`, if it has one: for what happens besides operators' calls (level 2 only).
 
     A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
-    `rebound`), gradients that are given or taken away (`graded`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),
+    `rebound`), gradients that are given or taken away (`graded`), aliases without history (`cut`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),
     schedulers (`scheduled`), module calls (`entered`), changes of a random stream (`reseeded`), and of each call the
     kernel's result (`returned`).
     """
-    method = getattr(thread.state.listener, event, None)
+    state = thread.state
+    if state.witness is not None and (seen := getattr(state.witness, event, None)) is not None:
+        seen(*values)
+    method = getattr(state.listener, event, None)
     return None if method is None else method(*values)
 
 

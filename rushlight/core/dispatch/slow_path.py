@@ -41,7 +41,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     state = thread.state
     if state.autocast is not None:
         tensors = state.autocast.inputs(record, tensors)
-        if state.level > 1 and not state.is_watched():
+        if state.level > 1 and state.witness is None and not state.is_watched():
             return _in_region(record, tensors, metadata, state)
     try:
         arrays = prepare(record, tensors)
@@ -162,6 +162,8 @@ def observe(state: Any, record: Op, tensors: tuple, metadata: tuple, result: Any
     if state.listener is not None:  # first: a packing hook may end the call by an exception, as checkpoints do
         emit_event("returned", r)
         state.listener(record, tensors, metadata, result)
+    if state.witness is not None:
+        state.witness(record, tensors, metadata, result)
     if state.anomaly and trace_results.value is not None:
         trace_results.value(result)
     if state.hooks_saved and pack_saved.value is not None:

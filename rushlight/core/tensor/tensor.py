@@ -13,6 +13,7 @@ import numpy as np
 from .. import own_code
 from ..device.buffer import Buffer, as_array
 from ..device.device import CPU
+from ..dispatch.extension_points import training_observer
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .dtype import c_word, type_word
@@ -297,12 +298,18 @@ class Tensor:
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             _check_grad(self, value)
+        observer = training_observer.value
+        if observer is not None:
+            observer.assigned(self, value)
         self._grad = value
         if thread.state.level > 1:
             emit_event("graded", self)
 
     @grad.deleter
     def grad(self) -> None:
+        observer = training_observer.value
+        if observer is not None:
+            observer.assigned(self, None)
         self._grad = None
         if thread.state.level > 1:
             emit_event("graded", self)
@@ -337,20 +344,21 @@ class Tensor:
             raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
         return hooks_of(self._edge).add("accumulated", hook)
 
-    def detach(self) -> Tensor:
-        """An alias without history: it shares memory and version and requires no grad."""
-        return alias(self, Tensor)
-
     def detach_(self) -> Tensor:
         """Cut the tensor from its history in place."""
         if self._view is not None:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
+        if thread.state.level > 1 and self._edge is not None:
+            emit_event("cut", self, self, "detach_()")
         self._edge = None
         return self
 
     @property
     def data(self) -> Tensor:
-        return alias(self, Tensor, share_version=False)
+        result = alias(self, Tensor, share_version=False)
+        if thread.state.level > 1 and self._edge is not None:
+            emit_event("cut", self, result, ".data")
+        return result
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -564,6 +572,9 @@ def _check_grad(t: Tensor, value: Any) -> None:
 
 def _warn_non_leaf_grad(t: Tensor) -> None:
     if not t.retains_grad:
+        observer = training_observer.value
+        if observer is not None:
+            observer.grad_of_non_leaf(t)
         import warnings
 
         warnings.warn(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rushlight import ops
-from rushlight.core.dispatch.extension_points import distributed
+from rushlight.core.dispatch.extension_points import distributed, training_observer
 from rushlight.core.tensor.dtype import int64
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
@@ -119,6 +119,8 @@ def reset_scale_and_shift(module: Any) -> None:
 class _BatchNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         self._check_input_dim(input)
+        if self.training and (observer := training_observer.value) is not None:
+            observer.acts_by_mode(self)
         counting = self.training and self.track_running_stats
         momentum = self.momentum
         if counting and self.num_batches_tracked is not None:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from rushlight.core.dispatch.extension_points import module_class
+from rushlight.core.dispatch.extension_points import module_class, training_observer
 from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
@@ -243,6 +243,9 @@ class Module(Hookable, Stateful, Convertible, Tree):
         elif name in state.get("_buffers", ()) or (is_tensor and isinstance(value, Buffer)):
             self._set_buffer(name, value)
         else:
+            observer = training_observer.value
+            if observer is not None and name == "requires_grad":
+                observer.attribute_set(self, name, value)
             object.__setattr__(self, name, value)
 
     def _require_initialised(self, what: str) -> None:
@@ -307,6 +310,9 @@ class Module(Hookable, Stateful, Convertible, Tree):
         """Set ``training`` on every module of the tree."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
+        observer = training_observer.value
+        if observer is not None:
+            observer.mode_set(self, mode)
         self.training = mode
         for module in self.children():
             module.train(mode)

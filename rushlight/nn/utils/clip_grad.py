@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 from rushlight import ops
+from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.tensor import Tensor
 
@@ -62,9 +63,13 @@ def clip_grads_with_norm_(
         foreach: changes nothing here.
     Shape: gradients (*), ..., total_norm () -> None, in place: (*), ...
     """
-    grads = _grads(_as_list(parameters))
+    listed = _as_list(parameters)
+    grads = _grads(listed)
     if not grads:
         return
+    observer = training_observer.value
+    if observer is not None:
+        observer.clipping(listed, "clip_grad_norm_", float(max_norm))
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
@@ -131,8 +136,12 @@ def clip_grad_value_(parameters: Tensor | Iterable[Tensor], clip_value: float, f
     tensor([1.0000, 0.5000])
     """
     limit = float(clip_value)
+    listed = _as_list(parameters)
+    observer = training_observer.value
+    if observer is not None:
+        observer.clipping(listed, "clip_grad_value_", limit)
     with no_grad():
-        for grad in _grads(_as_list(parameters)):
+        for grad in _grads(listed):
             grad.clamp_(min=-limit, max=limit)
 
 

@@ -378,7 +378,10 @@ def detach(input):
     >>> detach(x * 2)
     tensor([2.])
     """
-    return alias(input, Tensor)
+    result = alias(input, Tensor)
+    if thread.state.level > 1 and input._edge is not None:
+        emit_event("cut", input, result, "detach()")
+    return result
 
 
 @composite(method=True, function=False)

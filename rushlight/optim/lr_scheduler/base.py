@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
 
+from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.mode import thread
 from rushlight.core.tensor.tensor import Tensor
 
@@ -44,6 +45,9 @@ def _reported(step: Callable) -> Callable:
 
     @functools.wraps(step)
     def call(self: LRScheduler, *args: Any, **kwargs: Any) -> Any:
+        observer = training_observer.value
+        if observer is not None and not self._is_initial:
+            observer.scheduled(self)
         if thread.state.level > 1 and hasattr(thread.state.listener, "scheduled"):
             return thread.state.listener.scheduled(step, self, args, kwargs)
         return step(self, *args, **kwargs)
@@ -95,6 +99,9 @@ class LRScheduler:
         self.last_epoch = last_epoch
         _note_calls_of_step(optimizer)
         self._initial_step()
+        observer = training_observer.value
+        if observer is not None:
+            observer.scheduler_made(self)
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

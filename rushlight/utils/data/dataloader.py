@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
+from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.utils.data.collate import default_collate, default_convert
 from rushlight.utils.data.dataset import Dataset, IterableDataset
 from rushlight.utils.data.iterator import _BaseDataLoaderIter, _SingleProcessDataLoaderIter
@@ -150,6 +151,13 @@ class DataLoader(Generic[_T_co]):
         super().__setattr__(attr, val)
 
     def __iter__(self) -> _BaseDataLoaderIter:
+        iterator = self._present_iterator()
+        observer = training_observer.value
+        if observer is not None:
+            observer.epoch_begins(self, iterator)
+        return iterator
+
+    def _present_iterator(self) -> _BaseDataLoaderIter:
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
         if self._iterator is None or not self._iterator._pool.is_usable:

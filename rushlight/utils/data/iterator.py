@@ -2,6 +2,7 @@
 
 import warnings
 
+from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.utils.data.fetch import silent_end
 from rushlight.utils.data.pinning import device_to_pin_for, pinned
 from rushlight.utils.data.seeding import draw_seed
@@ -44,11 +45,20 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self):
-        data = self._next_data()
+        observer = training_observer.value
+        try:
+            data = self._next_data()
+        except StopIteration:
+            if observer is not None:
+                observer.epoch_ends(self)
+            raise
         self._num_yielded += 1
         if self._dataset_kind == _DatasetKind.Iterable:
             self._warn_about_length()
-        return data if self._pins_for is None else pinned(data, self._pins_for)
+        data = data if self._pins_for is None else pinned(data, self._pins_for)
+        if observer is not None:
+            observer.batch(self, data)
+        return data
 
     def _warn_about_length(self) -> None:
         promised = self._IterableDataset_len_called

@@ -1,0 +1,14 @@
+"""The gradient doctor: which line of a training loop handles its gradients wrongly, why, and what to write instead.
+
+    rushlight doctor train.py          a whole program, from the command line
+    with rushlight.doctor.watch() as report:
+        train()                        a part of one; `report.findings` afterwards
+
+Rushlight owns the tape, every write to `.grad` and every optimizer, so it can follow a loop by a few rare events
+(`core/dispatch/extension_points.py`). `doctor.py` turns them into `events.py` and keeps the accounts of `ledger.py`; each file
+of `checks/` listens for one mistake; `report/` says what was found.
+"""
+
+from .watch import Report, watch
+
+__all__ = ["Report", "watch"]

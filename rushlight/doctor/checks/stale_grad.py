@@ -1,0 +1,35 @@
+"""A step uses gradients that an earlier step has used already: nothing cleared them in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..events import Step
+from ..words import many
+from . import Check
+
+
+class StaleGrad(Check):
+    """`backward()` adds to `.grad`; the step after it applies the sum of this batch and of all batches before."""
+
+    name = "stale-grad"
+    severity = "error"
+    is_hint = True
+
+    def on_step(self, event: Step) -> None:
+        stale = [e for e in event.entries if e.used and e.pending > 0 and not e.edited]
+        if not stale:
+            return
+        worst = max(stale, key=lambda e: e.used)
+        added = Counter(c.place for e in stale for c in e.contributions[e.used :]).most_common(1)[0][0]
+        clear = "optimizer.zero_grad()" if event.optimizer is not None else f"{worst.name or 'w'}.grad = None"
+        self.doctor.report(
+            self,
+            added,
+            f"this backward() added to gradients that a step had already used: the step at line {event.place.line} used those of "
+            f"{many(len(worst.contributions), 'backward call')}, {worst.used} of them for the second time "
+            f"({many(len(stale), 'tensor')}); nothing cleared them",
+            f"clear the gradients once for each step, before this backward: {clear}",
+            [(event.place, "the step that used them again"), (worst.used_at, "the step that used them first")],
+            after=2,
+        )

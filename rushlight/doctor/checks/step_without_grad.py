@@ -1,0 +1,50 @@
+"""An optimizer's step that finds no gradient: there was no backward before it, or none since its last step."""
+
+from __future__ import annotations
+
+from ..events import Step
+from . import Check
+
+
+class StepWithoutGrad(Check):
+    """A step without gradients changes nothing; one with gradients used before applies them again."""
+
+    name = "step-without-grad"
+    severity = "error"
+    is_hint = True
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.erased = False
+
+    def on_zero(self, event) -> None:
+        self.erased = self.erased or bool(event.pending)
+
+    def on_backward(self, event) -> None:
+        if event.entries:
+            self.erased = False
+
+    def on_step(self, event: Step) -> None:
+        erased, self.erased = self.erased, False
+        if event.closure or event.manual or event.optimizer is None or erased:
+            return
+        if any(e.pending > 0 for e in event.entries):
+            return
+        if event.entries and not any(e.contributions for e in event.entries):
+            return  # gradients from where nothing was seen
+        if any(e.edited for e in event.entries):
+            return  # written by hand
+        if self.doctor.skipped and self.doctor.here.scaler_step is not None:
+            return
+        if not event.entries and self.doctor.backwards:
+            what = (
+                "no tensor of this optimizer has a gradient: no backward since the last clear has reached one of them"
+            )
+            mend = "call backward() on a loss of these parameters before the step"
+        elif not event.entries:
+            what = "step() comes before any backward(): no tensor has a gradient, so it changes nothing"
+            mend = "step after the backward: zero_grad(), forward, backward(), step()"
+        else:
+            what = "there was no backward since this optimizer's last step: it applies the same gradients again"
+            mend = "one backward for each step: zero_grad(), forward, backward(), step()"
+        self.doctor.report(self, event.place, what, mend, [(event.optimizer.place, "the optimizer")], after=2, at_end=1)

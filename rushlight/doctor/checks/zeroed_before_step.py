@@ -1,0 +1,51 @@
+"""Gradients are cleared between the backward that made them and the step that should use them."""
+
+from __future__ import annotations
+
+from ..events import Step, Zero
+from ..words import many
+from . import Check
+
+
+class ZeroedBeforeStep(Check):
+    """The step then finds no gradient, or zeros, and nothing is learnt."""
+
+    name = "zeroed-before-step"
+    severity = "error"
+    is_hint = True
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.cleared: dict[int, tuple[Zero, list]] = {}  # by tensor: the clear, and what it erased
+
+    def on_zero(self, event: Zero) -> None:
+        for entry in event.pending:
+            self.cleared[id(entry)] = (event, list(entry.contributions))
+
+    def on_backward(self, event) -> None:
+        for entry in event.entries:
+            self.cleared.pop(id(entry), None)
+
+    def on_assign(self, event) -> None:
+        self.cleared.pop(id(event.entry), None)
+
+    def on_step(self, event: Step) -> None:
+        if event.closure or event.manual:
+            self.cleared.clear()
+            return
+        entries = event.optimizer.entries if event.optimizer is not None else event.entries
+        erased = [self.cleared[id(e)] for e in entries if id(e) in self.cleared and not e.contributions]
+        fresh = [e for e in entries if e.pending > 0]
+        if erased and not fresh:
+            zero, contributions = erased[0]
+            backward = contributions[-1].place
+            self.doctor.report(
+                self,
+                zero.place,
+                f"{zero.how} here erased the gradients of the backward at line {backward.line} before the step at line "
+                f"{event.place.line} could use them ({many(len(erased), 'tensor')}): the step changed nothing",
+                "move it before the backward, or after the step",
+                [(backward, "made the gradients"), (event.place, "the step that found none")],
+                after=1,
+            )
+        self.cleared.clear()

@@ -1,0 +1,585 @@
+"""The doctor: it follows a program's training loop, keeps the accounts, and asks the checks."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.dispatch.extension_points import training_observer
+from ..core.tensor.node import Output
+from ..core.tensor.tensor import Tensor
+from . import names
+from .events import Assign, Backward, Batch, Call, Clip, Epoch, Mode, Schedule, Step, Zero
+from .findings import Finding, Findings, Related
+from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
+from .places import Place, here
+from .tape import Tape, constant_factor
+from .witness import Witness
+
+__all__ = ["Doctor"]
+
+_ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
+_ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
+
+
+class _Thread(threading.local):
+    """What nests within one thread."""
+
+    def __init__(self) -> None:
+        self.backward: Backward | None = None
+        self.step: Any = None
+        self.scaler_step: Any = None
+        self.witness: Witness | None = None
+
+
+class Doctor:
+    """The observer of a program's training. checks: instances of the classes of `checks/`, made for this doctor."""
+
+    def __init__(self, checks: Iterable[Callable[[Doctor], Any]], lines: bool = True, tapes: bool = True) -> None:
+        self.ledger = Ledger()
+        self.findings = Findings()
+        self.lines, self.tapes = lines, tapes
+        self.optimizers: list[Watched] = []
+        self.backwards = 0
+        self.steps = 0  # of optimizers and by hand
+        self.batches = 0
+        self.skipped = 0
+        self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
+        self.scalers: dict[int, str] = {}
+        self.scaled_results: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.seen_tapes: dict[tuple[int, int], int] = {}
+        self.armed_windows = _ARMED_WINDOWS if lines else 0
+        self.on_certain: Callable[[Finding], None] | None = None
+        self.process = os.getpid()
+        self.here = _Thread()
+        self.lock = threading.RLock()
+        self.handlers: dict[str, list[Callable]] = defaultdict(list)
+        self.checks = [make(self) for make in checks]
+        for check in self.checks:
+            for name in dir(check):
+                if name.startswith("on_"):
+                    self.handlers[name[3:]].append(getattr(check, name))
+        self.finished = False
+
+    # ------------------------------------------------------------------------------------------ start and end
+
+    def start(self) -> None:
+        """Observe from now on."""
+        training_observer.register(self)
+        self._arm()
+
+    def stop(self) -> None:
+        """Observe no longer; what was suspected is judged as at the end of a program."""
+        if training_observer.value is self:
+            training_observer.register(None)
+        self._disarm()
+        self.finish()
+
+    def finish(self) -> None:
+        """Judge: after it `findings.listed()` is complete."""
+        if self.finished:
+            return
+        self.finished = True
+        names.give(self.ledger)
+        for check in self.checks:
+            finish = getattr(check, "finish", None)
+            if finish is not None:
+                finish()
+        self.findings.over = True
+
+    def failed(self, error: BaseException) -> None:
+        """The program ended by an error that nothing caught."""
+        for handler in self.handlers["uncaught"]:
+            handler(error)
+
+    def emit(self, name: str, event: Any) -> None:
+        """Tell the checks that want this event."""
+        for handler in self.handlers[name]:
+            handler(event)
+
+    def report(
+        self,
+        check: Any,
+        place: Place | None,
+        message: str,
+        mend: str,
+        related: Iterable[tuple[Place | None, str]] = (),
+        *,
+        severity: str = "",
+        after: int = 3,
+        at_end: int = 1,
+        replacement: list[str] | None = None,
+    ) -> Finding | None:
+        """Suspect one thing at one line; it is certain after so many times, or at the end after `at_end`."""
+        if place is None:
+            return None
+        others = [Related(p, role) for p, role in related if p is not None]
+        finding = Finding(
+            check.name,
+            place,
+            severity or check.severity,
+            message,
+            mend,
+            self.steps + 1,
+            0,
+            others,
+            replacement,
+            after,
+            at_end,
+        )
+        known = self.findings.suspect(finding)
+        if not known.told and self.findings.is_certain(known):
+            known.told = True
+            if self.on_certain is not None:
+                self.on_certain(known)
+        return known
+
+    # ------------------------------------------------------------------------------------------ lines of operators
+
+    def arm(self, windows: int = 1) -> None:
+        """Take the lines of operators for so many windows more: a check has become suspicious."""
+        if self.lines:
+            self.armed_windows = max(self.armed_windows, windows)
+            self._arm()
+
+    def _arm(self) -> None:
+        if not self.armed_windows:
+            return
+        witness = self.witness
+        if witness.total < _ARMED_CALLS * (1 + self.steps):
+            witness.arm()
+
+    def _disarm(self) -> bool:
+        return self.here.witness is not None and self.here.witness.disarm()
+
+    @property
+    def witness(self) -> Witness:
+        """This thread's."""
+        found = self.here.witness
+        if found is None:
+            found = self.here.witness = Witness(self._called)
+        return found
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether lines of operators were taken in this window."""
+        return self.here.witness is not None and bool(self.here.witness.calls)
+
+    def line_of(self, node: Any) -> Place | None:
+        """Where a node of the tape was made, if lines were taken then."""
+        if self.here.witness is None or node is None:
+            return None
+        if type(node) is Output:
+            node = node.edges[0]
+        return self.here.witness.lines.get(getattr(node, "seq", 0))
+
+    def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
+        for handler in self.handlers["call"]:
+            handler(call, inputs, results)
+        if self.here.witness is not None and self.here.witness.total >= _ARMED_CALLS * (1 + self.steps):
+            self._disarm()
+
+    def _window_over(self) -> None:
+        """A step has ended: one window less in which lines are taken."""
+        if self.armed_windows:
+            self.armed_windows -= 1
+        if self.here.witness is not None:
+            self.here.witness.forget()
+
+    def calls_plainly(self) -> bool:
+        """Compiled functions run as they are written."""
+        return True
+
+    # ------------------------------------------------------------------------------------------ backward
+
+    @contextmanager
+    def backward(self, roots: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool) -> Iterator[None]:
+        """Around `backward()` and `grad()`."""
+        here_now = self.here
+        outer = here_now.backward
+        if outer is not None or os.getpid() != self.process:
+            with self._inner_backward(roots, outer, accumulates):
+                yield
+            return
+        self._disarm()
+        with self.lock:
+            event = self._begin(roots, retain, create, accumulates)
+        if event is None:
+            yield
+            return
+        here_now.backward = event
+        try:
+            yield
+        except BaseException as error:
+            here_now.backward = None
+            with self.lock:
+                for handler in self.handlers["failed"]:
+                    handler(event, error)
+            event.tape, event.roots = None, []
+            raise
+        else:
+            here_now.backward = None
+            with self.lock:
+                self._end(event, inputs)
+        finally:
+            event.tape, event.roots = None, []
+            self._arm()
+
+    def _begin(self, roots: Any, retain: bool, create: bool, accumulates: bool) -> Backward | None:
+        place = here(4)
+        if place is None:
+            return None
+        self.backwards += 1
+        tensors = [roots] if isinstance(roots, Tensor) else [t for t in roots if isinstance(t, Tensor)]
+        event = Backward(self.backwards, place, accumulates, retain, create, self.steps, self.batches, tensors)
+        event.in_step = self.here.step is not None
+        event.scaled = any(t in self.scaled_results for t in tensors)
+        if not self.tapes:
+            return event
+        event.tape = tape = Tape([t._edge for t in tensors])
+        event.signature = tape.signature
+        if tape.roots:
+            event.factor, _ = constant_factor(tape.roots[0])
+        for leaf in tape.leaves:
+            tensor = leaf.ref()
+            if tensor is not None:
+                self._check_manual(self.ledger.entry(tensor))
+        key = tape.signature, id(place)
+        seen = self.seen_tapes[key] = self.seen_tapes.get(key, 0) + 1
+        if seen <= 2 or self.is_armed:
+            self.emit("tape", event)
+        self.emit("before_backward", event)
+        return event
+
+    def _end(self, event: Backward, inputs: Any) -> None:
+        if event.accumulates and event.tape is not None:
+            wanted = None if inputs is None else {id(t) for t in ([inputs] if isinstance(inputs, Tensor) else inputs)}
+            for leaf in event.tape.leaves:
+                tensor = leaf.ref()
+                if tensor is None or tensor._grad is None or (wanted is not None and id(tensor) not in wanted):
+                    continue
+                self._contribute(event, self.ledger.entry(tensor))
+        self.emit("backward", event)
+
+    def _contribute(self, event: Backward, entry: Entry) -> None:
+        if event.entries and event.entries[-1] is entry:
+            return
+        made = Contribution(event.number, event.place, event.signature, event.factor, event.batches, event.steps)
+        entry.contributions.append(made)
+        entry.total += 1
+        event.entries.append(entry)
+        event.contributions.append(made)
+        self.ledger.note(entry)
+        for ref in entry.owners:
+            watched = ref()
+            if watched is not None and (not watched.window or watched.window[-1] is not event):
+                watched.window.append(event)
+
+    @contextmanager
+    def _inner_backward(self, roots: Any, outer: Backward | None, accumulates: bool) -> Iterator[None]:
+        """A backward within another: what it adds belongs to the outer one."""
+        tape = None
+        if outer is not None and accumulates and self.tapes:
+            tensors = [roots] if isinstance(roots, Tensor) else [t for t in roots if isinstance(t, Tensor)]
+            tape = Tape([t._edge for t in tensors])
+        yield
+        if tape is not None and outer is not None:
+            with self.lock:
+                for leaf in tape.leaves:
+                    tensor = leaf.ref()
+                    if tensor is not None and tensor._grad is not None:
+                        self._contribute(outer, self.ledger.entry(tensor))
+
+    def _check_manual(self, entry: Entry) -> None:
+        """Whether the program has stepped this tensor by hand, and cleared or changed its gradient, since its backward."""
+        if not entry.contributions:
+            return
+        if not entry.owners and self.ledger.was_written(entry):
+            tensor, pending = entry.tensor, entry.pending
+            grad = tensor._grad
+            place = writer_of(tensor)
+            cleared_first = grad is not None and 0 < stamp_of(grad) < stamp_of(tensor)
+            what = self.ledger.reconcile(entry)
+            if what == "cleared" and cleared_first and pending:
+                self.emit("zero", Zero(entry.cleared, [entry], [entry], "zeros written in place"))
+            self._stepped_by_hand(entry, place or here(5))
+        else:
+            self.ledger.reconcile(entry)
+
+    def _stepped_by_hand(self, entry: Entry, place: Place | None) -> None:
+        entry.own_mark = None
+        if place is None:
+            return
+        event = Step(self.steps, place, None, [entry], [], manual=True)
+        self.emit("step", event)
+        entry.used = len(entry.contributions)
+        entry.used_at = place
+        entry.steps += 1
+        if entry.steps > self.steps:
+            self.steps += 1
+            self._window_over()
+
+    # ------------------------------------------------------------------------------------------ optimizers
+
+    def watched(self, optimizer: Any) -> Watched:
+        """The record of an optimizer, made when it is first seen."""
+        for known in self.optimizers:
+            if known.ref() is optimizer:
+                self._take_groups(known, optimizer)
+                return known
+        place = here(3)
+        made = Watched(optimizer, place, len(self.optimizers) + 1)  # type: ignore[arg-type]
+        self.optimizers.append(made)
+        self._take_groups(made, optimizer)
+        return made
+
+    def _take_groups(self, watched: Watched, optimizer: Any) -> None:
+        sizes = [len(group["params"]) for group in optimizer.param_groups]
+        if sizes == watched.groups and watched.steps:
+            return
+        watched.groups = sizes
+        watched.entries = [self.ledger.entry(p) for group in optimizer.param_groups for p in group["params"]]
+        for entry in watched.entries:
+            if not any(ref() is watched for ref in entry.owners):
+                entry.owners.append(weakref.ref(watched))
+
+    def optimizer_made(self, optimizer: Any, /) -> None:
+        """An optimizer has its parameters."""
+        with self.lock:
+            self.emit("optimizer", self.watched(optimizer))
+
+    @contextmanager
+    def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> Iterator[None]:
+        """Around a step."""
+        here_now = self.here
+        place = here(3)
+        if here_now.step is not None or place is None or os.getpid() != self.process:
+            yield
+            return
+        closure = bool(args and args[0] is not None) or kwargs.get("closure") is not None
+        here_now.step = optimizer
+        if not closure:
+            self._disarm()
+        with self.lock:
+            watched = self.watched(optimizer)
+            event = Step(self.steps + 1, place, watched, [], watched.window, closure)
+            if not closure:
+                self._look_at_gradients(event)
+                self.emit("step", event)
+        try:
+            yield
+        finally:
+            here_now.step = None
+            with self.lock:
+                self._stepped(event, closure)
+            self._arm()
+
+    def _look_at_gradients(self, event: Step) -> None:
+        assert event.optimizer is not None
+        for entry in event.optimizer.entries:
+            tensor = entry.ref()
+            if tensor is None:
+                continue
+            self.ledger.reconcile(entry)
+            if tensor._grad is not None:
+                event.entries.append(entry)
+
+    def _stepped(self, event: Step, closure: bool) -> None:
+        watched = event.optimizer
+        assert watched is not None
+        if closure:
+            self._look_at_gradients(event)
+            self.emit("step", event)
+        for entry in watched.entries:
+            entry.used = len(entry.contributions)
+            entry.used_at = event.place
+            self.ledger.note(entry)
+        watched.steps += 1
+        watched.step_place = event.place
+        watched.windows.append(len(watched.window))
+        self.steps += 1
+        self.emit("stepped", event)
+        watched.window = []
+        self._window_over()
+
+    def clearing(self, params: Iterable[Tensor], to_none: bool, /) -> None:
+        """`zero_grad` of an optimizer or a module."""
+        if os.getpid() != self.process:
+            return
+        with self.lock:
+            entries = [entry for p in params if (entry := self.ledger.known(p)) is not None]
+            for entry in entries:
+                self._check_manual(entry)
+            self._cleared(entries, "zero_grad()", here(4))
+
+    def _cleared(self, entries: list[Entry], how: str, place: Place | None) -> None:
+        held = [e for e in entries if e.ref() is not None and e.contributions]
+        event = Zero(place, entries, [e for e in held if e.pending > 0], how)
+        self.emit("zero", event)
+        for entry in entries:
+            entry.clear(place)
+            if how == "zero_grad()":
+                entry.grad_mark = None
+        for watched in self.optimizers:
+            if watched.window and any(e in entries for e in watched.entries):
+                watched.window = [b for b in watched.window if any(e.contributions for e in b.entries)]
+        self.emit("cleared", event)
+
+    def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
+        """`tensor.grad = value`."""
+        if self.here.backward is not None or os.getpid() != self.process:
+            return
+        with self.lock:
+            entry = self.ledger.known(tensor) if value is None else self.ledger.entry(tensor)
+            if entry is None or (value is None and tensor._grad is None):
+                return
+            place = here(4)
+            if value is None:
+                if entry.contributions:
+                    self._check_manual(entry)
+                    self._cleared([entry], "= None", place)
+                return
+            if place is None:
+                return
+            made = Contribution(self.backwards, place, 0, 1.0, self.batches, self.steps, assigned=True)
+            entry.contributions, entry.used = [made], 0
+            entry.grad_mark = None
+            entry.edited = True
+            self.emit("assign", Assign(place, entry))
+
+    def grad_of_non_leaf(self, tensor: Tensor, /) -> None:
+        """`.grad` of a tensor was read in which none is kept."""
+        with self.lock:
+            for handler in self.handlers["non_leaf"]:
+                handler(here(4), tensor)
+
+    def clipping(self, params: list[Tensor], what: str, limit: float, /) -> None:
+        """Gradients are about to be limited."""
+        with self.lock:
+            entries = [entry for p in params if (entry := self.ledger.known(p)) is not None]
+            for entry in entries:
+                self.ledger.reconcile(entry)
+            place = here(4)
+            if place is not None:
+                self.emit("clip", Clip(place, entries, what, limit))
+            for entry in entries:
+                entry.forgives = True
+
+    # ------------------------------------------------------------------------------------------ loss scaling
+
+    def scaled(self, scaler: Any, result: Any, /) -> None:
+        """`scaler.scale(loss)`."""
+        with self.lock:
+            self.scaled_results.add(result)
+
+    def unscaling(self, scaler: Any, optimizer: Any, /) -> None:
+        """`scaler.unscale_(optimizer)`."""
+        with self.lock:
+            watched = self.watched(optimizer)
+            self.emit("unscale", watched)
+            for entry in watched.entries:
+                entry.forgives = True
+
+    @contextmanager
+    def scaler_step(self, scaler: Any, optimizer: Any, /) -> Iterator[None]:
+        """Around `scaler.step(optimizer)`."""
+        with self.lock:
+            watched = self.watched(optimizer)
+            before = watched.steps
+            place = here(4)
+        self.here.scaler_step = scaler
+        try:
+            yield
+        finally:
+            self.here.scaler_step = None
+            if watched.steps == before and place is not None:
+                with self.lock:
+                    self.skipped += 1
+                    event = Step(self.steps, place, watched, [], watched.window, skipped=True)
+                    self.emit("skipped", event)
+                    for entry in watched.entries:
+                        entry.used = len(entry.contributions)
+                        entry.used_at = place
+                    watched.window = []
+
+    def scaler_updated(self, scaler: Any, /) -> None:
+        """`scaler.update()`."""
+        with self.lock:
+            self.emit("scaler_updated", scaler)
+
+    # ------------------------------------------------------------------------------------------ the loop around
+
+    def scheduler_made(self, scheduler: Any, /) -> None:
+        """A scheduler was made."""
+        self._schedule(scheduler, True)
+
+    def scheduled(self, scheduler: Any, /) -> None:
+        """A scheduler's step."""
+        self._schedule(scheduler, False)
+
+    def _schedule(self, scheduler: Any, made: bool) -> None:
+        place = here(5)
+        optimizer = getattr(scheduler, "optimizer", None)
+        if place is None:
+            return
+        with self.lock:
+            watched = None if optimizer is None else self.watched(optimizer)
+            self.emit("schedule", Schedule(place, scheduler, watched, made))
+
+    def epoch_begins(self, loader: Any, iterator: Any, /) -> None:
+        """An iteration over a loader begins."""
+        with self.lock:
+            numbers = {n for n, *_ in self.loaders.values()}
+            known = next((v[0] for k, v in self.loaders.items() if v[2] == id(loader)), max(numbers, default=0) + 1)
+            self.loaders[iterator] = [known, 0, id(loader)]
+
+    def batch(self, iterator: Any, data: Any, /) -> None:
+        """A batch was handed out."""
+        with self.lock:
+            found = self.loaders.get(iterator)
+            place = here(4)
+            if found is None or place is None:
+                return
+            self.batches += 1
+            self.emit("batch", Batch(place, found[0], found[1], data))
+            found[1] += 1
+
+    def epoch_ends(self, iterator: Any, /) -> None:
+        """A loader is exhausted."""
+        with self.lock:
+            found = self.loaders.get(iterator)
+            place = here(4)
+            if found is not None and place is not None:
+                self.emit("epoch_end", Epoch(place, found[0], found[1]))
+
+    def mode_set(self, module: Any, training: bool, /) -> None:
+        """`train()` or `eval()`."""
+        place = here(3)
+        if place is not None:
+            with self.lock:
+                self.emit("mode", Mode(place, module, training))
+
+    def attribute_set(self, module: Any, name: str, value: Any, /) -> None:
+        """`module.requires_grad = ...`."""
+        with self.lock:
+            for handler in self.handlers["attribute"]:
+                handler(here(4), module, name, value)
+
+    def acts_by_mode(self, module: Any, /) -> None:
+        """A layer acts as in training."""
+        if self.handlers["layer"]:
+            with self.lock:
+                for handler in self.handlers["layer"]:
+                    handler(module)
+
+    def function_applied(self, function: Any, inputs: tuple, result: Any, /) -> None:
+        """A custom Function was called."""
+        if self.handlers["function"]:
+            with self.lock:
+                for handler in self.handlers["function"]:
+                    handler(here(4), function, inputs, result)

@@ -1,0 +1,145 @@
+"""Who takes the lines of operators: a record of each call of the last windows, without any reference to a tensor.
+
+It runs only while it is armed, since every call then takes the slow path: at the start of a program, and for a window after
+a check has asked for lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..core.dispatch.mode import thread
+from ..core.tensor.node import Leaf, Output
+from .events import Call
+from .places import Place, here
+
+if TYPE_CHECKING:
+    from ..core.dispatch.op import Op
+
+__all__ = ["Witness"]
+
+_MOST = 50_000  # calls that are remembered
+
+
+class Witness:
+    """Of one thread: the calls since the last step, and the line of each node of the tape."""
+
+    def __init__(self, tell: Callable[[Call, tuple, Any], None]) -> None:
+        self.tell = tell
+        self.calls: list[Call] = []
+        self.made: dict[int, int] = {}  # the identity of a call's result -> its index
+        self.lines: dict[int, Place] = {}  # the time of a node -> its line
+        self.total = 0
+        self.busy = False
+
+    def arm(self) -> None:
+        """Take lines from now on, in this thread."""
+        state = thread.state
+        if state.witness is not self:
+            state.witness = self
+            state.refresh()
+
+    def disarm(self) -> bool:
+        """Stop; whether it was armed."""
+        state = thread.state
+        if state.witness is not self:
+            return False
+        state.witness = None
+        state.refresh()
+        return True
+
+    def forget(self) -> None:
+        """Drop what was recorded."""
+        self.calls.clear()
+        self.made.clear()
+        self.lines.clear()
+
+    # ---------------------------------------------------------------------------------------------- what it is told
+
+    def __call__(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
+        if self.busy:
+            return
+        results = tuple(result) if isinstance(result, (tuple, list)) else (result,)
+        self._note(record.name, tensors, results)
+
+    def cut(self, source: Any, result: Any, how: str) -> None:
+        """A tensor's alias without history was taken."""
+        if not self.busy:
+            self._note(how, (source,), (result,))
+
+    def read(self, source: Any, how: str) -> None:
+        """A value left for Python."""
+        if not self.busy and getattr(source, "_edge", None) is not None:
+            self._note(how, (source,), ())
+
+    def _note(self, name: str, inputs: tuple, results: tuple) -> None:
+        place = here(3)
+        if place is None:
+            return
+        self.busy = True
+        try:
+            self.total += 1
+            if len(self.calls) >= _MOST:
+                self.forget()
+            index = len(self.calls)
+            seq, has_history = 0, False
+            for r in results:
+                edge = getattr(r, "_edge", None)
+                if type(edge) is Output:
+                    edge = edge.edges[0]
+                if edge is not None:
+                    has_history = True
+                    if type(edge) is not Leaf:
+                        seq = edge.seq
+                        self.lines[seq] = place
+            made = self.made
+            tensors = [t for t in inputs if hasattr(t, "_edge")]
+            call = Call(
+                index,
+                place,
+                name,
+                tuple([made.get(id(t), -1) for t in tensors]),
+                tuple([t._array.shape for t in tensors]),
+                any(t._edge is not None for t in tensors),
+                has_history,
+                thread.state.grad,
+                seq,
+            )
+            for r in results:
+                if r is not None:
+                    made[id(r)] = index
+            self.calls.append(call)
+            self.tell(call, inputs, results)
+        finally:
+            self.busy = False
+
+    # ---------------------------------------------------------------------------------------------- questions
+
+    def maker(self, tensor: Any) -> Call | None:
+        """The call that made a tensor, if it was recorded."""
+        index = self.made.get(id(tensor), -1)
+        return self.calls[index] if 0 <= index < len(self.calls) else None
+
+    def cut_before(self, tensor: Any) -> Call | None:
+        """The latest call on the way to a tensor whose inputs had a history and whose result had none."""
+        start = self.maker(tensor)
+        seen: set[int] = set()
+        waiting = [] if start is None else [start.index]
+        found: Call | None = None
+        while waiting:
+            index = waiting.pop()
+            if index < 0 or index in seen:
+                continue
+            seen.add(index)
+            call = self.calls[index]
+            if call.had_history and not call.has_history:
+                if found is None or call.index > found.index:
+                    found = call
+                continue
+            waiting += call.inputs
+        if found is None:  # the value may have travelled through Python
+            reads = [c for c in self.calls if c.had_history and not c.has_history and c.name.endswith(("()", ".data"))]
+            before = [c for c in reads if start is None or c.index < start.index]
+            found = before[-1] if before else None
+        return found

@@ -1,0 +1,57 @@
+"""Runs programs under the doctor, many in one process: `python -m tests.doctor.programs < programs.json`.
+
+Reads [[name, source], ...] and writes {name: {"findings": [...], "error": ..., "output": ...}}.
+"""
+
+import contextlib
+import io
+import json
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+
+def run_all(programs):
+    from rushlight import alias
+
+    alias.install()
+    with tempfile.TemporaryDirectory() as folder:
+        return {name: run(Path(folder) / f"{name.replace('/', '_')}.py", source) for name, source in programs}
+
+
+def run(path, source):
+    import rushlight
+    from rushlight.doctor import watch
+
+    path.write_text(source)
+    rushlight.manual_seed(0)
+    output, error = io.StringIO(), None
+    names = {"__name__": "__main__", "__file__": str(path)}
+    with warnings.catch_warnings(), contextlib.redirect_stdout(output):
+        warnings.simplefilter("ignore")
+        try:
+            with watch() as report:
+                exec(compile(source, str(path), "exec"), names)
+        except (Exception, SystemExit) as e:
+            error = f"{type(e).__name__}: {e}"
+    names.clear()
+    return {"findings": report.as_dict()["findings"], "error": error, "output": output.getvalue()}
+
+
+def in_one_process(programs):
+    """The results of `run_all` in a fresh process."""
+    import subprocess
+
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.doctor.programs"],
+        input=json.dumps(programs), capture_output=True, text=True, check=False,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+if __name__ == "__main__":
+    results = run_all(json.load(sys.stdin))
+    json.dump(results, sys.stdout)
