@@ -16,14 +16,10 @@ def main(argv=None):
         from .run import run_program
 
         return run_program(args.program, args.arguments, args.as_module, args.missing)
-    elif args.command == "doctor":
-        from .doctor import doctor_program
+    elif args.command in ("doctor", "explain"):
+        from . import doctor
 
-        return doctor_program(args)
-    elif args.command == "explain":
-        from .doctor import explain
-
-        return explain(args.words)
+        return doctor.explain(args.words) if args.command == "explain" else doctor.doctor_program(args)
     elif args.command == "check":
         from .check import check_programs
 
