@@ -57,7 +57,7 @@ def backward(
     if observer is None:
         _accumulate(tensors, grad_tensors, keep, create_graph, inputs)
         return
-    with observer.backward(tensors, inputs, keep, create_graph, accumulates=True):
+    with observer.backward(tensors, grad_tensors, inputs, keep, create_graph, accumulates=True):
         _accumulate(tensors, grad_tensors, keep, create_graph, inputs)
 
 
@@ -136,7 +136,7 @@ def grad(
     observer = training_observer.value
     if observer is None:
         return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
-    with observer.backward(outputs, inputs, keep, create_graph, accumulates=False):
+    with observer.backward(outputs, grad_outputs, inputs, keep, create_graph, accumulates=False):
         return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
 
 

@@ -24,7 +24,12 @@ from .witness import Witness
 __all__ = ["Doctor"]
 
 _ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
+_MOST_TAPES = 64  # of different operators, whose lines are remembered
 _ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
+
+
+def _sequence(value: Any) -> Any:
+    return (value,) if isinstance(value, Tensor) else value
 
 
 class _Thread(threading.local):
@@ -50,8 +55,9 @@ class Doctor:
         self.batches = 0
         self.skipped = 0
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
-        self.scalers: dict[int, str] = {}
-        self.scaled_results: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.caught: dict[Place, int] = {}
+        self.known_lines: dict[int, list[Place | None]] = {}  # by the kinds of a tape's nodes
+        self.scaled_results: dict[int, tuple[Any, float]] = {}  # by identity: (weak reference, scale)
         self.seen_tapes: dict[tuple[int, int], int] = {}
         self.armed_windows = _ARMED_WINDOWS if lines else 0
         self.on_certain: Callable[[Finding], None] | None = None
@@ -94,8 +100,24 @@ class Doctor:
 
     def failed(self, error: BaseException) -> None:
         """The program ended by an error that nothing caught."""
+        seen: set[int] = set()
+        link: BaseException | None = error
+        while link is not None and id(link) not in seen:
+            seen.add(id(link))
+            for report in getattr(link, "_reports", ()):
+                report()
+            link = link.__cause__ or link.__context__
         for handler in self.handlers["uncaught"]:
             handler(error)
+
+    def report_if_uncaught(self, error: BaseException, report: Callable[[], Any], place: Place) -> None:
+        """Report where an error ends the program, or where a program catches it at the same place time and again."""
+        reports = error.__dict__.setdefault("_reports", [])
+        reports.append(report)
+        self.caught[place] = self.caught.get(place, 0) + 1
+        if self.caught[place] >= 3:
+            reports.remove(report)
+            report()
 
     def emit(self, name: str, event: Any) -> None:
         """Tell the checks that want this event."""
@@ -170,13 +192,31 @@ class Doctor:
         """Whether lines of operators were taken in this window."""
         return self.here.witness is not None and bool(self.here.witness.calls)
 
-    def line_of(self, node: Any) -> Place | None:
-        """Where a node of the tape was made, if lines were taken then."""
-        if self.here.witness is None or node is None:
+    def line_of(self, node: Any, tape: Tape | None = None) -> Place | None:
+        """Where a node was made: known if lines were taken then, or of an earlier tape of the same operators."""
+        if node is None:
             return None
         if type(node) is Output:
             node = node.edges[0]
-        return self.here.witness.lines.get(getattr(node, "seq", 0))
+        witness = self.here.witness
+        found = None if witness is None else witness.lines.get(getattr(node, "seq", 0))
+        if found is None and tape is not None and (known := self.known_lines.get(tape.kinds)) is not None:
+            found = next((place for place, n in zip(known, tape.nodes, strict=False) if n is node), None)
+        return found
+
+    def _learn_lines(self, tape: Tape) -> None:
+        witness = self.here.witness
+        if witness is None or not witness.lines:
+            if self.lines and tape.kinds not in self.known_lines and len(self.known_lines) < _MOST_TAPES:
+                self.known_lines[tape.kinds] = []
+                self.arm()
+            return
+        if len(self.known_lines) < _MOST_TAPES or tape.kinds in self.known_lines:
+            lines = [
+                witness.lines.get(node.seq if type(node) is not Output else node.edges[0].seq) for node in tape.nodes
+            ]
+            if any(lines):
+                self.known_lines[tape.kinds] = lines
 
     def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
         for handler in self.handlers["call"]:
@@ -198,7 +238,9 @@ class Doctor:
     # ------------------------------------------------------------------------------------------ backward
 
     @contextmanager
-    def backward(self, roots: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool) -> Iterator[None]:
+    def backward(
+        self, roots: Any, grads: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool
+    ) -> Iterator[None]:
         """Around `backward()` and `grad()`."""
         here_now = self.here
         outer = here_now.backward
@@ -209,6 +251,8 @@ class Doctor:
         self._disarm()
         with self.lock:
             event = self._begin(roots, retain, create, accumulates)
+            if event is not None:
+                event.weighted = grads is not None and any(g is not None for g in _sequence(grads))
         if event is None:
             yield
             return
@@ -238,23 +282,30 @@ class Doctor:
         tensors = [roots] if isinstance(roots, Tensor) else [t for t in roots if isinstance(t, Tensor)]
         event = Backward(self.backwards, place, accumulates, retain, create, self.steps, self.batches, tensors)
         event.in_step = self.here.step is not None
-        event.scaled = any(t in self.scaled_results for t in tensors)
+        scales = [scale for t in tensors if (scale := self._scale_of(t))]
+        event.scaled = bool(scales)
         if not self.tapes:
             return event
         event.tape = tape = Tape([t._edge for t in tensors])
         event.signature = tape.signature
         if tape.roots:
-            event.factor, _ = constant_factor(tape.roots[0])
+            event.factor = constant_factor(tape.roots[0])[0] / (scales[0] if scales else 1.0)
         for leaf in tape.leaves:
             tensor = leaf.ref()
             if tensor is not None:
                 self._check_manual(self.ledger.entry(tensor))
         key = tape.signature, id(place)
         seen = self.seen_tapes[key] = self.seen_tapes.get(key, 0) + 1
+        self._learn_lines(tape)
         if seen <= 2 or self.is_armed:
             self.emit("tape", event)
         self.emit("before_backward", event)
         return event
+
+    def _scale_of(self, tensor: Any) -> float:
+        """What a GradScaler has multiplied a tensor by, 0 where it has not."""
+        ref, scale = self.scaled_results.get(id(tensor), (None, 0.0))
+        return scale if ref is not None and ref() is tensor else 0.0
 
     def _end(self, event: Backward, inputs: Any) -> None:
         if event.accumulates and event.tape is not None:
@@ -475,7 +526,9 @@ class Doctor:
     def scaled(self, scaler: Any, result: Any, /) -> None:
         """`scaler.scale(loss)`."""
         with self.lock:
-            self.scaled_results.add(result)
+            if len(self.scaled_results) > 64:
+                self.scaled_results = {k: v for k, v in self.scaled_results.items() if v[0]() is not None}
+            self.scaled_results[id(result)] = weakref.ref(result), float(scaler._scale._array)
 
     def unscaling(self, scaler: Any, optimizer: Any, /) -> None:
         """`scaler.unscale_(optimizer)`."""

@@ -24,7 +24,7 @@ class Backward:
 
     number: counts them, from 1. roots: the tensors (only during the event). tape: what they reach (only during the
     event). entries: the leaves that got a gradient. steps: how many steps of optimizers came before. batches: how many
-    batches loaders had handed out. factor: what the loss was multiplied by. scaled: by a GradScaler. inner: it ran within
+    batches loaders had handed out. factor: what the loss was multiplied by. scaled: by a GradScaler. weighted: by gradients that the caller gave. inner: it ran within
     another backward (checkpointing, hooks), or within a step's closure (in_step).
     """
 
@@ -40,6 +40,7 @@ class Backward:
     signature: int = 0
     factor: float = 1.0
     scaled: bool = False
+    weighted: bool = False
     in_step: bool = False
     entries: list[Entry] = field(default_factory=list)
     contributions: list[Contribution] = field(default_factory=list)
@@ -140,7 +141,7 @@ class Call:
 
     name: of the operator, or how a value left the graph ('detach()', 'item()'). index: its position among the calls.
     inputs: the calls that made its inputs, -1 for others. had_history: whether an input requires grad; has_history:
-    whether the result does. recording: the grad mode. result_id: the identity of the result.
+    whether the result does. recording: the grad mode. region: where `no_grad` began, for a call that lost its history to it.
     """
 
     index: int
@@ -152,3 +153,4 @@ class Call:
     has_history: bool
     recording: bool
     seq: int
+    region: Place | None = None

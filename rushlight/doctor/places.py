@@ -13,6 +13,7 @@ import sys
 import sysconfig
 from functools import cache
 from types import CodeType, FrameType
+from typing import Any
 
 from ..core import own_code
 
@@ -164,3 +165,110 @@ def parsed(file: str) -> ast.Module | None:
         return ast.parse("".join(linecache.getlines(file)))
     except (SyntaxError, ValueError):
         return None
+
+
+# ------------------------------------------------------------------------------------------------- what a statement is
+
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
+def no_grad_region(depth: int = 1) -> Place | None:
+    """The running `with torch.no_grad():`, or the decorator of a running function, that surrounds the call."""
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if _kind(name) == "program":
+            line = _region_of(name, frame.f_lineno)
+            if line:
+                return _place_at(frame.f_code, line)
+        frame = frame.f_back
+    return None
+
+
+class _LinePlace(Place):
+    """A place known by its line only."""
+
+    __slots__ = ()
+
+    def __init__(self, code: CodeType, line: int) -> None:
+        super().__init__(code, 0)
+        self._line = line
+
+
+_line_places: dict[tuple[CodeType, int], Place] = {}
+
+
+def _place_at(code: CodeType, line: int) -> Place:
+    return _line_places.setdefault((code, line), _LinePlace(code, line))
+
+
+def place_at_line(like: Place, line: int) -> Place:
+    """The statement at another line of a place's file."""
+    return _place_at(like.code, line)
+
+
+@cache
+def _region_of(file: str, line: int) -> int:
+    """The line of the innermost `with` of a grad mode around a line, or of the decorator of its function; 0 without."""
+    tree = parsed(file)
+    found = 0
+    for node in ast.walk(tree) if tree is not None else ():
+        if not getattr(node, "lineno", line + 1) <= line <= (getattr(node, "end_lineno", None) or 0):
+            continue
+        if isinstance(node, ast.With) and any(_names_mode(item.context_expr) for item in node.items):
+            found = max(found, node.lineno)
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found = max([found, *(d.lineno for d in node.decorator_list if _names_mode(d))])
+    return found
+
+
+def _names_mode(node: ast.AST) -> bool:
+    return any(
+        (isinstance(n, ast.Attribute) and n.attr in _MODES) or (isinstance(n, ast.Name) and n.id in _MODES)
+        for n in ast.walk(node)
+    )
+
+
+def rebinds(place: Place) -> bool:
+    """Whether a statement gives a name a new value made of its old one: `w = w - lr * w.grad`."""
+    for node in statements_at(place):
+        if isinstance(node, ast.Assign):
+            read = {_text(n) for n in ast.walk(node.value) if isinstance(n, (ast.Name, ast.Attribute, ast.Subscript))}
+            for target in node.targets:
+                parts = target.elts if isinstance(target, ast.Tuple) else [target]
+                if any(_text(part) in read for part in parts):
+                    return True
+    return False
+
+
+def _text(node: ast.AST) -> str:
+    return ast.dump(node).replace("Store()", "Load()")
+
+
+def statements_at(place: Place) -> list[ast.stmt]:
+    """The syntax of the statements that begin at a place's line, outer ones first."""
+    tree, line = parsed(place.code.co_filename), place.line
+    return [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno == line] if tree is not None else []
+
+
+def enclosing_if(place: Place) -> Place | None:
+    """The innermost `if` that a statement is in, within its function."""
+    return _enclosing(place, (ast.If,))
+
+
+def enclosing_loop(place: Place) -> Place | None:
+    """The innermost `for` or `while` that a statement is in, within its function."""
+    return _enclosing(place, (ast.For, ast.AsyncFor, ast.While))
+
+
+def _enclosing(place: Place, kinds: tuple[type, ...]) -> Place | None:
+    tree, line, found = parsed(place.code.co_filename), place.line, 0
+    functions = 0
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= line <= (node.end_lineno or 0):
+            functions = max(functions, node.lineno)
+        elif isinstance(node, kinds):
+            loop: Any = node
+            if loop.body[0].lineno <= line <= (loop.body[-1].end_lineno or 0):
+                found = max(found, loop.lineno)
+    return place_at_line(place, found) if found > functions else None

@@ -78,10 +78,10 @@ class Tape:
     """The nodes that some roots reach, latest first, and the leaves that they feed.
 
     roots: the edges of the tensors that the backward started from. signature: equal for tapes of the same operators and
-    shapes. nodes, leaves: as the engine would visit them.
+    shapes, kinds: of the same operators. nodes, leaves: as the engine would visit them.
     """
 
-    __slots__ = ("roots", "nodes", "leaves", "signature", "_users")
+    __slots__ = ("roots", "nodes", "leaves", "signature", "kinds", "_users")
 
     def __init__(self, roots: Iterable[Any]) -> None:
         self.roots = [edge for edge in roots if edge is not None]
@@ -99,7 +99,9 @@ class Tape:
                 stack += edge.edges
         nodes.sort(key=_by_seq, reverse=True)
         self.nodes, self.leaves = nodes, list(leaves)
-        self.signature = hash((tuple(map(type, nodes)), tuple(map(_shape_of, nodes))))
+        types = tuple(map(type, nodes))
+        self.kinds = hash(types)
+        self.signature = hash((types, tuple(map(_shape_of, nodes))))
         self._users: dict[Any, list[tuple[Node, int]]] | None = None
 
     def users(self, edge: Any) -> list[tuple[Node, int]]:

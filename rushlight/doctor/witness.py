@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.dispatch.mode import thread
 from ..core.tensor.node import Leaf, Output
 from .events import Call
-from .places import Place, here
+from .places import Place, here, no_grad_region
 
 if TYPE_CHECKING:
     from ..core.dispatch.op import Op
@@ -106,6 +106,8 @@ class Witness:
                 thread.state.grad,
                 seq,
             )
+            if call.had_history and not has_history and not call.recording:
+                call.region = no_grad_region(3)
             for r in results:
                 if r is not None:
                     made[id(r)] = index

@@ -160,9 +160,9 @@ class TrainingObserver(Protocol):
     """Who follows the rare events of a training loop. What returns a context surrounds the event: it sees its error too."""
 
     def backward(
-        self, roots: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool
+        self, roots: Any, grads: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool
     ) -> AbstractContextManager[Any]:
-        """`backward()` (accumulates) or `grad()` of these roots; inputs: None for all leaves."""
+        """`backward()` (accumulates) or `grad()` of these roots; grads: theirs, None for ones; inputs: None for all."""
         ...
 
     def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> AbstractContextManager[Any]:

@@ -16,6 +16,7 @@ class StepWithoutGrad(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.erased = False
+        self.of_leaf = False  # the last backward began at a leaf: `no-grad-path` tells why
 
     def on_zero(self, event) -> None:
         self.erased = self.erased or bool(event.pending)
@@ -23,10 +24,11 @@ class StepWithoutGrad(Check):
     def on_backward(self, event) -> None:
         if event.entries:
             self.erased = False
+        self.of_leaf = event.tape is not None and bool(event.tape.leaves) and not event.tape.nodes
 
     def on_step(self, event: Step) -> None:
         erased, self.erased = self.erased, False
-        if event.closure or event.manual or event.optimizer is None or erased:
+        if event.closure or event.manual or event.optimizer is None or erased or self.of_leaf:
             return
         if any(e.pending > 0 for e in event.entries):
             return

@@ -1,0 +1,94 @@
+"""Backward through a graph whose saved values an earlier backward has freed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...autograd.engine import keeps_tensors
+from ...core.tensor.node import Freed, Leaf, Output
+from ..events import Backward
+from ..places import Place, place_of
+from ..tape import Tape
+from . import Check
+
+
+class DoubleBackward(Check):
+    """Two losses share a part of the graph, or a hidden state links an iteration to the one before."""
+
+    name = "double-backward"
+    severity = "error"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.freed: set[int] = set()  # nodes of the running backward's tape that were freed before it
+        self.last: list[tuple[Place, int]] = []  # of the backwards that freed a graph, with how many steps came before
+
+    def on_before_backward(self, event: Backward) -> None:
+        self.freed = {id(n) for n in event.tape.nodes if type(n.saved) is Freed} if event.tape is not None else set()
+
+    def on_backward(self, event: Backward) -> None:
+        if not event.retain:
+            self.last = [*self.last[-31:], (event.place, event.steps)]
+
+    def on_failed(self, event: Backward, error: BaseException) -> None:
+        if not isinstance(error, RuntimeError) or "backward through the graph a second time" not in str(error):
+            return
+        tape = event.tape
+        if tape is None:
+            return
+        freed = [n for n in tape.nodes if id(n) in self.freed]
+        if not freed:
+            return
+        where = freed[0].saved.where
+        first = place_of(*where) if isinstance(where, tuple) else None
+        crossing, user = _crossing(tape, self.freed)
+        made = self.doctor.line_of(crossing, tape) if crossing is not None else None
+        used = self.doctor.line_of(user, tape) if user is not None else None
+        steps = next((n for place, n in reversed(self.last) if place is first), event.steps)
+        self.doctor.report_if_uncaught(
+            error, lambda: self._tell(event, first, made, used, steps < event.steps), event.place
+        )
+
+    def _tell(
+        self, event: Backward, first: Place | None, made: Place | None, used: Place | None, crosses: bool
+    ) -> None:
+        related = [(first, "the backward that freed the graph"), (event.place, "the backward that needs it again")]
+        at = f" at line {first.line}" if first is not None else ""
+        if made is not None and (crosses or first is event.place):
+            link = f", and line {used.line} goes on with it" if used is not None and used is not made else ""
+            self.doctor.report(
+                self,
+                made,
+                f"a tensor made here links this backward to the graph that an earlier backward{at} has freed{link}",
+                "detach what is carried from one iteration to the next: h = h.detach()",
+                related,
+                after=1,
+            )
+            return
+        self.doctor.report(
+            self,
+            event.place,
+            f"this backward needs values of the graph that the backward{at} has freed",
+            "add the losses and call backward() once, or call the first one with retain_graph=True",
+            [(first, "the backward that freed the graph"), (made, "made the tensor that both need")],
+            after=1,
+        )
+
+
+def _crossing(tape: Tape, freed: set[int]) -> tuple[Any, Any]:
+    """(the latest freed node that a node with its values uses, that node): where the old graph enters the new one."""
+    old = set(freed)
+    for node in reversed(tape.nodes):  # what keeps nothing was freed with all that it was made from
+        inputs = [_node(e) for e in node.edges if e is not None and type(e) is not Leaf]
+        if inputs and all(id(n) in old for n in inputs) and not keeps_tensors(type(node)):
+            old.add(id(node))
+    for node in tape.nodes:
+        if id(node) not in old:
+            for edge in node.edges:
+                if edge is not None and id(_node(edge)) in old:
+                    return _node(edge), node
+    return None, None
+
+
+def _node(edge: Any) -> Any:
+    return edge.edges[0] if type(edge) is Output else edge

@@ -1,0 +1,196 @@
+"""The first value that is not finite: which operator made it, at which line, from what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...core.dispatch.mode import thread
+from ...core.tensor.node import Freed, Leaf, Output
+from ...core.tensor.tensor import Tensor, constant
+from ..events import Backward
+from ..places import Place
+from ..tape import Tape, name_of
+from . import Check
+
+_WHY = {
+    "log": "log(0) is -inf, and its gradient 1/0: add a small number, or clamp the input from below",
+    "log2": "log2(0) is -inf: add a small number, or clamp the input from below",
+    "log10": "log10(0) is -inf: add a small number, or clamp the input from below",
+    "sqrt": "the gradient of sqrt at 0 is infinite: sqrt(x + 1e-8)",
+    "rsqrt": "1/sqrt(0) is infinite: rsqrt(x + 1e-8)",
+    "div": "a division by zero: add a small number to the denominator",
+    "reciprocal": "a division by zero: add a small number to the denominator",
+    "pow": "a power of 0 with an exponent below 1 has an infinite gradient: add a small number to the base",
+    "exp": "exp overflows above 88 in float32: subtract the maximum first, or clamp",
+    "norm": "the gradient of a norm at 0 is not defined: add a small number inside, or use the squared norm",
+    "vector_norm": "the gradient of a norm at 0 is not defined: add a small number inside, or use the squared norm",
+    "linalg_vector_norm": "the gradient of a norm at 0 is not defined: add a small number inside, or use the squared norm",
+    "where": "the branch that is not taken is computed too, and 0 * inf is nan in its gradient: make its input safe first",
+    "acos": "the gradient of acos at 1 is infinite: clamp the input to inside (-1, 1)",
+    "asin": "the gradient of asin at 1 is infinite: clamp the input to inside (-1, 1)",
+    "std": "the gradient of std of equal values is not defined: add a small number",
+    "var": "the variance of one value is not defined: use correction=0, or larger batches",
+}
+
+
+class NanInfGrad(Check):
+    """Told at once, from the tape of that very backward, the first time only: after it everything is nan."""
+
+    name = "nan-inf-grad"
+    severity = "error"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.done = False
+        self.kept: list[tuple[Any, Any]] = []
+
+    def on_before_backward(self, event: Backward) -> None:
+        self.kept = []
+        if not self.done and event.tape is not None and not event.scaled:
+            self.kept = [(node, node.saved) for node in event.tape.nodes]
+
+    def on_failed(self, event: Backward, error: BaseException) -> None:
+        self.kept = []
+
+    def on_backward(self, event: Backward) -> None:
+        kept, self.kept = self.kept, []
+        if self.done or event.tape is None or event.scaled or not kept:
+            return
+        broken = [e for e in event.entries if not _is_finite(e.tensor)]
+        loss_is_finite = all(_all_finite(t._array) for t in event.roots)
+        if loss_is_finite and not broken:
+            return
+        if not all(_all_finite(t._array) for leaf in event.tape.leaves if (t := leaf.ref()) is not None):
+            self.done = True  # the parameters were broken before: by the step, or by what was loaded
+            return
+        self.done = True
+        found = _first_in_forward(event.tape, kept) if not loss_is_finite else _first_in_backward(event, kept)
+        node, said, what = found if found is not None else (None, "", "")
+        place: Place | None = None if node is None else self.doctor.line_of(node, event.tape)
+        name = "" if node is None else name_of(node)
+        where = "the loss" if not loss_is_finite else f"the gradient of {broken[0].label}"
+        message = f"{where} is not finite from here on"
+        if node is not None:
+            message += f": {what} of {node.name()} {said}"
+        self.doctor.report(
+            self,
+            place or event.place,
+            message,
+            _WHY.get(name, "look at this operator's inputs: a logarithm or root of 0, 0/0, an overflow"),
+            [(event.place, "the backward")],
+            after=1,
+        )
+
+
+def _is_finite(tensor: Any) -> bool:
+    return tensor is None or tensor._grad is None or _all_finite(tensor._grad._array)
+
+
+def _all_finite(array: Any) -> bool:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc":
+        return True
+    if array.flags.c_contiguous:
+        flat = array.reshape(-1)
+        with np.errstate(all="ignore"):
+            if np.isfinite(np.dot(flat, flat)):
+                return True
+    return bool(np.isfinite(array).all())
+
+
+def _arrays(saved: Any) -> list[np.ndarray]:
+    if not isinstance(saved, tuple):
+        return []
+    arrays = [v._array if isinstance(v, Tensor) else v for v in saved]
+    return [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
+
+
+def _first_in_forward(tape: Tape, kept: list) -> tuple[Any, str, str] | None:
+    """The earliest node whose result is not finite: one whose user saved it so, while all that it saved itself is finite."""
+    earliest = None
+    for node, saved in kept:  # latest first
+        op = getattr(node, "op", None)
+        names = type(node).saved_names
+        broken_inputs = []
+        for name, value in zip(names, saved if isinstance(saved, tuple) else (), strict=False):
+            array = value._array if isinstance(value, Tensor) else value
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc" or _all_finite(array):
+                continue
+            if name.startswith("out"):
+                earliest = node, f"is {_kind_of(array)}", "the result"
+            else:
+                broken_inputs.append((name, array))
+        for name, array in broken_inputs:
+            i = op.signature.arrays.index(name) if op is not None and name in op.signature.arrays else -1
+            edge = node.edges[i] if 0 <= i < len(node.edges) else None
+            maker = edge.edges[0] if type(edge) is Output else edge
+            if maker is not None and type(maker) is not Leaf:
+                earliest = maker, f"is {_kind_of(array)}", "the result"
+    if earliest is None and kept:  # nothing that was saved is broken: look for an operator that breaks finite inputs
+        for node, saved in reversed(kept):
+            if name_of(node) in ("log", "log2", "log10", "rsqrt", "reciprocal"):
+                inputs = _arrays(saved)
+                if any((a <= 0).any() for a in inputs):
+                    return node, "is not finite", "the result"
+            if name_of(node) == "div" and any((a == 0).any() for a in _arrays(saved)):
+                return node, "is not finite", "the result"
+        return kept[0][0], "is not finite", "the result"
+    return earliest
+
+
+def _kind_of(array: np.ndarray) -> str:
+    return "nan" if np.isnan(array).any() else "infinite"
+
+
+def _first_in_backward(event: Backward, kept: list) -> tuple[Any, str, str] | None:
+    """Run the tape's rules once more on what it had saved, and find the first that makes a finite gradient infinite."""
+    tape = event.tape
+    assert tape is not None
+    grads: dict[Any, Any] = {}
+    for t in event.roots:
+        if t._edge is not None:
+            grads[t._edge] = constant(np.ones(t._array.shape, t._array.dtype))
+    state = thread.state
+    before = state.grad, state.inference
+    state.set(False, False)
+    freed = [(node, node.saved) for node, _ in kept]
+    try:
+        for node, saved in kept:
+            node.saved = saved
+        for node, _ in kept:
+            g = grads.pop(node, None)
+            if g is None or getattr(node, "op", None) is None and type(node) is not Output:
+                if g is not None:
+                    return None  # a Function of the program: it is not run again
+                continue
+            if type(node) is Output:
+                parent = node.edges[0]
+                waiting = grads.setdefault(parent, [None] * len(parent.shape))
+                waiting[node.index] = g if waiting[node.index] is None else waiting[node.index] + g
+                continue
+            if type(node.saved) is Freed:
+                return None
+            for edge, part in zip(node.edges, node.backward(g), strict=False):
+                if edge is None or part is None:
+                    continue
+                if not _all_finite(part._array):
+                    return node, f"is {_kind_of(part._array)}", "the gradient"
+                if type(edge) is not Leaf:
+                    if (
+                        part._array.shape != edge.shape
+                        and type(edge.shape) is tuple
+                        and len(edge.shape) == part._array.ndim
+                    ):
+                        axes = tuple(
+                            i for i, (a, b) in enumerate(zip(part._array.shape, edge.shape, strict=True)) if a != b
+                        )
+                        part = part.sum(axes, keepdim=True)
+                    grads[edge] = part if edge not in grads else grads[edge] + part
+    except Exception:  # what was saved may be gone; there is no line then
+        return None
+    finally:
+        for node, saved in freed:
+            node.saved = saved
+        state.set(*before)
+    return None

@@ -1,0 +1,79 @@
+"""The loss has no way back to the parameters: it was cut from the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.tensor.node import Leaf
+from ..events import Backward, Call, Step
+from ..places import Place, rebinds
+from . import Check
+from .leaf_rebound import LeafRebound
+
+
+class NoGradPath(Check):
+    """backward() raises, or, if the program has set requires_grad on the loss, trains nothing."""
+
+    name = "no-grad-path"
+    severity = "error"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.cuts: dict[Place, Call | None] = {}
+        self.on_leaf: tuple[Backward, Call | None] | None = None
+
+    def on_failed(self, event: Backward, error: BaseException) -> None:
+        if not isinstance(error, RuntimeError) or "does not require grad" not in str(error):
+            return
+        root = next((t for t in event.roots if t._edge is None), None)
+        if root is None:
+            return
+        cut = self.doctor.witness.cut_before(root)
+        self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=True), event.place)
+
+    def on_before_backward(self, event: Backward) -> None:
+        self.on_leaf = None
+        tape = event.tape
+        if event.accumulates and tape is not None and tape.roots and all(type(edge) is Leaf for edge in tape.roots):
+            self.on_leaf = event, self.doctor.witness.cut_before(event.roots[0])
+
+    def on_step(self, event: Step) -> None:
+        on_leaf, self.on_leaf = self.on_leaf, None
+        if on_leaf is None or event.manual or any(e.pending > 0 for e in event.entries):
+            return
+        backward, cut = on_leaf
+        cut = self.cuts.setdefault(backward.place, cut)
+        self._tell(backward, cut, at_error=False)
+
+    def _tell(self, event: Backward, cut: Call | None, at_error: bool) -> None:
+        related: list[Any] = [(event.place, "backward() of it")]
+        if cut is not None and rebinds(cut.place) and not cut.recording and cut.region is not None:
+            self.doctor.report(
+                LeafRebound,
+                cut.place,
+                "this line makes a new tensor, under no_grad, and gives it the parameter's name: the new one does not require "
+                "grad, so the next backward() has nothing to reach",
+                "write into the tensor instead: w -= ... (or w.sub_(...)), under torch.no_grad()",
+                related,
+                after=1,
+            )
+            return
+        if cut is None:
+            where, message = event.place, "the loss has no history: nothing that it was computed from requires grad"
+            mend = "compute the loss from the model's output, and do not wrap or convert it on the way"
+        elif cut.region is not None:
+            where = cut.region
+            message = f"the loss is cut from the graph here: line {cut.place.line} computes it without recording"
+            mend = "compute what is trained outside of this region"
+            related.append((cut.place, f"{cut.name} was not recorded"))
+        else:
+            where = cut.place
+            message = f"the loss is cut from the graph here, by {_shown(cut.name)}"
+            mend = f"do without {_shown(cut.name)} on the way to the loss"
+        if not at_error:
+            message += "; setting requires_grad on what is left trains nothing"
+        self.doctor.report(self, where, message, mend, related, after=1)
+
+
+def _shown(name: str) -> str:
+    return name if name.endswith(("()", ".data")) else f"{name}(), which has no gradient"

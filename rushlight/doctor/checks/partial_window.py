@@ -1,0 +1,49 @@
+"""The last small batches of an epoch fill no window: they are lost, or leak into the next epoch's first step."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..events import Epoch, Step, Zero
+from ..places import Place, enclosing_if
+from ..words import many
+from . import Check
+
+
+class PartialWindow(Check):
+    """The number of batches is no multiple of the number that a step accumulates."""
+
+    name = "partial-window"
+    severity = "warning"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.left: dict[int, tuple[int, int, int]] = {}  # by optimizer: (backwards left, of a window, of an epoch)
+
+    def on_epoch_end(self, event: Epoch) -> None:
+        for watched in self.doctor.optimizers:
+            sizes = Counter(n for n in watched.windows[-64:] if n)
+            if not sizes or not watched.window or watched.step_place is None:
+                continue
+            usual = sizes.most_common(1)[0][0]
+            if usual > 1 and 0 < len(watched.window) < usual and event.batches >= usual:
+                self.left[watched.number] = len(watched.window), usual, event.batches
+                self._tell(watched.step_place, *self.left[watched.number], watched.window[-1].place)
+
+    def _tell(self, step: Place, left: int, usual: int, batches: int, backward: Place) -> None:
+        self.doctor.report(
+            self,
+            enclosing_if(step) or step,
+            f"a step takes {usual} backwards, and an epoch has {batches}: the last {many(left, 'backward')} of each epoch "
+            "are followed by no step; they are lost, or go into the next epoch's first step",
+            "step after the last batch too: if (i + 1) % n == 0 or i + 1 == len(loader), and divide that window's losses by "
+            "their own number",
+            [(step, "the step"), (backward, "the backward")],
+            at_end=1,
+        )
+
+    def on_zero(self, event: Zero) -> None:
+        self.left.clear()
+
+    def on_step(self, event: Step) -> None:
+        self.left.clear()
