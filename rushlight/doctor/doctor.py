@@ -206,7 +206,7 @@ class Doctor:
 
     def _learn_lines(self, tape: Tape) -> None:
         witness = self.here.witness
-        if witness is None or not witness.lines:
+        if witness is None or not witness.calls:
             if self.lines and tape.kinds not in self.known_lines and len(self.known_lines) < _MOST_TAPES:
                 self.known_lines[tape.kinds] = []
                 self.arm()

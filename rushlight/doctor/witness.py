@@ -50,10 +50,11 @@ class Witness:
         return True
 
     def forget(self) -> None:
-        """Drop what was recorded."""
+        """Drop the calls; lines of nodes stay, since a graph may live on."""
         self.calls.clear()
         self.made.clear()
-        self.lines.clear()
+        if len(self.lines) > _MOST:
+            self.lines.clear()
 
     # ---------------------------------------------------------------------------------------------- what it is told
 

@@ -44,6 +44,7 @@ class DoubleBackward(Check):
         crossing, user = _crossing(tape, self.freed)
         made = self.doctor.line_of(crossing, tape) if crossing is not None else None
         used = self.doctor.line_of(user, tape) if user is not None else None
+        made = made or used
         steps = next((n for place, n in reversed(self.last) if place is first), event.steps)
         self.doctor.report_if_uncaught(
             error, lambda: self._tell(event, first, made, used, steps < event.steps), event.place
