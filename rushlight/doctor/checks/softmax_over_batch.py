@@ -1,0 +1,48 @@
+"""A softmax over the batch: the probabilities of one class over all samples sum to 1, and not those of a sample."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.tensor.node import Leaf
+from ..events import Backward
+from ..tape import LOSSES, VIEWS, Tape, behind, name_of, saved
+from . import Check
+
+_THROUGH = VIEWS | {"log", "clamp", "add", "mul", "neg"}
+
+
+class SoftmaxOverBatch(Check):
+    """dim=0 of a result of shape (N, C) that goes into a loss."""
+
+    name = "softmax-over-batch"
+    severity = "error"
+
+    def on_tape(self, event: Backward) -> None:
+        tape = event.tape
+        assert tape is not None
+        for node in tape.nodes:
+            if name_of(node) not in LOSSES or not node.edges:
+                continue
+            source = behind(node.edges[0], _THROUGH)
+            if (
+                type(source) is Leaf
+                or name_of(source) not in ("softmax", "log_softmax")
+                or not _is_over_batch(source, tape)
+            ):
+                continue
+            place = self.doctor.line_of(source, tape) or event.place
+            self.doctor.report(
+                self,
+                place,
+                f"{name_of(source)} over dimension 0 of {list(source.shape)}: each class's column sums to 1 over the batch, "
+                "instead of each sample's row over the classes",
+                "softmax over the classes: dim=1 (or dim=-1)",
+                [(self.doctor.line_of(node, tape), "the loss")],
+                after=1,
+            )
+
+
+def _is_over_batch(node: Any, tape: Tape) -> bool:
+    dim = saved(node, "dim")
+    return dim in (0, -2) and len(node.shape) == 2 and min(node.shape) > 1
