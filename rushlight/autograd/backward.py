@@ -137,7 +137,9 @@ def grad(
     if observer is None:
         return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
     with observer.backward(outputs, grad_outputs, inputs, keep, create_graph, accumulates=False):
-        return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+        results = _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
+    observer.differentiated(results)
+    return results
 
 
 def _differentiate(

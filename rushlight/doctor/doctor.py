@@ -11,19 +11,21 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..core.dispatch.extension_points import training_observer
+from ..core.dispatch.mode import thread
 from ..core.tensor.node import Output
 from ..core.tensor.tensor import Tensor
 from . import names
-from .events import Assign, Backward, Batch, Call, Clip, Epoch, Mode, Schedule, Step, Zero
+from .events import Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
-from .places import Place, here
+from .places import Place, here, own_code_called
 from .tape import Tape, constant_factor
 from .witness import Witness
 
 __all__ = ["Doctor"]
 
 _ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
+_MOST_OPTIMIZERS = 256  # that are remembered
 _MOST_TAPES = 64  # of different operators, whose lines are remembered
 _ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
 
@@ -40,6 +42,8 @@ class _Thread(threading.local):
         self.step: Any = None
         self.scaler_step: Any = None
         self.witness: Witness | None = None
+        self.in_module = False
+        self.layers: list[Any] = []  # of the running call of a module: those that act as in training
 
 
 class Doctor:
@@ -50,6 +54,7 @@ class Doctor:
         self.findings = Findings()
         self.lines, self.tapes = lines, tapes
         self.optimizers: list[Watched] = []
+        self.made = 0  # optimizers
         self.backwards = 0
         self.steps = 0  # of optimizers and by hand
         self.batches = 0
@@ -275,7 +280,7 @@ class Doctor:
             self._arm()
 
     def _begin(self, roots: Any, retain: bool, create: bool, accumulates: bool) -> Backward | None:
-        place = here(4)
+        place = here(2)
         if place is None:
             return None
         self.backwards += 1
@@ -358,7 +363,7 @@ class Doctor:
             what = self.ledger.reconcile(entry)
             if what == "cleared" and cleared_first and pending:
                 self.emit("zero", Zero(entry.cleared, [entry], [entry], "zeros written in place"))
-            self._stepped_by_hand(entry, place or here(5))
+            self._stepped_by_hand(entry, place or here(2))
         else:
             self.ledger.reconcile(entry)
 
@@ -383,8 +388,11 @@ class Doctor:
             if known.ref() is optimizer:
                 self._take_groups(known, optimizer)
                 return known
-        place = here(3)
-        made = Watched(optimizer, place, len(self.optimizers) + 1)  # type: ignore[arg-type]
+        place = here(2)
+        self.made += 1
+        made = Watched(optimizer, place, self.made)  # type: ignore[arg-type]
+        if len(self.optimizers) >= _MOST_OPTIMIZERS:
+            self.optimizers = [o for o in self.optimizers if o.ref() is not None][-_MOST_OPTIMIZERS:]
         self.optimizers.append(made)
         self._take_groups(made, optimizer)
         return made
@@ -408,7 +416,7 @@ class Doctor:
     def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> Iterator[None]:
         """Around a step."""
         here_now = self.here
-        place = here(3)
+        place = here(2)
         if here_now.step is not None or place is None or os.getpid() != self.process:
             yield
             return
@@ -466,7 +474,7 @@ class Doctor:
             entries = [entry for p in params if (entry := self.ledger.known(p)) is not None]
             for entry in entries:
                 self._check_manual(entry)
-            self._cleared(entries, "zero_grad()", here(4))
+            self._cleared(entries, "zero_grad()", here(2))
 
     def _cleared(self, entries: list[Entry], how: str, place: Place | None) -> None:
         held = [e for e in entries if e.ref() is not None and e.contributions]
@@ -489,7 +497,7 @@ class Doctor:
             entry = self.ledger.known(tensor) if value is None else self.ledger.entry(tensor)
             if entry is None or (value is None and tensor._grad is None):
                 return
-            place = here(4)
+            place = here(2)
             if value is None:
                 if entry.contributions:
                     self._check_manual(entry)
@@ -507,7 +515,7 @@ class Doctor:
         """`.grad` of a tensor was read in which none is kept."""
         with self.lock:
             for handler in self.handlers["non_leaf"]:
-                handler(here(4), tensor)
+                handler(here(2), tensor)
 
     def clipping(self, params: list[Tensor], what: str, limit: float, /) -> None:
         """Gradients are about to be limited."""
@@ -515,7 +523,7 @@ class Doctor:
             entries = [entry for p in params if (entry := self.ledger.known(p)) is not None]
             for entry in entries:
                 self.ledger.reconcile(entry)
-            place = here(4)
+            place = here(2)
             if place is not None:
                 self.emit("clip", Clip(place, entries, what, limit))
             for entry in entries:
@@ -544,7 +552,7 @@ class Doctor:
         with self.lock:
             watched = self.watched(optimizer)
             before = watched.steps
-            place = here(4)
+            place = here(2)
         self.here.scaler_step = scaler
         try:
             yield
@@ -576,7 +584,9 @@ class Doctor:
         self._schedule(scheduler, False)
 
     def _schedule(self, scheduler: Any, made: bool) -> None:
-        place = here(5)
+        place = here(2)
+        if not made and own_code_called(4):
+            return  # one scheduler steps another
         optimizer = getattr(scheduler, "optimizer", None)
         if place is None:
             return
@@ -595,7 +605,7 @@ class Doctor:
         """A batch was handed out."""
         with self.lock:
             found = self.loaders.get(iterator)
-            place = here(4)
+            place = here(2)
             if found is None or place is None:
                 return
             self.batches += 1
@@ -606,13 +616,13 @@ class Doctor:
         """A loader is exhausted."""
         with self.lock:
             found = self.loaders.get(iterator)
-            place = here(4)
+            place = here(2)
             if found is not None and place is not None:
                 self.emit("epoch_end", Epoch(place, found[0], found[1]))
 
     def mode_set(self, module: Any, training: bool, /) -> None:
         """`train()` or `eval()`."""
-        place = here(3)
+        place = here(2)
         if place is not None:
             with self.lock:
                 self.emit("mode", Mode(place, module, training))
@@ -621,18 +631,47 @@ class Doctor:
         """`module.requires_grad = ...`."""
         with self.lock:
             for handler in self.handlers["attribute"]:
-                handler(here(4), module, name, value)
+                handler(here(2), module, name, value)
 
     def acts_by_mode(self, module: Any, /) -> None:
         """A layer acts as in training."""
-        if self.handlers["layer"]:
+        self.here.layers.append(module)
+
+    def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
+        """A module is called. Only the outermost call is an event."""
+        here_now = self.here
+        if here_now.in_module or not self.handlers["forward"]:
+            return call(hooked, args, kwargs)
+        here_now.in_module = True
+        here_now.layers = []
+        try:
+            result = call(hooked, args, kwargs)
+        finally:
+            here_now.in_module = False
+        place = here(2)
+        if place is not None and here_now.backward is None and os.getpid() == self.process:
             with self.lock:
-                for handler in self.handlers["layer"]:
-                    handler(module)
+                event = Forward(
+                    place, module, thread.state.grad, args, result, here_now.layers, self.steps, self.batches
+                )
+                self.emit("forward", event)
+        return result
+
+    def frozen(self, tensor: Tensor, /) -> None:
+        """`requires_grad_(False)`."""
+        with self.lock:
+            for handler in self.handlers["frozen"]:
+                handler(here(2), tensor)
+
+    def differentiated(self, results: tuple, /) -> None:
+        """What `grad()` returned."""
+        with self.lock:
+            for handler in self.handlers["differentiated"]:
+                handler(here(2), results)
 
     def function_applied(self, function: Any, inputs: tuple, result: Any, /) -> None:
         """A custom Function was called."""
         if self.handlers["function"]:
             with self.lock:
                 for handler in self.handlers["function"]:
-                    handler(here(4), function, inputs, result)
+                    handler(here(2), function, inputs, result)

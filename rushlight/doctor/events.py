@@ -15,7 +15,7 @@ from .tape import Tape
 if TYPE_CHECKING:
     from .ledger import Contribution, Entry, Watched
 
-__all__ = ["Assign", "Backward", "Batch", "Call", "Clip", "Epoch", "Mode", "Schedule", "Step", "Zero"]
+__all__ = ["Assign", "Backward", "Batch", "Call", "Clip", "Epoch", "Forward", "Mode", "Schedule", "Step", "Zero"]
 
 
 @dataclass
@@ -133,6 +133,20 @@ class Mode:
     place: Place
     module: Any
     training: bool
+
+
+@dataclass
+class Forward:
+    """The outermost call of a module has ended. recording: the grad mode; layers: those that acted as in training."""
+
+    place: Place
+    module: Any
+    recording: bool
+    args: tuple
+    result: Any
+    layers: list[Any]
+    steps: int
+    batches: int
 
 
 @dataclass

@@ -209,6 +209,9 @@ def _is_zero(grad: Any) -> bool:
 def writer_of(tensor: Any) -> Place | None:
     """Where a tensor was written in place last, if that was a line of the program."""
     storage = tensor._storage
+    content = None if storage is None else storage.content
+    if content is not None and isinstance(content.writer, tuple):
+        return place_of(*content.writer)
     writes: tuple[tuple[int, Any], ...] = () if storage is None else storage.writes
     for _, writer in reversed(writes):
         if isinstance(writer, tuple):

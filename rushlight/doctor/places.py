@@ -106,6 +106,12 @@ def here(depth: int = 1) -> Place | None:
     return None if library is None else place_of(library.f_code, library.f_lasti)
 
 
+def own_code_called(depth: int) -> bool:
+    """Whether the frame so many calls up is this package's own."""
+    frame = sys._getframe(depth)
+    return _kind(frame.f_code.co_filename) == "own"
+
+
 @cache
 def _kind(name: str) -> str:
     """Whose code a file holds: 'own', 'library' or 'program'."""
@@ -272,3 +278,40 @@ def _enclosing(place: Place, kinds: tuple[type, ...]) -> Place | None:
             if loop.body[0].lineno <= line <= (loop.body[-1].end_lineno or 0):
                 found = max(found, loop.lineno)
     return place_at_line(place, found) if found > functions else None
+
+
+def assignment_of(owner: Any, name: str) -> Place | None:
+    """Where the class of an object sets its attribute: `self.name = ...` in a method, its constructor first."""
+    for cls in type(owner).__mro__:
+        methods = [m for m in vars(cls).values() if hasattr(m, "__code__")]
+        for method in sorted(methods, key=lambda m: m.__name__ != "__init__"):
+            code = method.__code__
+            if _kind(code.co_filename) != "program":
+                continue
+            tree = parsed(code.co_filename)
+            for node in ast.walk(tree) if tree is not None else ():
+                if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not _is_in(code, node.lineno):
+                    continue
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(isinstance(t, ast.Attribute) and t.attr == name for t in targets):
+                    return _place_at(code, node.lineno)
+    return None
+
+
+def _is_in(code: CodeType, line: int) -> bool:
+    lines = [number for _, _, number in code.co_lines() if number is not None]
+    return min(lines) <= line <= max(lines)
+
+
+def class_line(cls: type, method: str) -> Place | None:
+    """Where a class defines a method."""
+    function = getattr(cls, method, None)
+    code = getattr(function, "__code__", None)
+    if code is None or _kind(code.co_filename) == "own":
+        return None
+    first = code.co_firstlineno
+    tree = parsed(code.co_filename)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == method and node.lineno >= first:
+            return _place_at(code, node.lineno)
+    return _place_at(code, first)

@@ -9,5 +9,5 @@ def many(n: int, what: str) -> str:
     """'1 step', '3 steps', '2 batches'."""
     if n == 1:
         return f"1 {what}"
-    plural = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(("s", "ch")) else "s")
+    plural = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(("s", "tch")) else "s")
     return f"{n} {plural}"

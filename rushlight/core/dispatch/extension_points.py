@@ -177,11 +177,11 @@ class TrainingObserver(Protocol):
         """`zero_grad` is about to clear the gradients of these."""
         ...
 
-    def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
+    def assigned(self, tensor: Any, value: Any, /) -> None:
         """`tensor.grad = value`, or `del tensor.grad`."""
         ...
 
-    def grad_of_non_leaf(self, tensor: Tensor, /) -> None:
+    def grad_of_non_leaf(self, tensor: Any, /) -> None:
         """`.grad` of a tensor was read in which none is kept."""
         ...
 
@@ -235,6 +235,18 @@ class TrainingObserver(Protocol):
 
     def acts_by_mode(self, module: Any, /) -> None:
         """The forward of a layer in training mode that would act differently in evaluation (dropout, batch norm)."""
+        ...
+
+    def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
+        """A module is called: what `call(hooked, args, kwargs)` returns."""
+        ...
+
+    def frozen(self, tensor: Any, /) -> None:
+        """`requires_grad_(False)` of a leaf that required grad."""
+        ...
+
+    def differentiated(self, results: tuple, /) -> None:
+        """What `grad()` returns."""
         ...
 
     def function_applied(self, function: Any, inputs: tuple, result: Any, /) -> None:

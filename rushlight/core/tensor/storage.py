@@ -45,7 +45,7 @@ class Storage:
         self.stamp = stamp = tick()
         self.writes = (*self.writes[LATEST], (stamp, writer))
         if self.content is not None:
-            self.content.stamp = stamp
+            self.content.stamp, self.content.writer = stamp, writer
 
     def version_at(self, seq: int) -> int:
         """The version that the memory had at time `seq` (exact while the writes since then are remembered)."""
@@ -59,13 +59,14 @@ class Storage:
 class Content:
     """What is known of a memory that has several records, or that something else can write.
 
-    stamp: the time of the last write through any record. exposed: it was handed out (`numpy()`, `data_ptr()`, DLPack).
+    stamp, writer: the time of the last write through any record, and who made it. exposed: it was handed out (`numpy()`, `data_ptr()`, DLPack).
     """
 
-    __slots__ = ("exposed", "stamp")
+    __slots__ = ("exposed", "stamp", "writer")
 
     def __init__(self, stamp: int, exposed: bool = False):
         self.stamp, self.exposed = stamp, exposed
+        self.writer: Any = None
 
 
 _EXPOSED = Content(0, exposed=True)

@@ -263,6 +263,9 @@ class Tensor:
                     "you can only change requires_grad flags of leaf variables. If you want to use a computed variable "
                     "in a subgraph that doesn't require differentiation use var_no_grad = var.detach()."
                 )
+            observer = training_observer.value
+            if observer is not None:
+                observer.frozen(self)
             self._edge = None
         return self
 

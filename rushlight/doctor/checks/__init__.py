@@ -38,6 +38,11 @@ def all_checks() -> dict[str, type[Check]]:
     for info in pkgutil.iter_modules(__path__):
         module = import_module(f"{__name__}.{info.name}")
         for value in vars(module).values():
-            if isinstance(value, type) and issubclass(value, Check) and value.__module__ == module.__name__:
+            if (
+                isinstance(value, type)
+                and issubclass(value, Check)
+                and value.name
+                and value.__module__ == module.__name__
+            ):
                 found[value.name] = value
     return found

@@ -129,6 +129,12 @@ class Module(Hookable, Stateful, Convertible, Tree):
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute {missing}: call super().__init__() in its __init__"
             ) from None
+        observer = training_observer.value
+        if observer is not None:
+            return observer.call_module(self, self._call, hooked, args, kwargs)
+        return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
+
+    def _call(self, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
         return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:

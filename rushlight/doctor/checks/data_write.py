@@ -1,0 +1,51 @@
+"""A write through `.data` between forward and backward, which the version counter does not see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...core.tensor.storage import Content
+from ..events import Backward
+from ..places import place_of
+from ..tape import Tape
+from . import Check
+
+
+class DataWrite(Check):
+    """backward() computes with the new value where the old one was needed: a wrong gradient without a word, also in torch."""
+
+    name = "data-write"
+    severity = "error"
+
+    def on_before_backward(self, event: Backward) -> None:
+        found = None if event.tape is None else _changed(event.tape)
+        if found is None:
+            return
+        node, content = found
+        place = place_of(*content.writer) if isinstance(content.writer, tuple) else None
+        forward = self.doctor.line_of(node, event.tape)
+        self.doctor.report(
+            self,
+            place or event.place,
+            f"this writes, through .data, what {node.name()} had saved for the backward at line {event.place.line}: its gradient is "
+            "computed with the new value, and nothing notices",
+            "write after the backward, or under torch.no_grad() to the tensor itself: then backward() raises where that is wrong",
+            [(forward, "the forward that saved it"), (event.place, "the backward")],
+            after=1,
+        )
+
+
+def _changed(tape: Tape) -> tuple[Any, Content] | None:
+    """(node, the shared content) of a saved tensor whose memory was written by another record since."""
+    for node in tape.nodes:
+        target = getattr(node, "inner", node)
+        if not isinstance(target.saved, tuple):
+            continue
+        for i in target.tensor_slots:
+            value = target.saved[i]
+            for one in value if type(value) is tuple else (value,):
+                storage = getattr(one, "_storage", None)
+                content = None if storage is None else storage.content
+                if content is not None and content.stamp > target.seq >= storage.stamp:  # type: ignore[union-attr]
+                    return target, content
+    return None

@@ -1,0 +1,148 @@
+"""Graphs pile up: something keeps each iteration's loss with its history."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import sys
+import weakref
+from typing import Any
+
+from ...core.tensor.node import Node
+from ...core.tensor.tensor import Tensor
+from ..events import Backward, Step
+from ..places import Place, parsed, place_at_line
+from ..words import many
+from . import Check
+
+_ADDS = ("append", "extend", "add", "insert", "appendleft")
+
+
+class GraphLeak(Check):
+    """`total += loss`, `losses.append(loss)`: memory grows with each iteration."""
+
+    name = "graph-leak"
+    severity = "warning"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.roots: list[tuple[Any, Place]] = []
+        self.counts: list[int] = []
+        self.found: Place | None = None
+        self.last: int = 0
+
+    def on_backward(self, event: Backward) -> None:
+        tape = event.tape
+        if (
+            event.accumulates
+            and not event.retain
+            and not event.create
+            and tape is not None
+            and tape.nodes
+            and not event.in_step
+        ):
+            self.roots.append(
+                (weakref.ref(tape.roots[0] if isinstance(tape.roots[0], Node) else tape.nodes[0]), event.place)
+            )
+        if len(self.roots) > 512:
+            self._drop_dead()
+
+    def _drop_dead(self) -> None:
+        self.roots = [r for r in self.roots if r[0]() is not None]
+
+    def on_stepped(self, event: Step) -> None:
+        self._drop_dead()
+        self.counts = [*self.counts[-5:], len(self.roots)]
+        rising = len(self.counts) >= 6 and all(a < b for a, b in zip(self.counts, self.counts[1:], strict=False))
+        if rising and self.found is None:
+            self._tell()
+
+    def _tell(self) -> None:
+        node = self.roots[0][0]()
+        place = self.roots[-1][1]
+        if node is None:
+            return
+        name = _holder(node, self.roots)
+        where = None if name is None else _statement(place, name)
+        self.found = where or place
+        held = f"`{name}` keeps" if name is not None else "something keeps"
+        self.doctor.report(
+            self,
+            self.found,
+            f"{held} the graphs of {many(len(self.roots), 'loss')} that have been backwarded: one more with each iteration",
+            "keep numbers: loss.item(), or loss.detach() for a tensor",
+            [(place, "the backward of what is kept")],
+            after=1,
+        )
+
+
+def _holder(node: Any, ignored: Any) -> str | None:
+    """The name of a variable or attribute through which a node is kept alive."""
+    skip = {id(ignored), id(sys._getframe())}
+    waiting: list[Any] = [node]
+    seen = {id(node)}
+    for _ in range(400):
+        if not waiting:
+            return None
+        target = waiting.pop(0)
+        for referrer in gc.get_referrers(target):
+            if id(referrer) in seen or id(referrer) in skip or referrer is waiting:
+                continue
+            seen.add(id(referrer))
+            if isinstance(referrer, dict):
+                name = _name_in(referrer, target)
+                if name is not None:
+                    return name
+            name = _local_of(target)
+            if name is not None:
+                return name
+            if isinstance(referrer, (Node, Tensor, tuple, list, dict)):
+                waiting.append(referrer)
+    return None
+
+
+def _name_in(table: dict, target: Any) -> str | None:
+    """The name of a global or attribute that is the target."""
+    is_namespace = "__name__" in table or all(isinstance(k, str) and k.isidentifier() for k in list(table)[:8])
+    if not is_namespace or not isinstance(target, (Tensor, list, dict, tuple)):
+        return None
+    found = [k for k, v in list(table.items()) if v is target and isinstance(k, str)]
+    return found[0] if found else None
+
+
+def _local_of(target: Any) -> str | None:
+    """The name of a local variable of the running program that is the target."""
+    if not isinstance(target, (Tensor, list, dict)):
+        return None
+    frame = sys._getframe(1)
+    while frame is not None:
+        if "rushlight" not in frame.f_code.co_filename:
+            for name, value in list(frame.f_locals.items()):
+                if value is target:
+                    return name
+        frame = frame.f_back
+    return None
+
+
+def _statement(place: Place, name: str) -> Place | None:
+    """The statement that adds to a variable: `name += ...`, `name = name + ...`, `name.append(...)`, `name[...] = ...`."""
+    tree = parsed(place.code.co_filename)
+    found: list[int] = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.AugAssign) and _is_named(node.target, name):
+            found.append(node.lineno)
+        elif isinstance(node, ast.Assign) and any(_is_named(t, name) for t in node.targets):
+            if any(_is_named(n, name) for n in ast.walk(node.value)) or isinstance(node.targets[0], ast.Subscript):
+                found.append(node.lineno)
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            call = node.value.func
+            if isinstance(call, ast.Attribute) and call.attr in _ADDS and _is_named(call.value, name):
+                found.append(node.lineno)
+    near = [line for line in found if abs(line - place.line) < 60]
+    return place_at_line(place, min(near or found, key=lambda line: abs(line - place.line))) if found else None
+
+
+def _is_named(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.Subscript):
+        return _is_named(node.value, name)
+    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)

@@ -1,0 +1,96 @@
+"""An evaluation runs with dropout on, or with batch norm on the batch's statistics."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from ..events import Backward, Batch, Epoch, Forward, Mode
+from ..places import Place
+from ..words import many
+from . import Check
+
+
+class _Phase:
+    """The calls of one model at one line since its last backward."""
+
+    def __init__(self, event: Forward) -> None:
+        self.place, self.count, self.kinds = event.place, 0, sorted({type(m).__name__ for m in event.layers})
+        self.since_step = event.steps
+
+
+class MissingEval(Check):
+    """Calls of a trained model under no_grad, in training mode, in a phase of their own."""
+
+    name = "missing-eval"
+    severity = "warning"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.trained: weakref.WeakSet[Any] = weakref.WeakSet()  # models whose result was backwarded
+        self.pending: list[tuple[Any, Any, Forward]] = []  # (weak node of the result, weak model, call)
+        self.set_at: dict[int, int] = {}  # module -> how many steps had been made when its mode was set last
+        self.never_eval = True
+        self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
+        self.kinds: dict[tuple[int, Place], list[str]] = {}
+        self.loader = 0
+        self.training_loaders: set[int] = set()
+        self.loaders: dict[tuple[int, Place], set[int]] = {}
+
+    def on_mode(self, event: Mode) -> None:
+        for module in event.module.modules():
+            self.set_at[id(module)] = self.doctor.steps
+        if not event.training:
+            self.never_eval = False
+
+    def on_batch(self, event: Batch) -> None:
+        self.loader = event.loader
+
+    def on_epoch_end(self, event: Epoch) -> None:
+        self.loader = 0
+
+    def on_forward(self, event: Forward) -> None:
+        if event.layers and not event.recording:
+            key = id(event.module), event.place
+            if self.set_at.get(id(event.module), -1) == event.steps and event.module.training and event.steps:
+                return  # train() was called for this: dropout as a sample, statistics computed anew
+            if any(self.set_at.get(id(m), -1) == event.steps and event.steps for m in event.layers):
+                return
+            self.phases.setdefault(key, []).append(event.steps)
+            self.kinds[key] = sorted({type(m).__name__ for m in event.layers})
+            self.loaders.setdefault(key, set()).add(self.loader)
+        elif event.layers and event.recording:
+            node = getattr(event.result, "_edge", None)
+            if node is not None:
+                self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module), event)]
+
+    def on_before_backward(self, event: Backward) -> None:
+        if not self.pending or event.tape is None:
+            return
+        self.training_loaders.add(self.loader)
+        nodes = set(event.tape.nodes)
+        for ref, module, _ in self.pending:
+            if (node := ref()) is not None and node in nodes and (model := module()) is not None:
+                self.trained.add(model)
+        self.pending = [p for p in self.pending if p[0]() is not None]
+
+    def finish(self) -> None:
+        models = {id(m): m for m in self.trained}
+        for key, steps in self.phases.items():
+            model, place = key
+            if model not in models:
+                continue  # a teacher, a generator of samples: never trained in this mode, or by another's loss
+            loaders = self.loaders[key]
+            apart = bool(loaders - self.training_loaders - {0}) and not loaders & self.training_loaders
+            windows = len(set(steps))
+            if not apart and (windows > max(1, self.doctor.steps) / 2 or self.doctor.steps < 2):
+                continue  # in most windows: a part of the training
+            if not apart and len(steps) >= 5 * windows and not self.never_eval:
+                continue
+            self.doctor.report(
+                self,
+                place,
+                f"the model is called here without gradients while its {', '.join(self.kinds[key])} acts as in training "
+                f"({many(len(steps), 'call')}): results are noisy, and batch norm learns from this data",
+                "call model.eval() before the evaluation, and model.train() after it",
+            )

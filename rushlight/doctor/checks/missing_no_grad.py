@@ -1,0 +1,104 @@
+"""An evaluation records graphs that nothing ever uses."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ...core.tensor.tensor import Tensor
+from ..events import Backward, Forward
+from ..places import Place
+from ..tape import Tape
+from ..words import many
+from . import Check
+
+_ENOUGH = 5  # forwards in a row
+_BYTES = 1 << 16  # held by one of them, or by all together in a long run
+
+
+class _Run:
+    """Calls at one line, none of which was backwarded so far."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.bytes = 0
+        self.unused: list[Any] = []
+
+
+class MissingNoGrad(Check):
+    """The memory of the forward is held until the result is dropped, and the recording takes time."""
+
+    name = "missing-no-grad"
+    severity = "warning"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.runs: dict[Place, _Run] = {}
+        self.used: set[Place] = set()
+
+    def on_forward(self, event: Forward) -> None:
+        place = event.place
+        if place in self.used or not event.recording:
+            return
+        tensors = [t for t in _flat(event.result) if t._edge is not None]
+        if not tensors or not event.module.training and not _is_batch(tensors[0]):
+            return
+        if not _is_batch(tensors[0]) or not any(p.requires_grad for p in event.module.parameters()):
+            return
+        run = self.runs.setdefault(place, _Run())
+        run.count += 1
+        run.unused = [*run.unused[-7:], weakref.ref(tensors[0]._edge)]
+        if run.count <= 3:
+            run.bytes = max(run.bytes, _held(Tape([t._edge for t in tensors])))
+
+    def on_before_backward(self, event: Backward) -> None:
+        if event.tape is None or not self.runs:
+            return
+        nodes = set(event.tape.nodes)
+        for place, run in list(self.runs.items()):
+            if any((node := ref()) is not None and node in nodes for ref in run.unused):
+                self.used.add(place)
+                del self.runs[place]
+
+    def finish(self) -> None:
+        for place, run in self.runs.items():
+            if run.count < _ENOUGH or not self.doctor.backwards:
+                continue
+            if run.bytes * run.count < _BYTES:
+                continue
+            self.doctor.report(
+                self,
+                place,
+                f"{many(run.count, 'call')} here recorded a graph that no backward used: {_size(run.bytes)} were held by each",
+                "evaluate under torch.no_grad() (or torch.inference_mode())",
+            )
+
+
+def _flat(value: Any) -> list[Any]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (tuple, list)):
+        return [t for v in value for t in _flat(v)]
+    return [t for v in value.values() for t in _flat(v)] if isinstance(value, dict) else []
+
+
+def _is_batch(tensor: Any) -> bool:
+    """Whether a result is that of several samples: acting on one state is no evaluation."""
+    shape = tensor._array.shape
+    return bool(shape) and shape[0] > 1
+
+
+def _held(tape: Tape) -> int:
+    seen: dict[int, int] = {}
+    for node in tape.nodes:
+        for value in node.saved if isinstance(node.saved, tuple) else ():
+            array = value._array if isinstance(value, Tensor) else value
+            if isinstance(array, np.ndarray):
+                seen[id(array)] = array.nbytes
+    return sum(seen.values())
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"

@@ -1,0 +1,37 @@
+"""The same line makes a new optimizer over the same parameters, again and again: its state starts anew."""
+
+from __future__ import annotations
+
+from ..ledger import Watched
+from ..places import enclosing_loop
+from . import Check
+
+_WITHOUT_STATE = ("SGD",)
+
+
+class NewOptimizer(Check):
+    """Momentum and Adam's averages are lost, and so is a scheduler's learning rate."""
+
+    name = "new-optimizer"
+    severity = "warning"
+
+    def on_optimizer(self, event: Watched) -> None:
+        optimizer = event.optimizer
+        if optimizer is None or event.place is None:
+            return
+        mine = {id(e) for e in event.entries}
+        if event.kind in _WITHOUT_STATE and not any(group.get("momentum") for group in optimizer.param_groups):
+            return
+        for other in self.doctor.optimizers:
+            same = other is not event and other.steps and other.kind == event.kind and other.place is event.place
+            if same and {id(e) for e in other.entries} == mine:
+                self.doctor.report(
+                    self,
+                    event.place,
+                    f"this makes a new {event.kind} over the same {len(mine)} tensors after the last one made {other.steps} steps: its "
+                    "state (averages, momentum) starts anew each time",
+                    "make the optimizer once, before the loop",
+                    [(other.step_place, "the step"), (enclosing_loop(event.place), "the loop")],
+                    after=2,
+                )
+                return

@@ -1,0 +1,118 @@
+"""Parameters that no step ever changes: unused in the forward, cut off, in no optimizer, or hidden in a plain list."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from .. import names
+from ..events import Call
+from ..ledger import Entry
+from ..places import Place, assignment_of
+from ..words import many
+from . import Check
+
+
+class NotTrainedParam(Check):
+    """Judged at the end of the program only: a branch may be taken late."""
+
+    name = "not-trained-param"
+    severity = "warning"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.cuts: Counter[Place] = Counter()
+
+    def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
+        if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.in_module:
+            self.cuts[call.place] += 1
+        elif call.region is not None and self.doctor.here.in_module:
+            self.cuts[call.region] += 1
+
+    def finish(self) -> None:
+        trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
+        if not trained:
+            return
+        self._unused(trained)
+        self._unowned(trained)
+
+    def _unused(self, trained: list[Any]) -> None:
+        """In an optimizer that trains, but without a gradient ever."""
+        for optimizer in trained:
+            unused = [
+                e
+                for e in optimizer.entries
+                if not e.total and e.tensor is not None and e.tensor.requires_grad and e.tensor._grad is None
+            ]
+            if not unused or len(unused) == len(optimizer.entries) or self._is_foreign(unused):
+                continue
+            cut = self.cuts.most_common(1)[0][0] if self.cuts else None
+            owner, name = _owner_of(unused[0].tensor)
+            where = cut or (assignment_of(owner, name) if owner is not None else None) or optimizer.place
+            what = "the forward cuts them off here" if cut is not None else "no forward has used them"
+            self.doctor.report(
+                self,
+                where,
+                f"{unused[0].label} and {many(len(unused) - 1, 'other tensor')} of this optimizer's {len(optimizer.entries)} never "
+                f"got a gradient: {what}"
+                if len(unused) > 1
+                else f"{unused[0].label} never got a gradient: {what}",
+                "use them in the forward, do without the cut, or take them out of the optimizer",
+                [(optimizer.place, "the optimizer")],
+            )
+
+    def _unowned(self, trained: list[Any]) -> None:
+        """With gradients, but in no optimizer."""
+        alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
+        free = [e for e in alive if not e.owners and e.total >= 3 and not e.steps]
+        owned = [e for e in alive if e.owners]
+        if not free or len(free) >= len(owned) or self._is_foreign(free):
+            return
+        holder = _plain_holder(free)
+        place = holder or trained[0].place
+        if holder is not None:
+            message = f"modules kept in a plain list or dict here are no part of the model: {many(len(free), 'tensor')} get gradients "
+            message += "that no optimizer sees"
+            mend = "keep them in nn.ModuleList or nn.ModuleDict"
+        else:
+            message = f"{free[0].label} is in no optimizer ({len(free)} of {len(free) + len(owned)} tensors that get gradients)"
+            mend = "give these parameters to the optimizer, or freeze them with requires_grad_(False)"
+        self.doctor.report(self, place, message, mend, [(trained[0].step_place, "the step")])
+
+    def _is_foreign(self, entries: list[Entry]) -> bool:
+        """Whether another check says it: their model was replaced after the optimizer was made."""
+        return any(f.check == "optimizer-holds-old-params" for f in self.doctor.findings.suspected.values())
+
+
+def _owner_of(tensor: Any) -> tuple[Any, str]:
+    """(a module, the name of its attribute) through which a parameter hangs in the model: the one nearest to the top that holds
+    only such tensors."""
+    for module in names.modules():
+        for name, child in module.__dict__["_modules"].items():
+            if child is not None and any(p is tensor for p in child.parameters()) and _is_class_of_program(module):
+                return module, name
+        for name, parameter in module.__dict__["_parameters"].items():
+            if parameter is tensor and _is_class_of_program(module):
+                return module, name
+    return None, ""
+
+
+def _is_class_of_program(module: Any) -> bool:
+    return not type(module).__module__.startswith("rushlight")
+
+
+def _plain_holder(entries: list[Entry]) -> Place | None:
+    """Where a module of the program keeps other modules in a plain list, tuple or dict."""
+    wanted = {id(e.tensor) for e in entries}
+    for module in names.modules():
+        for name, value in list(vars(module).items()):
+            if name.startswith("_") or not isinstance(value, (list, tuple, dict)):
+                continue
+            inside = list(value.values()) if isinstance(value, dict) else list(value)
+            for part in inside:
+                parameters = (
+                    [part] if id(part) in wanted else list(part.parameters()) if hasattr(part, "_parameters") else []
+                )
+                if any(id(p) in wanted for p in parameters):
+                    return assignment_of(module, name)
+    return None

@@ -1,0 +1,43 @@
+"""The optimizer updates tensors that the model no longer has."""
+
+from __future__ import annotations
+
+from .. import names
+from ..ledger import Watched
+from ..words import many
+from . import Check
+
+
+class OptimizerHoldsOldParams(Check):
+    """The model, or a layer of it, was made anew after the optimizer."""
+
+    name = "optimizer-holds-old-params"
+    severity = "error"
+
+    def finish(self) -> None:
+        alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
+        free = [e for e in alive if not e.owners and e.total >= 2 and not e.steps]
+        if not free:
+            return
+        in_models = {id(p) for m in names.modules() for p in m.__dict__["_parameters"].values() if p is not None}
+        for optimizer in self.doctor.optimizers:
+            self._judge(optimizer, free, in_models)
+
+    def _judge(self, optimizer: Watched, free: list, in_models: set[int]) -> None:
+        old = [e for e in optimizer.entries if e.tensor is not None and id(e.tensor) not in in_models and not e.total]
+        if not old or not any(id(e.tensor) in in_models for e in free):
+            return
+        whole = len(old) == len(optimizer.entries)
+        if not whole and not any(e.is_parameter for e in old):
+            return
+        step = optimizer.step_place
+        if whole:
+            self.doctor.findings.withdraw("step-without-grad", step)
+        self.doctor.report(
+            self,
+            optimizer.place,
+            f"this optimizer holds {many(len(old), 'tensor')} that no module has any more, while {many(len(free), 'parameter')} of "
+            "the model get gradients and are in no optimizer: the model, or a part of it, was replaced after this line",
+            "make the optimizer after the model is complete",
+            [(step, "its step")],
+        )

@@ -1,0 +1,178 @@
+"""Learning-rate schedulers: their order, their rate, their optimizer, and whether they are stepped at all."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, ClassVar
+
+from ..events import Epoch, Schedule, Step
+from ..ledger import Watched
+from ..places import Place
+from ..words import many
+from . import Check
+
+
+class _Followed:
+    """One scheduler, held weakly."""
+
+    def __init__(self, event: Schedule) -> None:
+        self.ref = weakref.ref(event.scheduler)
+        self.kind = type(event.scheduler).__name__
+        self.made = event.place
+        self.optimizer = event.optimizer
+        self.first_lrs = _rates(event.scheduler)
+        self.steps = 0
+        self.place: Place | None = None
+        self.in_window = 0  # steps since the optimizer's last
+        self.fast_windows = 0
+        self.most = 0
+        self.horizon = _horizon(event.scheduler)
+        self.parts = [id(s) for s in getattr(event.scheduler, "_schedulers", ())]
+        self.before_first = 0
+
+
+class Schedulers(Check):
+    """Follows all schedulers; the four checks below are what it says."""
+
+    name = "scheduler-rate"
+    severity = "error"
+    others: ClassVar[tuple[str, ...]] = ("scheduler-order", "scheduler-never-stepped", "scheduler-other-optimizer")
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.followed: dict[int, _Followed] = {}
+        self.epochs = 0
+        self.parts: set[int] = set()
+
+    def on_schedule(self, event: Schedule) -> None:
+        key = id(event.scheduler)
+        known = self.followed.get(key)
+        if known is None or known.ref() is not event.scheduler:
+            known = self.followed[key] = _Followed(event)
+            self.parts.update(known.parts)
+        if event.made:
+            return
+        known.steps += 1
+        known.in_window += 1
+        known.place = event.place
+        if event.optimizer is not None and not event.optimizer.steps and not self.doctor.skipped:
+            known.before_first += 1
+
+    def on_epoch_end(self, event: Epoch) -> None:
+        self.epochs += 1
+
+    def on_stepped(self, event: Step) -> None:
+        for known in self.followed.values():
+            if known.optimizer is None or known.optimizer is not event.optimizer or known.place is None:
+                continue
+            if known.in_window > 1:
+                known.fast_windows += 1
+                known.most = max(known.most, known.in_window)
+                if known.before_first != 1:
+                    self.doctor.report(
+                        self,
+                        known.place,
+                        f"{many(known.in_window, 'scheduler step')} for one step of the optimizer: the learning rate changes "
+                        f"{known.in_window} times as fast as meant",
+                        "step the scheduler in the branch of the optimizer's step",
+                        [(event.place, "the optimizer's step")],
+                        after=3,
+                        at_end=2,
+                    )
+            known.in_window = 0
+            if known.before_first == 1 and known.optimizer.steps <= 1:
+                self.doctor.report(
+                    SchedulerOrder,
+                    known.place,
+                    "the scheduler is stepped before its optimizer's first step: the first learning rate is never used",
+                    "step the optimizer first: optimizer.step(), then scheduler.step()",
+                    [(event.place, "the optimizer's step")],
+                    after=1,
+                )
+
+    def finish(self) -> None:
+        for key, known in self.followed.items():
+            if key in self.parts or known.optimizer is None:
+                continue
+            steps = known.optimizer.steps
+            if not known.steps and steps >= 5:
+                self.doctor.report(
+                    SchedulerNeverStepped,
+                    known.made,
+                    f"this {known.kind} is never stepped: its optimizer made {many(steps, 'step')} at one learning rate",
+                    "call scheduler.step() after each epoch, or after each step if its horizon counts steps",
+                    [(known.optimizer.step_place, "the optimizer's step")],
+                )
+            elif known.steps >= 2 and not steps and self._is_other_stepping(known.optimizer):
+                self.doctor.report(
+                    SchedulerOtherOptimizer,
+                    known.made,
+                    f"this {known.kind} is stepped {known.steps} times, but belongs to an optimizer that is never stepped "
+                    f"(made at line {known.optimizer.place.line})",
+                    "give it the optimizer that trains",
+                    [(known.optimizer.place, "its optimizer"), (known.place, "its step")],
+                )
+            elif known.place is not None and known.horizon and self.epochs >= 2:
+                self._judge_horizon(known, steps)
+
+    def _judge_horizon(self, known: _Followed, steps: int) -> None:
+        """Stepped with each batch, while its horizon is the number of epochs."""
+        per_epoch = known.steps / self.epochs
+        epochs = known.horizon
+        scheduler = known.ref()
+        if per_epoch < 2 or abs(known.steps - steps) > 0.1 * steps or scheduler is None:
+            return
+        if epochs > self.epochs or known.steps < 2 * epochs:
+            return
+        if known.kind.startswith("CosineAnnealing") and epochs != self.epochs:
+            return
+        fallen = [now / first for now, first in zip(_rates(scheduler), known.first_lrs, strict=False) if first]
+        if known.kind in ("StepLR", "MultiStepLR", "ExponentialLR") and (not fallen or min(fallen) > 1e-4):
+            return
+        self.doctor.report(
+            self,
+            known.place,
+            f"this {known.kind} is stepped with each batch ({known.steps} times in {many(self.epochs, 'epoch')}), while its "
+            f"horizon of {epochs} counts epochs",
+            "step it once for each epoch, or give the horizon in steps",
+            [(known.made, "the scheduler")],
+        )
+
+    def _is_other_stepping(self, optimizer: Watched) -> bool:
+        with_scheduler = {id(k.optimizer) for k in self.followed.values()}
+        return any(o.steps > 1 and id(o) not in with_scheduler for o in self.doctor.optimizers if o is not optimizer)
+
+
+class SchedulerOrder(Check):
+    """The scheduler's step comes before the optimizer's. Told by `Schedulers`."""
+
+    name = "scheduler-order"
+    severity = "error"
+
+
+class SchedulerNeverStepped(Check):
+    """A scheduler is made and forgotten. Told by `Schedulers`."""
+
+    name = "scheduler-never-stepped"
+    severity = "warning"
+
+
+class SchedulerOtherOptimizer(Check):
+    """A scheduler of an optimizer that does not train. Told by `Schedulers`."""
+
+    name = "scheduler-other-optimizer"
+    severity = "error"
+
+
+def _rates(scheduler: Any) -> list[float]:
+    return [float(group["lr"]) for group in scheduler.optimizer.param_groups]
+
+
+def _horizon(scheduler: Any) -> int:
+    """After how many steps a scheduler has done most of what it does; 0 where that is not known."""
+    for name in ("T_max", "step_size", "total_iters"):
+        value = getattr(scheduler, name, None)
+        if isinstance(value, int):
+            return value
+    milestones = getattr(scheduler, "milestones", None)
+    return max(milestones) if milestones else 0

@@ -1,0 +1,75 @@
+"""A layer that receives only zeros."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from ..events import Backward, Step
+from ..places import Place
+from ..words import many
+from . import Check
+
+_EVERY = 8  # windows between two looks, after the first 50
+
+
+class Vanished(Check):
+    """All elements of a weight's gradient are exactly 0: dead ReLUs, a saturated activation, weights of zeros."""
+
+    name = "vanished"
+    severity = "warning"
+
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.zeros: Counter[int] = Counter()
+        self.looks: Counter[int] = Counter()
+        self.places: dict[int, Place] = {}
+
+    def on_tape(self, event: Backward) -> None:
+        tape = event.tape
+        assert tape is not None
+        for leaf in tape.leaves:
+            tensor = leaf.ref()
+            entry = None if tensor is None else self.doctor.ledger.known(tensor)
+            if entry is not None and id(entry) not in self.places:
+                for node, _ in tape.users(leaf):
+                    place = self.doctor.line_of(node, tape)
+                    if place is not None:
+                        self.places[id(entry)] = place
+
+    def on_step(self, event: Step) -> None:
+        if event.optimizer is None or (event.optimizer.steps > 50 and event.optimizer.steps % _EVERY):
+            return
+        for entry in event.entries:
+            if len(entry.shape) < 2 or not entry.pending:
+                continue
+            tensor = entry.tensor
+            array = None if tensor is None or tensor._grad is None else tensor._grad._array
+            if not isinstance(array, np.ndarray):
+                continue
+            self.looks[id(entry)] += 1
+            if not array.any():
+                self.zeros[id(entry)] += 1
+
+    def finish(self) -> None:
+        dead = [
+            e
+            for e in self.doctor.ledger.alive()
+            if self.zeros[id(e)] >= 10 and self.zeros[id(e)] >= 0.95 * self.looks[id(e)]
+        ]
+        living = [e for e in self.doctor.ledger.alive() if self.looks[id(e)] and e not in dead]
+        if not dead:
+            return
+        first = dead[0]
+        optimizer = next((o for ref in first.owners if (o := ref()) is not None), None)
+        place = self.places.get(id(first)) or (None if optimizer is None else optimizer.step_place)
+        others = f", as {many(len(dead) - 1, 'other tensor')}" if len(dead) > 1 else ""
+        del living
+        self.doctor.report(
+            self,
+            place,
+            f"{first.label} has received only zeros, in {self.zeros[id(first)]} of {many(self.looks[id(first)], 'step')}{others}",
+            "look at the activation behind it (dead ReLUs: a smaller learning rate, another initialization), and at weights "
+            "that start as zeros",
+        )
