@@ -2,13 +2,17 @@
 
 import sys
 
+from rushlight.alias import install
+from rushlight.alias.finder import ABSENT_PACKAGES
+from rushlight.alias.lookup import status
+from rushlight.alias.program_names import names_in, python_files
+from rushlight.alias.suggestions import nearest
+
 __all__ = ["absent_names", "check_programs"]
 
 
 def check_programs(paths, as_json=False):
     """Print the absent names that the programs at `paths` use; 1 if there are any, 0 if not, 2 for an unreadable path."""
-    from rushlight.alias.program_names import names_in, python_files
-
     try:
         uses, errors = names_in([file for path in paths for file in python_files(path)])
     except OSError as error:
@@ -26,9 +30,6 @@ def check_programs(paths, as_json=False):
 
 def absent_names(uses):
     """[{"name", "known": whether torch has it, "nearest", "where": ["file:line", ...]}] of the uses that lead nowhere."""
-    from rushlight.alias import install
-    from rushlight.alias.suggestions import nearest
-
     install(children=False)
     is_absent_method = _method_test(uses)
     found = {}
@@ -46,9 +47,6 @@ def absent_names(uses):
 
 
 def _state(name):
-    from rushlight.alias.finder import ABSENT_PACKAGES
-    from rushlight.alias.lookup import status
-
     return "absent" if name.split(".")[0] in ABSENT_PACKAGES else status(name)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from .. import own_code as own_code
 from ..device.buffer import Buffer as Buffer, as_array as as_array
 from ..device.device import CPU as CPU
+from ..dispatch.extension_points import training_observer as training_observer
 from ..dispatch.mode import emit_event as emit_event, thread as thread
 from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
@@ -219,10 +220,6 @@ class Tensor:
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(tensor)` after `.grad` of this leaf was accumulated."""
-        ...
-
-    def detach(self) -> Tensor:
-        """An alias without history: it shares memory and version and requires no grad."""
         ...
 
     def detach_(self) -> Self:
@@ -644,6 +641,10 @@ class Tensor:
 
     def zero_(self) -> Self:
         """Overwrite every element with zero."""
+        ...
+
+    def detach(self) -> Tensor:
+        """An alias without history: it shares memory and version and requires no grad."""
         ...
 
     def set_(self, source: Tensor | None = None, storage_offset: _int = 0, size: _int | Sequence[_int] | None = None, stride: _int | Sequence[_int] | None = None) -> Self:

@@ -53,7 +53,7 @@ class MissingEval(Check):
         if event.layers and not event.recording:
             key = id(event.module), event.place
             if self.set_at.get(id(event.module), -1) == event.steps and event.module.training and event.steps:
-                return  # train() was called for this: dropout as a sample, statistics computed anew
+                return  # train() was called for this: dropout as a sample, statistics computed again
             if any(self.set_at.get(id(m), -1) == event.steps and event.steps for m in event.layers):
                 return
             self.phases.setdefault(key, []).append(event.steps)
@@ -81,11 +81,11 @@ class MissingEval(Check):
             if model not in models:
                 continue  # a teacher, a generator of samples: never trained in this mode, or by another's loss
             loaders = self.loaders[key]
-            apart = bool(loaders - self.training_loaders - {0}) and not loaders & self.training_loaders
+            separate = bool(loaders - self.training_loaders - {0}) and not loaders & self.training_loaders
             windows = len(set(steps))
-            if not apart and (windows > max(1, self.doctor.steps) / 2 or self.doctor.steps < 2):
+            if not separate and (windows > max(1, self.doctor.steps) / 2 or self.doctor.steps < 2):
                 continue  # in most windows: a part of the training
-            if not apart and len(steps) >= 5 * windows and not self.never_eval:
+            if not separate and len(steps) >= 5 * windows and not self.never_eval:
                 continue
             self.doctor.report(
                 self,

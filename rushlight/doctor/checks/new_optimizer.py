@@ -1,4 +1,4 @@
-"""The same line makes a new optimizer over the same parameters, again and again: its state starts anew."""
+"""The same line makes a new optimizer over the same parameters, again and again: its state is lost."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class NewOptimizer(Check):
                     self,
                     event.place,
                     f"this makes a new {event.kind} over the same {len(mine)} tensors after the last one made {other.steps} steps: its "
-                    "state (averages, momentum) starts anew each time",
+                    "state (averages, momentum) is lost each time",
                     "make the optimizer once, before the loop",
                     [(other.step_place, "the step"), (enclosing_loop(event.place), "the loop")],
                     after=2,

@@ -9,7 +9,7 @@ from . import Check
 
 
 class OptimizerHoldsOldParams(Check):
-    """The model, or a layer of it, was made anew after the optimizer."""
+    """The model, or a layer of it, was replaced after the optimizer."""
 
     name = "optimizer-holds-old-params"
     severity = "error"

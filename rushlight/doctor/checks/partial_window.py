@@ -35,7 +35,7 @@ class PartialWindow(Check):
             self,
             enclosing_if(step) or step,
             f"a step takes {usual} backwards, and an epoch has {batches}: the last {many(left, 'backward')} of each epoch "
-            "are followed by no step; they are lost, or go into the next epoch's first step",
+            "are followed by no step: they are lost, or go into the next epoch's first step",
             "step after the last batch too: if (i + 1) % n == 0 or i + 1 == len(loader), and divide that window's losses by "
             "their own number",
             [(step, "the step"), (backward, "the backward")],

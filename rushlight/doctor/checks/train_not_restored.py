@@ -13,7 +13,7 @@ from . import Check
 
 
 class TrainNotRestored(Check):
-    """Dropout no longer drops, and batch norm's running averages stand still."""
+    """Dropout no longer drops, and batch norm's running averages no longer change."""
 
     name = "train-not-restored"
     severity = "error"
