@@ -3,6 +3,11 @@
 The packages load when they are first named.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rushlight_vision import datasets, io, models, ops, transforms, tv_tensors, utils
+
 __version__ = "0.28.0+rushlight"  # the torchvision release whose behaviour this is
 _PACKAGES = ("datasets", "io", "models", "ops", "transforms", "tv_tensors", "utils")
 __all__ = ["datasets", "io", "models", "ops", "transforms", "tv_tensors", "utils"]

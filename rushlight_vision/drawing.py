@@ -206,7 +206,7 @@ def flow_to_image(flow):
     if batch.ndim != 4 or batch.shape[1] != 2:
         raise ValueError(f"Input flow should have shape (2, H, W) or (N, 2, H, W), got {flow.shape}.")
     longest = torch.sum(batch.pow(2), dim=1).sqrt().max()
-    image = _coloured((batch / (longest + np.finfo(np.float32).eps)).numpy())
+    image = _coloured((batch / (longest + float(np.finfo(np.float32).eps))).numpy())
     return image[0] if flow.ndim == 3 else image
 
 

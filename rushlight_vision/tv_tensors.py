@@ -6,10 +6,9 @@ An operator gives a plain tensor, except that clone, to, detach and requires_gra
 import contextlib
 from enum import Enum
 
-from rushlight._C import DisableTorchFunctionSubclass
-
 import rushlight as torch
 from rushlight import Tensor
+from rushlight.torch._C import DisableTorchFunctionSubclass
 from rushlight_vision.transforms import _functional_pil
 
 __all__ = [
@@ -32,7 +31,7 @@ _return_kind = False
 class TVTensor(Tensor):
     """Base of the kinds. Their attributes besides the values are named in `_facts`."""
 
-    _facts = ()
+    _facts: tuple[str, ...] = ()
 
     @staticmethod
     def _to_tensor(data, dtype=None, device=None, requires_grad=None):
@@ -143,6 +142,9 @@ class BoundingBoxes(TVTensor):
     """
 
     _facts = ("format", "canvas_size", "clamping_mode")
+    format: BoundingBoxFormat
+    canvas_size: tuple[int, int]
+    clamping_mode: str | None
 
     def __new__(
         cls,
@@ -173,6 +175,7 @@ class KeyPoints(TVTensor):
     """Points (..., 2), each (x, y), in an image of size `canvas_size` (height, width)."""
 
     _facts = ("canvas_size",)
+    canvas_size: tuple[int, int]
 
     def __new__(cls, data, *, canvas_size, dtype=None, device=None, requires_grad=None):
         tensor = cls._to_tensor(data, dtype, device, requires_grad)

@@ -11,6 +11,7 @@ free), `MAX_BYTES` in all, or `MAX_MEMBERS` members. Nothing of them is kept.
 import os
 import posixpath
 import re
+from typing import IO, Literal, cast
 
 from rushlight.utils.archives import Clamped
 
@@ -88,8 +89,8 @@ def _opened(path, compression):
 class _Xz:
     """A .xz file for reading, by a decoder that takes no more memory than `xz -9` needs; the file may claim 4 GiB."""
 
-    def __init__(self, path, mode):
-        self._file = open(path, mode)  # noqa: SIM115 (closed by `close`)
+    def __init__(self, path, mode: Literal["rb"]):
+        self._file: IO[bytes] = open(path, mode)  # noqa: SIM115 (closed by `close`)
         self._decoder = self._new()
 
     def _new(self):
@@ -180,9 +181,10 @@ def _unpack_tar(path, compression, staging):
             return member
 
     with Measured(_opened(path, compression), path, os.path.getsize(path)) as stream:
-        with tarfile.open(fileobj=stream, mode="r|", tarinfo=Member) as tar:
+        # in mode "r|" tarfile only calls `read`
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=Member) as tar:
             for member in tar:
-                tar.members.clear()  # else it keeps all of them
+                vars(tar)["members"].clear()  # else it keeps all of them
                 if member.isdir():
                     staging.folder(member.name)
                 elif member.isreg():

@@ -43,6 +43,10 @@ class _Caltech(VisionDataset):
     def _open(self, index, name):
         return opened(os.path.join(self.root, self._images, self.categories[self.y[index]], name))
 
+    def download(self):
+        """Fetch the images; subclasses define it."""
+        raise NotImplementedError
+
     def _check_integrity(self):
         return os.path.exists(os.path.join(self.root, self._images))
 

@@ -210,8 +210,8 @@ def _opener(max_redirect_hops):
                     f"The last redirect points to {newurl}."
                 )
             following = super().redirect_request(req, fp, code, msg, headers, newurl)
-            following.hops = hops
-            following.first_url = getattr(req, "first_url", req.full_url)
+            if following is not None:
+                vars(following).update(hops=hops, first_url=getattr(req, "first_url", req.full_url))
             return following
 
     return build_opener(CountedRedirects)

@@ -19,6 +19,14 @@ _ALL = set(string.digits + string.ascii_letters)
 class _TwoFiles(MNIST):
     """One file of images and one of labels, which subclasses name `images_file` and `labels_file`."""
 
+    @property
+    def images_file(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def labels_file(self) -> str:
+        raise NotImplementedError
+
     def _load_data(self):
         return read_image_file(self.images_file), read_label_file(self.labels_file)
 

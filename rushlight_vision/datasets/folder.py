@@ -1,6 +1,7 @@
 """Data sets whose classes are folders: `root/<class>/<any depth>/<file>`."""
 
 import os
+from functools import partial
 
 from rushlight_vision.datasets.vision import VisionDataset
 from rushlight_vision.pixels import check_pixels
@@ -52,13 +53,9 @@ def make_dataset(directory, class_to_idx=None, extensions=None, is_valid_file=No
         raise ValueError("'class_to_index' must have at least one entry to collect any samples.")
     if (extensions is None) == (is_valid_file is None):
         raise ValueError("Both extensions and is_valid_file cannot be None or not None at the same time")
-    if is_valid_file is None:
-
-        def is_valid_file(path):
-            return has_file_allowed_extension(path, extensions)
-
+    valid = partial(has_file_allowed_extension, extensions=extensions) if is_valid_file is None else is_valid_file
     found = {
-        name: [path for path in _files_below(os.path.join(directory, name)) if is_valid_file(path)]
+        name: [path for path in _files_below(os.path.join(directory, name)) if valid(path)]
         for name in sorted(class_to_idx)
     }
     empty = [name for name, paths in found.items() if not paths]

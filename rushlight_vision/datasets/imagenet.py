@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from typing import cast
 
 import rushlight as torch
 from rushlight_vision.datasets.archive import extract_archive
@@ -55,7 +56,7 @@ class ImageNet(ImageFolder):
         return f"Split: {self.split}"
 
 
-def load_meta_file(root, file=None):
+def load_meta_file(root, file=None) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """({WordNet number: names}, WordNet numbers of the validation images)."""
     path = os.path.join(root, file or META_FILE)
     if not check_integrity(path):
@@ -63,7 +64,7 @@ def load_meta_file(root, file=None):
             f"The meta file {path} is not present in the root directory or is corrupted. "
             "This file is automatically created by the ImageNet dataset."
         )
-    return torch.load(path, weights_only=True)
+    return cast("tuple[dict[str, tuple[str, ...]], list[str]]", torch.load(path, weights_only=True))
 
 
 def _verified(root, which, file):

@@ -61,7 +61,7 @@ class OxfordIIITPet(VisionDataset):
     def __getitem__(self, idx):
         image = opened(self._images[idx], "RGB")
         targets = tuple(self._target(kind, idx) for kind in self._target_types)
-        target = (targets if len(targets) > 1 else targets[0]) if targets else None
+        target = targets[0] if len(targets) == 1 else targets or None
         return (image, target) if self.transforms is None else self.transforms(image, target)
 
     def _target(self, kind, idx):

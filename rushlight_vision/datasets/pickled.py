@@ -3,13 +3,19 @@
 The files hold dicts, lists, strings, numbers and NumPy arrays, so a few NumPy functions are all that may be called.
 """
 
+import importlib
 import io
 import pickle
 import re
 import struct
+from collections.abc import Callable
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy._core import multiarray
+
+numeric = importlib.import_module("numpy._core.numeric")  # stubs leave out what pickles name
 
 
 def load_pickled(path):
@@ -41,7 +47,10 @@ class DataUnpickler(pickle._Unpickler):
     A data set's pickle is a few large values.
     """
 
-    dispatch = dict(pickle._Unpickler.dispatch)
+    dispatch: dict[int, Callable[..., None]] = dict(pickle._Unpickler.dispatch)
+    stack: list[Any]  # these three are attributes of Python's own unpickler, which its stubs leave out
+    read: Callable[[int], bytes]
+    append: Callable[[object], None]
 
     def __init__(self, content):
         super().__init__(io.BytesIO(content), encoding="latin1")
@@ -147,13 +156,13 @@ def _check_array(state):
 def _scalar(dtype, raw):
     if not isinstance(dtype, np.dtype) or type(raw) not in (bytes, str) or len(raw) != dtype.itemsize:
         raise pickle.UnpicklingError("a NumPy scalar that does not fit its bytes")
-    return np._core.multiarray.scalar(dtype, raw)
+    return multiarray.scalar(dtype, raw)
 
 
 def _from_buffer(buffer, dtype, shape, order, *axes):
     if type(buffer) not in (bytes, bytearray) or not isinstance(dtype, np.dtype):
         raise pickle.UnpicklingError("an array that is made of no bytes")
-    return np._core.numeric._frombuffer(buffer, dtype, shape, order, *axes)
+    return numeric._frombuffer(buffer, dtype, shape, order, *axes)
 
 
 def _today(module):

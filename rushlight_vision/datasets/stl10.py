@@ -63,7 +63,7 @@ class STL10(VisionDataset):
         if self.split != "unlabeled":
             images, labels = self._images("train_X.bin"), self._labels("train_y.bin")
             if self.folds is not None:
-                chosen = self._fold()
+                chosen = self._fold(self.folds)
                 images, labels = images[chosen], labels[chosen]
             parts.append((images, labels))
         if self.split != "train":
@@ -80,9 +80,9 @@ class STL10(VisionDataset):
     def _labels(self, name):
         return np.fromfile(self._path(name), np.uint8) - 1
 
-    def _fold(self):
+    def _fold(self, number):
         with open(self._path(self.folds_list_file)) as file:
-            return np.array(file.read().splitlines()[self.folds].split(), np.int64)
+            return np.array(file.read().splitlines()[number].split(), np.int64)
 
     def __getitem__(self, index):
         from PIL import Image

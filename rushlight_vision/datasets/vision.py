@@ -1,6 +1,7 @@
 """VisionDataset, the base of every data set here, and the pair of transforms that it applies."""
 
 import os
+from typing import cast
 
 from rushlight.utils.data import Dataset
 
@@ -15,7 +16,8 @@ class VisionDataset(Dataset):
     _repr_indent = 4
 
     def __init__(self, root=None, transforms=None, transform=None, target_transform=None):
-        self.root = os.path.expanduser(root) if isinstance(root, str) else root
+        # None only in FakeData, which reads no file
+        self.root = os.path.expanduser(root) if isinstance(root, str) else cast("str | os.PathLike[str]", root)
         separate = transform is not None or target_transform is not None
         if transforms is not None and separate:
             raise ValueError("Only transforms or transform/target_transform can be passed as argument")

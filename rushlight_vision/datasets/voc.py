@@ -62,6 +62,9 @@ class _VOC(VisionDataset):
         target = self._target(self.targets[index])
         return (image, target) if self.transforms is None else self.transforms(image, target)
 
+    def _target(self, path):
+        raise NotImplementedError
+
 
 class VOCSegmentation(_VOC):
     """Pascal VOC from `root`, with outlines: an item is (PIL image of mode RGB, PIL image of class numbers).

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from rushlight_vision.models._meta import categories, keypoint_names
 from rushlight_vision.transforms import InterpolationMode, _presets
@@ -101,7 +101,7 @@ def weights_enum(name, module):
     rows = _rows()[name]
     members = [(row["member"], _weights(row)) for row in rows]
     members += [("DEFAULT", value) for (_, value), row in zip(members, rows, strict=True) if row["default"]]
-    enum = _ENUMS[name] = WeightsEnum(name, members, module=module)
+    enum = _ENUMS[name] = cast("type[WeightsEnum]", WeightsEnum(name, members, module=module))
     return enum
 
 
@@ -138,7 +138,7 @@ def register_model(name=None):
     return enter
 
 
-def builder(enum, pretrained="IMAGENET1K_V1", prepare=None, finish=None):
+def builder(enum, pretrained: str | None = "IMAGENET1K_V1", prepare=None, finish=None):
     """Make a function of a model's options into one that takes `weights` and `progress` too, and register it.
 
     pretrained: the member that `pretrained=True` means, or None. prepare(weights, options) changes the options and
@@ -147,7 +147,7 @@ def builder(enum, pretrained="IMAGENET1K_V1", prepare=None, finish=None):
 
     def decorate(build):
         @functools.wraps(build)
-        def model(*args, progress=True, **options):
+        def model(*args, progress=True, **options: Any):
             if args:
                 options.update(_positional(args, ("weights", "progress")))
                 progress = options.pop("progress", progress)
@@ -165,7 +165,7 @@ def builder(enum, pretrained="IMAGENET1K_V1", prepare=None, finish=None):
                     finish(made, given)
             return made
 
-        model.__signature__ = _signature(enum)
+        vars(model)["__signature__"] = _signature(enum)
         return register_model()(model)
 
     return decorate
@@ -182,7 +182,7 @@ def _signature(enum):
     )
 
 
-def _positional(args, names):
+def _positional(args, names) -> dict[str, Any]:
     """The arguments by name, with torchvision's warning that they should have been given so."""
     if len(args) > len(names):
         raise TypeError(f"at most {len(names)} positional arguments are taken ({', '.join(names)}), got {len(args)}")
@@ -299,7 +299,7 @@ def get_weight(name):
     enum, dot, member = name.partition(".")
     if not dot or "." in member:
         raise ValueError(f"Invalid weight name provided: '{name}'.")
-    importlib.import_module(__package__)
+    importlib.import_module(__name__.rpartition(".")[0])
     if enum not in _ENUMS:
         raise ValueError(f"The weight enum '{enum}' for the specific method couldn't be retrieved.")
     return _ENUMS[enum][member]

@@ -93,7 +93,7 @@ class ConvNeXt(nn.Module):
         norm_layer = norm_layer or partial(LayerNorm2d, eps=1e-6)
         patches = {"kernel_size": 4, "stride": 4, "padding": 0, "bias": True}
         style = {"norm_layer": norm_layer, "activation_layer": None}
-        layers = [Conv2dNormActivation(3, block_setting[0].input_channels, **patches, **style)]
+        layers: list[nn.Module] = [Conv2dNormActivation(3, block_setting[0].input_channels, **patches, **style)]
         total = sum(cnf.num_layers for cnf in block_setting)
         done = 0
         for cnf in block_setting:

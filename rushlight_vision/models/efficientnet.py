@@ -169,7 +169,7 @@ class EfficientNet(nn.Module):
             raise TypeError("The inverted_residual_setting should be List[MBConvConfig]")
         norm_layer = norm_layer or nn.BatchNorm2d
         style = {"norm_layer": norm_layer, "activation_layer": nn.SiLU}
-        layers = [Conv2dNormActivation(3, setting[0].input_channels, kernel_size=3, stride=2, **style)]
+        layers: list[nn.Module] = [Conv2dNormActivation(3, setting[0].input_channels, kernel_size=3, stride=2, **style)]
         total = sum(cnf.num_layers for cnf in setting)
         done = 0
         for cnf in setting:

@@ -66,7 +66,7 @@ class MobileNetV2(nn.Module):
         width = _make_divisible(32 * width_mult, round_nearest)
         self.last_channel = _make_divisible(1280 * max(1.0, width_mult), round_nearest)
         style = {"norm_layer": norm_layer, "activation_layer": nn.ReLU6}
-        features = [Conv2dNormActivation(3, width, stride=2, **style)]
+        features: list[nn.Module] = [Conv2dNormActivation(3, width, stride=2, **style)]
         for expansion, channels, count, stride in stages:
             channels = _make_divisible(channels * width_mult, round_nearest)
             for i in range(count):

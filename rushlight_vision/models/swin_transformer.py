@@ -10,7 +10,7 @@ import rushlight as torch
 from rushlight import float32, nn
 from rushlight.nn import functional as F
 from rushlight_vision.models._api import builder, weights_enum
-from rushlight_vision.ops.layers import MLP, Permute
+from rushlight_vision.ops.layers import MLP, Layer, Permute
 from rushlight_vision.ops.stochastic_depth import StochasticDepth
 
 __all__ = [
@@ -41,7 +41,7 @@ def _patch_merging_pad(x):
 class PatchMerging(nn.Module):
     """Half the size, twice the channels: (N, H, W, dim) -> (N, ceil(H / 2), ceil(W / 2), 2 dim)."""
 
-    def __init__(self, dim, norm_layer=nn.LayerNorm):
+    def __init__(self, dim, norm_layer: Layer = nn.LayerNorm):
         super().__init__()
         self.dim = dim
         self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
@@ -54,7 +54,7 @@ class PatchMerging(nn.Module):
 class PatchMergingV2(nn.Module):
     """PatchMerging with the norm last."""
 
-    def __init__(self, dim, norm_layer=nn.LayerNorm):
+    def __init__(self, dim, norm_layer: Layer = nn.LayerNorm):
         super().__init__()
         self.dim = dim
         self.reduction = nn.Linear(4 * dim, 2 * dim, bias=False)
@@ -269,7 +269,7 @@ class SwinTransformerBlock(nn.Module):
         dropout=0.0,
         attention_dropout=0.0,
         stochastic_depth_prob=0.0,
-        norm_layer=nn.LayerNorm,
+        norm_layer: Layer = nn.LayerNorm,
         attn_layer=ShiftedWindowAttention,
     ):
         super().__init__()
@@ -304,7 +304,7 @@ class SwinTransformerBlockV2(SwinTransformerBlock):
         dropout=0.0,
         attention_dropout=0.0,
         stochastic_depth_prob=0.0,
-        norm_layer=nn.LayerNorm,
+        norm_layer: Layer = nn.LayerNorm,
         attn_layer=ShiftedWindowAttentionV2,
     ):
         super().__init__(
@@ -343,7 +343,7 @@ class SwinTransformer(nn.Module):
         attention_dropout=0.0,
         stochastic_depth_prob=0.1,
         num_classes=1000,
-        norm_layer=None,
+        norm_layer: Layer | None = None,
         block=None,
         downsample_layer=PatchMerging,
     ):
@@ -352,7 +352,7 @@ class SwinTransformer(nn.Module):
         block = block or SwinTransformerBlock
         norm_layer = norm_layer or partial(nn.LayerNorm, eps=1e-5)
         patch = tuple(patch_size)
-        layers = [
+        layers: list[nn.Module] = [
             nn.Sequential(
                 nn.Conv2d(3, embed_dim, kernel_size=patch, stride=patch), Permute([0, 2, 3, 1]), norm_layer(embed_dim)
             )

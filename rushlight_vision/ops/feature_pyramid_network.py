@@ -136,15 +136,15 @@ class MultiScaleRoIAlign(nn.Module):
         options = {"output_size": self.output_size, "sampling_ratio": self.sampling_ratio}
         if len(maps) == 1:
             return roi_align(maps[0], rois, spatial_scale=self.scales[0], **options)
-        levels = self._levels(boxes)
+        levels = self._levels(boxes, self.scales)
         result = maps[0].new_zeros((len(rois), maps[0].shape[1], *self.output_size))
         for level, (features, scale) in enumerate(zip(maps, self.scales)):
             chosen = torch.where(levels == level)[0]
             result[chosen] = roi_align(features, rois[chosen], spatial_scale=scale, **options)
         return result
 
-    def _levels(self, boxes):
-        finest, coarsest = (int(-math.log2(self.scales[i])) for i in (0, -1))
+    def _levels(self, boxes, scales):
+        finest, coarsest = (int(-math.log2(scales[i])) for i in (0, -1))
         side = torch.sqrt(torch.cat([box_area(b) for b in boxes]))
         levels = torch.floor(self.canonical_level + torch.log2(side / self.canonical_scale) + 1e-6)
         return levels.clamp(min=finest, max=coarsest).to(int64) - finest

@@ -1,7 +1,8 @@
 """Blocks that many vision models are made of."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import rushlight as torch
 from rushlight import nn
@@ -15,6 +16,8 @@ __all__ = [
     "Permute",
     "SqueezeExcitation",
 ]
+
+Layer: TypeAlias = Callable[..., nn.Module]  # a class of modules, or a function that makes one
 
 
 class FrozenBatchNorm2d(nn.Module):
@@ -61,18 +64,18 @@ class ConvNormActivation(nn.Sequential):
         stride=1,
         padding=None,
         groups=1,
-        norm_layer=nn.BatchNorm2d,
-        activation_layer=nn.ReLU,
+        norm_layer: Layer | None = nn.BatchNorm2d,
+        activation_layer: Layer | None = nn.ReLU,
         dilation=1,
         inplace=True,
         bias=None,
-        conv_layer=nn.Conv2d,
+        conv_layer: Layer = nn.Conv2d,
     ):
         if padding is None:
             padding = _same_padding(kernel_size, dilation)
         if bias is None:
             bias = norm_layer is None
-        layers = [
+        layers: list[nn.Module] = [
             conv_layer(
                 in_channels, out_channels, kernel_size, stride, padding, dilation=dilation, groups=groups, bias=bias
             )
@@ -124,8 +127,8 @@ class Conv2dNormActivation(ConvNormActivation):
         stride=1,
         padding=None,
         groups=1,
-        norm_layer=nn.BatchNorm2d,
-        activation_layer=nn.ReLU,
+        norm_layer: Layer | None = nn.BatchNorm2d,
+        activation_layer: Layer | None = nn.ReLU,
         dilation=1,
         inplace=True,
         bias=None,
@@ -163,8 +166,8 @@ class Conv3dNormActivation(ConvNormActivation):
         stride=1,
         padding=None,
         groups=1,
-        norm_layer=nn.BatchNorm3d,
-        activation_layer=nn.ReLU,
+        norm_layer: Layer | None = nn.BatchNorm3d,
+        activation_layer: Layer | None = nn.ReLU,
         dilation=1,
         inplace=True,
         bias=None,
@@ -194,7 +197,9 @@ class SqueezeExcitation(nn.Module):
     torch.Size([1, 4, 3, 3])
     """
 
-    def __init__(self, input_channels, squeeze_channels, activation=nn.ReLU, scale_activation=nn.Sigmoid):
+    def __init__(
+        self, input_channels, squeeze_channels, activation: Layer = nn.ReLU, scale_activation: Layer = nn.Sigmoid
+    ):
         super().__init__()
         self.avgpool = nn.AdaptiveAvgPool2d(1)
         self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1)
@@ -223,13 +228,13 @@ class MLP(nn.Sequential):
         self,
         in_channels,
         hidden_channels,
-        norm_layer=None,
-        activation_layer=nn.ReLU,
+        norm_layer: Layer | None = None,
+        activation_layer: Layer = nn.ReLU,
         inplace=None,
         bias=True,
         dropout=0.0,
     ):
-        layers = []
+        layers: list[nn.Module] = []
         width = in_channels
         for hidden in hidden_channels[:-1]:
             layers.append(nn.Linear(width, hidden, bias=bias))

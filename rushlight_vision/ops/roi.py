@@ -5,6 +5,7 @@ with the part of the map that the box touches.
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -77,7 +78,7 @@ def _align_weights(roi, shape, output_size, scale, sampling_ratio, aligned):
     sides = [y2 - y1, x2 - x1]
     if not aligned:  # a box without area counts as one pixel
         sides = [max(side, kind(1)) for side in sides]
-    result = [image]
+    result: list[Any] = [image]  # a number, then arrays and slices
     for start, side, bins, size in zip((y1, x1), sides, output_size, shape[-2:]):
         count = sampling_ratio if sampling_ratio > 0 else math.ceil(side / bins)
         result += _interpolation(start, side / kind(bins), bins, count, size)
@@ -147,7 +148,7 @@ def ps_roi_align(input, boxes, output_size, spatial_scale=1.0, sampling_ratio=-1
     for roi in rois.detach().numpy():
         kind = roi.dtype.type
         x1, y1, x2, y2 = roi[1:] * kind(spatial_scale) - kind(0.5)
-        place = [int(roi[0])]
+        place: list[Any] = [int(roi[0])]  # as in `_align_weights`
         for start, side, bins, length in zip((y1, x1), (y2 - y1, x2 - x1), size, input.shape[-2:]):
             count = sampling_ratio if sampling_ratio > 0 else math.ceil(side / bins)
             place += _interpolation(start, side / kind(bins), bins, count, length)

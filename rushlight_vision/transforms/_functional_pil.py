@@ -1,6 +1,7 @@
 """The transforms on PIL images. Pillow is imported at the first use."""
 
 import numbers
+from typing import TypeGuard, cast
 
 import numpy as np
 
@@ -101,7 +102,12 @@ def _like(img, pixels):
     return image
 
 
-def padding_ltrb(padding, fill, padding_mode):
+def is_number(value) -> TypeGuard[float]:
+    """Whether the value is a number of any type, NumPy's too."""
+    return isinstance(value, numbers.Number)
+
+
+def padding_ltrb(padding, fill, padding_mode) -> list[int]:
     """(left, top, right, bottom) from an int or 1, 2 or 4 of them; TypeError and ValueError for wrong arguments."""
     if not isinstance(padding, (numbers.Number, tuple, list)):
         raise TypeError("Got inappropriate padding arg")
@@ -111,7 +117,7 @@ def padding_ltrb(padding, fill, padding_mode):
         raise TypeError("Got inappropriate padding_mode arg")
     if padding_mode not in ("constant", "edge", "reflect", "symmetric"):
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
-    edges = [padding] if isinstance(padding, numbers.Number) else list(padding)
+    edges = list(padding) if isinstance(padding, (tuple, list)) else [cast(int, padding)]
     if len(edges) not in (1, 2, 4):
         raise ValueError(f"Padding must be an int or a 1, 2, or 4 element tuple, not a {len(edges)} element tuple")
     return edges * (4 // len(edges))

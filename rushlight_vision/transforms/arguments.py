@@ -5,12 +5,13 @@ import warnings
 from collections.abc import Sequence
 
 from rushlight import Tensor
+from rushlight_vision.transforms._functional_pil import is_number
 from rushlight_vision.transforms.functional import get_dimensions
 
 
 def size_pair(size, message="Please provide only two dimensions (h, w) for size."):
     """(h, w) from one number or a sequence of one or two; ValueError with `message` for more."""
-    if isinstance(size, numbers.Number):
+    if is_number(size):
         return int(size), int(size)
     if isinstance(size, Sequence) and len(size) == 1:
         return size[0], size[0]
@@ -30,7 +31,7 @@ def check_length(value, name, lengths):
 
 def angle_range(value, name, lengths=(2,)):
     """A list of floats: [-value, value] for a number, else the sequence itself."""
-    if isinstance(value, numbers.Number):
+    if is_number(value):
         if value < 0:
             raise ValueError(f"If {name} is a single number, it must be positive.")
         value = [-value, value]

@@ -1,12 +1,12 @@
 """Transforms of an image's colours and sharpness."""
 
-import numbers
 from collections.abc import Sequence
 
 import rushlight as torch
 from rushlight import nn
 from rushlight_vision.transforms import draw
 from rushlight_vision.transforms import functional as F
+from rushlight_vision.transforms._functional_pil import is_number
 from rushlight_vision.transforms.arguments import size_pair
 
 
@@ -55,7 +55,7 @@ class ColorJitter(nn.Module):
 
 def _factor_range(value, name, center=1, bound=(0, float("inf"))):
     """(min, max), or None if that leaves the image as it is."""
-    if isinstance(value, numbers.Number):
+    if is_number(value):
         if value < 0:
             raise ValueError(f"If {name} is a single number, it must be non negative.")
         low, high = center - float(value), center + float(value)
@@ -126,7 +126,7 @@ class GaussianBlur(nn.Module):
         self.kernel_size = size_pair(kernel_size, "Kernel size should be a tuple/list of two integers")
         if any(size <= 0 or size % 2 == 0 for size in self.kernel_size):
             raise ValueError("Kernel size value should be an odd and positive number.")
-        if isinstance(sigma, numbers.Number):
+        if is_number(sigma):
             if sigma <= 0:
                 raise ValueError("If sigma is a single number, it must be positive.")
             sigma = (sigma, sigma)

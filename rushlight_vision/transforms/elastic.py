@@ -22,7 +22,9 @@ class ElasticTransform(nn.Module):
     torch.Size([1, 32, 32])
     """
 
-    def __init__(self, alpha=50.0, sigma=5.0, interpolation=InterpolationMode.BILINEAR, fill=0):
+    def __init__(
+        self, alpha=50.0, sigma=5.0, interpolation=InterpolationMode.BILINEAR, fill: float | Sequence[float] = 0
+    ):
         super().__init__()
         self.alpha = _pair(alpha, "alpha")
         self.sigma = _pair(sigma, "sigma")

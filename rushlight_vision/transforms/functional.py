@@ -163,7 +163,7 @@ def erase(img, i, j, h, w, v, inplace=False):
 # Size and place
 
 
-def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias=True):
+def resize(img, size, interpolation=InterpolationMode.BILINEAR, max_size=None, antialias: bool | None = True):
     """The image in another size.
 
     Args:
@@ -334,7 +334,7 @@ def ten_crop(img, size, vertical_flip=False):
 
 
 def _pair(size):
-    if isinstance(size, numbers.Number):
+    if _functional_pil.is_number(size):
         return int(size), int(size)
     if len(size) == 1:
         return size[0], size[0]

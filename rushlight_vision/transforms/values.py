@@ -1,6 +1,7 @@
 """Transforms of a tensor's values: Normalize, ConvertImageDtype, RandomErasing, LinearTransformation."""
 
 import numbers
+from collections.abc import Sequence
 
 import rushlight as torch
 from rushlight import float32, nn
@@ -67,7 +68,9 @@ class RandomErasing(nn.Module):
     tensor([[[1., 1.]]])
     """
 
-    def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0, inplace=False):
+    def __init__(
+        self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value: float | str | Sequence[float] = 0, inplace=False
+    ):
         super().__init__()
         if not isinstance(value, (numbers.Number, str, tuple, list)):
             raise TypeError("Argument value should be either a number or str or a sequence")

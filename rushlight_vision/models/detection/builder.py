@@ -3,7 +3,8 @@
 import functools
 import inspect
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from rushlight import nn
 from rushlight_vision.models._api import WeightsEnum, choose_weights, positional_too, register_model, set_option
@@ -26,7 +27,17 @@ class Start(NamedTuple):
         return FrozenBatchNorm2d if self.is_trained else nn.BatchNorm2d
 
 
-def builder(enum, backbone, *, layers, untrained=False, classes=91, older=True, pretrained="COCO_V1", keypoints=False):
+def builder(
+    enum,
+    backbone,
+    *,
+    layers,
+    untrained=False,
+    classes=91,
+    older=True,
+    pretrained: str | Callable[[Any], str] = "COCO_V1",
+    keypoints=False,
+):
     """Make a function (start, num_classes, **options) -> model into torchvision's, with weights; registers it.
 
     backbone: the member of the backbone's weights that True means, and that it starts from unless `untrained`.
@@ -68,7 +79,7 @@ def builder(enum, backbone, *, layers, untrained=False, classes=91, older=True, 
             return made
 
         made = positional_too(model)
-        made.__signature__ = _signature(enum, kind, None if untrained else backbone)
+        vars(made)["__signature__"] = _signature(enum, kind, None if untrained else backbone)
         return register_model()(made)
 
     return decorate

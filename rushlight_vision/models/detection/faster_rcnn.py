@@ -1,5 +1,7 @@
 """Faster R-CNN (Ren et al., arXiv 1506.01497) on feature pyramids of ResNet-50 and MobileNetV3."""
 
+from collections.abc import Sequence
+
 import rushlight as torch
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -65,7 +67,7 @@ class FasterRCNN(GeneralizedRCNN):
         self,
         backbone,
         num_classes=None,
-        min_size=800,
+        min_size: int | Sequence[int] = 800,
         max_size=1333,
         image_mean=None,
         image_std=None,
@@ -239,13 +241,15 @@ def _on_mobilenet(start, num_classes, options):
     return FasterRCNN(backbone, num_classes, rpn_anchor_generator=anchors, **options)
 
 
-@builder(FasterRCNN_ResNet50_FPN_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3))
+@builder(FasterRCNN_ResNet50_FPN_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3))
 def fasterrcnn_resnet50_fpn(start, num_classes, **kwargs):
     """Faster R-CNN on a feature pyramid of ResNet-50."""
     return FasterRCNN(resnet50_pyramid(start), num_classes=num_classes, **kwargs)
 
 
-@builder(FasterRCNN_ResNet50_FPN_V2_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3), untrained=True, older=False)
+@builder(
+    FasterRCNN_ResNet50_FPN_V2_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3), untrained=True, older=False
+)
 def fasterrcnn_resnet50_fpn_v2(start, num_classes, **kwargs):
     """Faster R-CNN on ResNet-50 with the heads of Li et al., arXiv 2111.11429."""
     backbone, heads = second_version(start)
@@ -254,7 +258,7 @@ def fasterrcnn_resnet50_fpn_v2(start, num_classes, **kwargs):
 
 @builder(
     FasterRCNN_MobileNet_V3_Large_320_FPN_Weights,
-    MobileNet_V3_Large_Weights.IMAGENET1K_V1,
+    MobileNet_V3_Large_Weights["IMAGENET1K_V1"],
     layers=(6, 3),
     older=False,
 )
@@ -265,7 +269,7 @@ def fasterrcnn_mobilenet_v3_large_320_fpn(start, num_classes, **kwargs):
 
 
 @builder(
-    FasterRCNN_MobileNet_V3_Large_FPN_Weights, MobileNet_V3_Large_Weights.IMAGENET1K_V1, layers=(6, 3), older=False
+    FasterRCNN_MobileNet_V3_Large_FPN_Weights, MobileNet_V3_Large_Weights["IMAGENET1K_V1"], layers=(6, 3), older=False
 )
 def fasterrcnn_mobilenet_v3_large_fpn(start, num_classes, **kwargs):
     """Faster R-CNN on MobileNetV3, large."""

@@ -240,7 +240,7 @@ class FCOS(OneStage):
 FCOS_ResNet50_FPN_Weights = weights_enum("FCOS_ResNet50_FPN_Weights", __name__)
 
 
-@builder(FCOS_ResNet50_FPN_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3), older=False)
+@builder(FCOS_ResNet50_FPN_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3), older=False)
 def fcos_resnet50_fpn(start, num_classes, **kwargs):
     """FCOS on a feature pyramid of ResNet-50, from its second stage on."""
     backbone = resnet50_pyramid(start, returned_layers=[2, 3, 4], extra_blocks=partial(LastLevelP6P7, 256, 256))

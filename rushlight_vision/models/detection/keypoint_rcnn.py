@@ -94,7 +94,7 @@ def _member(pretrained):
 
 @builder(
     KeypointRCNN_ResNet50_FPN_Weights,
-    ResNet50_Weights.IMAGENET1K_V1,
+    ResNet50_Weights["IMAGENET1K_V1"],
     layers=(5, 3),
     classes=2,
     pretrained=_member,

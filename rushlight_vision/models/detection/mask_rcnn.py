@@ -99,13 +99,15 @@ MaskRCNN_ResNet50_FPN_Weights = weights_enum("MaskRCNN_ResNet50_FPN_Weights", __
 MaskRCNN_ResNet50_FPN_V2_Weights = weights_enum("MaskRCNN_ResNet50_FPN_V2_Weights", __name__)
 
 
-@builder(MaskRCNN_ResNet50_FPN_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3))
+@builder(MaskRCNN_ResNet50_FPN_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3))
 def maskrcnn_resnet50_fpn(start, num_classes, **kwargs):
     """Mask R-CNN on a feature pyramid of ResNet-50."""
     return MaskRCNN(resnet50_pyramid(start), num_classes=num_classes, **kwargs)
 
 
-@builder(MaskRCNN_ResNet50_FPN_V2_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3), untrained=True, older=False)
+@builder(
+    MaskRCNN_ResNet50_FPN_V2_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3), untrained=True, older=False
+)
 def maskrcnn_resnet50_fpn_v2(start, num_classes, **kwargs):
     """Mask R-CNN on ResNet-50 with the heads of Li et al., arXiv 2111.11429."""
     backbone, heads = second_version(start)

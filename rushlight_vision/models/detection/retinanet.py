@@ -234,14 +234,16 @@ RetinaNet_ResNet50_FPN_Weights = weights_enum("RetinaNet_ResNet50_FPN_Weights", 
 RetinaNet_ResNet50_FPN_V2_Weights = weights_enum("RetinaNet_ResNet50_FPN_V2_Weights", __name__)
 
 
-@builder(RetinaNet_ResNet50_FPN_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3))
+@builder(RetinaNet_ResNet50_FPN_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3))
 def retinanet_resnet50_fpn(start, num_classes, **kwargs):
     """RetinaNet on a feature pyramid of ResNet-50, from its second stage on."""
     backbone = resnet50_pyramid(start, returned_layers=[2, 3, 4], extra_blocks=partial(LastLevelP6P7, 256, 256))
     return RetinaNet(backbone, num_classes, **kwargs)
 
 
-@builder(RetinaNet_ResNet50_FPN_V2_Weights, ResNet50_Weights.IMAGENET1K_V1, layers=(5, 3), untrained=True, older=False)
+@builder(
+    RetinaNet_ResNet50_FPN_V2_Weights, ResNet50_Weights["IMAGENET1K_V1"], layers=(5, 3), untrained=True, older=False
+)
 def retinanet_resnet50_fpn_v2(start, num_classes, **kwargs):
     """RetinaNet on ResNet-50 with group norms in its head and GIoU as its loss (Zhang et al., arXiv 1912.02424)."""
     backbone = normed_resnet50_pyramid(start, returned_layers=[2, 3, 4], extra_blocks=partial(LastLevelP6P7, 2048, 256))

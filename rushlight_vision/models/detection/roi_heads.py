@@ -1,7 +1,7 @@
 """The second stage: what each proposed box holds, where exactly, and its mask and keypoints where these are wanted."""
 
 import rushlight as torch
-from rushlight import float16, float32, float64, int64, nn
+from rushlight import Tensor, float16, float32, float64, int64, nn
 from rushlight.nn import functional as F
 from rushlight_vision.models.detection import _utils as det_utils
 from rushlight_vision.models.detection.keypoints import (
@@ -179,7 +179,8 @@ class RoIHeads(nn.Module):
             proposals, matched, labels, wanted = self.select_training_samples(proposals, targets)
         hidden = self.box_head(self.box_roi_pool(features, proposals, image_shapes))
         class_logits, box_regression = self.box_predictor(hidden)
-        result, losses = [], {}
+        result = []
+        losses: dict[str, Tensor] = {}
         if self.training:
             pair = fastrcnn_loss(class_logits, box_regression, labels, wanted)
             losses = dict(zip(("loss_classifier", "loss_box_reg"), pair))
@@ -209,7 +210,7 @@ class RoIHeads(nn.Module):
 
     def _masks(self, features, boxes, matched, image_shapes, targets, result):
         """The loss of the masks; outside training adds them to the result."""
-        logits = self.mask_predictor(self.mask_head(self.mask_roi_pool(features, boxes, image_shapes)))
+        logits = _logits(self.mask_roi_pool, self.mask_head, self.mask_predictor, features, boxes, image_shapes)
         if self.training:
             masks, labels = ([target[name] for target in targets] for name in ("masks", "labels"))
             return {"loss_mask": maskrcnn_loss(logits, boxes, masks, labels, matched)}
@@ -219,10 +220,15 @@ class RoIHeads(nn.Module):
 
     def _keypoints(self, features, boxes, matched, image_shapes, targets, result):
         """The loss of the keypoints; outside training adds them to the result."""
-        logits = self.keypoint_predictor(self.keypoint_head(self.keypoint_roi_pool(features, boxes, image_shapes)))
+        modules = (self.keypoint_roi_pool, self.keypoint_head, self.keypoint_predictor)
+        logits = _logits(*modules, features, boxes, image_shapes)
         if self.training:
             points = [target["keypoints"] for target in targets]
             return {"loss_keypoint": keypointrcnn_loss(logits, boxes, points, matched)}
         for found, points, scores in zip(result, *keypointrcnn_inference(logits, boxes)):
             found["keypoints"], found["keypoints_scores"] = points, scores
         return {}
+
+
+def _logits(roi_pool, head, predictor, features, boxes, image_shapes):
+    return predictor(head(roi_pool(features, boxes, image_shapes)))

@@ -256,7 +256,7 @@ def _vgg_extractor(backbone, highres, trainable_layers):
 SSD300_VGG16_Weights = weights_enum("SSD300_VGG16_Weights", __name__)
 
 
-@builder(SSD300_VGG16_Weights, VGG16_Weights.IMAGENET1K_FEATURES, layers=(5, 4), older=False)
+@builder(SSD300_VGG16_Weights, VGG16_Weights["IMAGENET1K_FEATURES"], layers=(5, 4), older=False)
 def ssd300_vgg16(start, num_classes, **kwargs):
     """SSD on VGG-16, for images of 300 pixels."""
     ignore_size(kwargs)

@@ -124,7 +124,7 @@ _DEFAULTS = {
 }
 
 
-@builder(SSDLite320_MobileNet_V3_Large_Weights, MobileNet_V3_Large_Weights.IMAGENET1K_V1, layers=(6, 6), older=False)
+@builder(SSDLite320_MobileNet_V3_Large_Weights, MobileNet_V3_Large_Weights["IMAGENET1K_V1"], layers=(6, 6), older=False)
 def ssdlite320_mobilenet_v3_large(start, num_classes, norm_layer=None, **kwargs):
     """SSDlite on MobileNetV3, large, for images of 320 pixels."""
     ignore_size(kwargs)

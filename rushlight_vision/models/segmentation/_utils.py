@@ -67,7 +67,7 @@ def builder(enum, backbone_enum):
             return made
 
         kind = inspect.Parameter.KEYWORD_ONLY
-        model.__signature__ = inspect.Signature(
+        vars(model)["__signature__"] = inspect.Signature(
             [
                 inspect.Parameter("weights", kind, default=None, annotation=enum | None),
                 inspect.Parameter("progress", kind, default=True),

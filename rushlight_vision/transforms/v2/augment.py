@@ -1,7 +1,8 @@
 """Erasing, mixing of images and labels, JPEG, automatic augmentation, and the removal of degenerate boxes."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import rushlight as torch
 from rushlight import Tensor, float32
@@ -25,7 +26,9 @@ from rushlight_vision.transforms.v2.transform import (
 class RandomErasing(RandomTransform):
     """With probability `p`, a random rectangle overwritten; see the first version's."""
 
-    def __init__(self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0.0, inplace=False):
+    def __init__(
+        self, p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value: float | str | Sequence[float] = 0.0, inplace=False
+    ):
         super().__init__(p=p)
         values.RandomErasing(p, scale, ratio, value)
         self.scale = scale
@@ -99,7 +102,7 @@ class _Mixing(Transform):
         self._labels_getter = _labels_getter(labels_getter)
 
     def forward(self, *inputs):
-        sample = inputs if len(inputs) > 1 else inputs[0]
+        sample = inputs if inputs[1:] else inputs[0]
         flat, spec = tree_flatten(sample)
         wanted = self._wanted(flat)
         unfit = (_functional_pil.is_pil_image, tv_tensors.BoundingBoxes, tv_tensors.Mask, tv_tensors.KeyPoints)
@@ -148,7 +151,7 @@ class _Mixing(Transform):
             )
 
     def _mixed_labels(self, labels, lam):
-        if labels.ndim == 1:
+        if labels.ndim == 1 and self.num_classes is not None:  # not None, as `_checked` says
             labels = nnF.one_hot(labels, num_classes=self.num_classes)
         labels = labels if labels.is_floating_point() else labels.to(float32)
         return labels.roll(1, 0).mul_(1.0 - lam).add_(labels.mul(lam))
@@ -220,7 +223,7 @@ class JPEG(Transform):
 class _Automatic(Transform):
     """One image of a sample, augmented; the rest stays as it is."""
 
-    _first = None
+    _first: Callable[..., Any]
 
     def __init__(self, *args, **kwargs):
         super().__init__()
@@ -329,7 +332,7 @@ class SanitizeBoundingBoxes(Transform):
         self._labels_getter = _labels_getter(labels_getter)
 
     def forward(self, *inputs):
-        sample = inputs if len(inputs) > 1 else inputs[0]
+        sample = inputs if inputs[1:] else inputs[0]
         labels = self._labels_getter(sample)
         labels = labels if isinstance(labels, (tuple, list)) else () if labels is None else (labels,)
         flat, spec = tree_flatten(sample)

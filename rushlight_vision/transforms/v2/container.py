@@ -7,7 +7,7 @@ from rushlight import nn
 from rushlight_vision.transforms.v2.transform import Transform
 
 
-def _checked(transforms, kinds=Sequence):
+def _checked(transforms, kinds: type | tuple[type, ...] = Sequence):
     if not isinstance(transforms, kinds):
         raise TypeError("Argument transforms should be a sequence of callables")
     if not transforms:

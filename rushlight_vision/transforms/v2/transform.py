@@ -40,7 +40,7 @@ class Transform(nn.Module):
         return functional(inpt, *args, **kwargs) if handles is None or handles(inpt) else inpt
 
     def forward(self, *inputs):
-        sample = inputs if len(inputs) > 1 else inputs[0]
+        sample = inputs if inputs[1:] else inputs[0]
         flat, spec = tree_flatten(sample)
         self.check_inputs(flat)
         return self._applied(flat, spec)
@@ -81,7 +81,7 @@ class RandomTransform(Transform):
         self.p = p
 
     def forward(self, *inputs):
-        sample = inputs if len(inputs) > 1 else inputs[0]
+        sample = inputs if inputs[1:] else inputs[0]
         flat, spec = tree_flatten(sample)
         self.check_inputs(flat)
         return sample if torch.rand(1) >= self.p else self._applied(flat, spec)

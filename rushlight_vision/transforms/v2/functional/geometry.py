@@ -184,7 +184,7 @@ def pad(inpt, padding, fill=None, padding_mode="constant"):
 
 
 def _padded_by_channel(img, sides, fill):
-    out = F.pad(img, sides, 0)
+    out = _functional_tensor.pad(img, sides, 0, "constant")
     left, top, _, _ = sides
     height, width = img.shape[-2:]
     values = torch.tensor(list(fill), dtype=out.dtype).reshape(-1, 1, 1)

@@ -5,6 +5,8 @@ their own, if there is one.
 """
 
 import functools
+from collections.abc import Callable
+from typing import Any, Protocol, cast
 
 from rushlight import Tensor
 from rushlight_vision import tv_tensors
@@ -53,7 +55,17 @@ def register_kernel(functional, tv_tensor_cls):
     return enter
 
 
-def by_kind(on_image):
+class _ByKind(Protocol):
+    """A function of `transforms.v2.functional`, with what `by_kind` adds to it."""
+
+    def __call__(self, inpt, *args, **kwargs) -> Any: ...
+
+    def handles(self, inpt: Any) -> bool: ...
+
+    def kernel(self, kind: type) -> Callable[[Callable[..., Any]], None]: ...
+
+
+def by_kind(on_image) -> _ByKind:
     """Make a function on images into one on all kinds; `.kernel(kind)` registers another's."""
     kernels = _REGISTRY[on_image.__name__] = {}
 
@@ -70,9 +82,11 @@ def by_kind(on_image):
         out = on_image(plain(inpt), *args, **kwargs)
         return tuple(like(part, inpt) for part in out) if isinstance(out, tuple) else like(out, inpt)
 
-    function.handles = lambda inpt: is_image(inpt) or any(kind in kernels for kind in type(inpt).__mro__)
-    function.kernel = lambda kind: functools.partial(kernels.__setitem__, kind)
-    return function
+    vars(function).update(
+        handles=lambda inpt: is_image(inpt) or any(kind in kernels for kind in type(inpt).__mro__),
+        kernel=lambda kind: functools.partial(kernels.__setitem__, kind),
+    )
+    return cast("_ByKind", function)
 
 
 def mode(interpolation):
