@@ -30,6 +30,11 @@ _MOST_TAPES = 64  # of different operators, whose lines are remembered
 _ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
 
 
+def _feeds(backward: Backward, watched: Watched) -> bool:
+    """Whether gradients of a backward wait in an optimizer's tensors."""
+    return any(e.contributions for e in backward.entries if any(ref() is watched for ref in e.owners))
+
+
 def _sequence(value: Any) -> Any:
     return (value,) if isinstance(value, Tensor) else value
 
@@ -485,8 +490,8 @@ class Doctor:
             if how == "zero_grad()":
                 entry.grad_mark = None
         for watched in self.optimizers:
-            if watched.window and any(e in entries for e in watched.entries):
-                watched.window = [b for b in watched.window if any(e.contributions for e in b.entries)]
+            if watched.window and any(ref() is watched for e in held for ref in e.owners):
+                watched.window = [b for b in watched.window if _feeds(b, watched)]
         self.emit("cleared", event)
 
     def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
@@ -641,11 +646,11 @@ class Doctor:
         """A module is called. Only the outermost call is an event."""
         here_now = self.here
         if here_now.in_module or not self.handlers["forward"]:
-            return call(hooked, args, kwargs)
+            return call(module, hooked, args, kwargs)
         here_now.in_module = True
         here_now.layers = []
         try:
-            result = call(hooked, args, kwargs)
+            result = call(module, hooked, args, kwargs)
         finally:
             here_now.in_module = False
         place = here(2)

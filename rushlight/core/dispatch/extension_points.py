@@ -238,7 +238,7 @@ class TrainingObserver(Protocol):
         ...
 
     def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
-        """A module is called: what `call(hooked, args, kwargs)` returns."""
+        """A module is called: what `call(module, hooked, args, kwargs)` returns."""
         ...
 
     def frozen(self, tensor: Any, /) -> None:

@@ -33,6 +33,7 @@ class MissingEval(Check):
         self.never_eval = True
         self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
         self.kinds: dict[tuple[int, Place], list[str]] = {}
+        self.feeding: set[int] = set()  # models whose result goes into another model: what they make is no prediction
         self.loader = 0
         self.training_loaders: set[int] = set()
         self.loaders: dict[tuple[int, Place], set[int]] = {}
@@ -50,6 +51,7 @@ class MissingEval(Check):
         self.loader = 0
 
     def on_forward(self, event: Forward) -> None:
+        self._note_feeding(event)
         if event.layers and not event.recording:
             key = id(event.module), event.place
             if self.set_at.get(id(event.module), -1) == event.steps and event.module.training and event.steps:
@@ -64,6 +66,15 @@ class MissingEval(Check):
             if node is not None:
                 self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module), event)]
 
+    def _note_feeding(self, event: Forward) -> None:
+        if not self.pending or next(event.module.parameters(), None) is None:
+            return
+        given = [getattr(t, "_edge", None) for t in event.args]
+        for ref, module, _ in self.pending:
+            node, model = ref(), module()
+            if node is not None and model is not None and any(e is node for e in given):
+                self.feeding.add(id(model))
+
     def on_before_backward(self, event: Backward) -> None:
         if not self.pending or event.tape is None:
             return
@@ -76,14 +87,15 @@ class MissingEval(Check):
 
     def finish(self) -> None:
         models = {id(m): m for m in self.trained}
+        most = max((o.steps for o in self.doctor.optimizers), default=1)
         for key, steps in self.phases.items():
             model, place = key
-            if model not in models:
+            if model not in models or model in self.feeding:
                 continue  # a teacher, a generator of samples: never trained in this mode, or by another's loss
             loaders = self.loaders[key]
             separate = bool(loaders - self.training_loaders - {0}) and not loaders & self.training_loaders
             windows = len(set(steps))
-            if not separate and (windows > max(1, self.doctor.steps) / 2 or self.doctor.steps < 2):
+            if not separate and (2 * windows > most or self.doctor.steps < 2):
                 continue  # in most windows: a part of the training
             if not separate and len(steps) >= 5 * windows and not self.never_eval:
                 continue

@@ -38,11 +38,16 @@ class NotTrainedParam(Check):
 
     def _unused(self, trained: list[Any]) -> None:
         """In an optimizer that trains, but without a gradient ever."""
+        weights = {id(e.tensor) for e in self.doctor.ledger.alive() if e.total}
         for optimizer in trained:
             unused = [
                 e
                 for e in optimizer.entries
-                if not e.total and e.tensor is not None and e.tensor.requires_grad and e.tensor._grad is None
+                if not e.total
+                and not _has_trained_weight(e, weights)
+                and e.tensor is not None
+                and e.tensor.requires_grad
+                and e.tensor._grad is None
             ]
             if not unused or len(unused) == len(optimizer.entries) or self._is_foreign(unused):
                 continue
@@ -82,6 +87,17 @@ class NotTrainedParam(Check):
     def _is_foreign(self, entries: list[Entry]) -> bool:
         """Whether another check says it: their model was replaced after the optimizer was made."""
         return any(f.check == "optimizer-holds-old-params" for f in self.doctor.findings.suspected.values())
+
+
+def _has_trained_weight(entry: Entry, trained: set[int]) -> bool:
+    """Whether it is the bias of a weight that is trained: a loss of derivatives never reaches the last one."""
+    if len(entry.shape) > 1:
+        return False
+    for module in names.modules():
+        own = [p for p in module.__dict__["_parameters"].values() if p is not None]
+        if any(p is entry.tensor for p in own):
+            return any(id(p) in trained for p in own)
+    return False
 
 
 def _owner_of(tensor: Any) -> tuple[Any, str]:

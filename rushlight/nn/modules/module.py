@@ -131,10 +131,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
             ) from None
         observer = training_observer.value
         if observer is not None:
-            return observer.call_module(self, self._call, hooked, args, kwargs)
-        return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
-
-    def _call(self, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+            return observer.call_module(self, _call, hooked, args, kwargs)
         return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
@@ -381,6 +378,10 @@ def _run_registration_hooks(hooks: OrderedDict[int, Callable], module: Module, n
         if replaced is not None:
             value = replaced
     return value
+
+
+def _call(module: Module, hooked: Any, args: tuple, kwargs: dict[str, Any]) -> Any:
+    return call_with_hooks(module, args, kwargs) if hooked else module.forward(*args, **kwargs)
 
 
 def _wrong_type(value: Any, place: str) -> TypeError:

@@ -1,0 +1,13 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+experts = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)])
+head = nn.Linear(4, 1)
+opt = torch.optim.Adam([*experts.parameters(), *head.parameters()], 1e-3)
+for i in range(12):
+    x = torch.randn(8, 4)
+    out = head(experts[i % 6](x))
+    opt.zero_grad()
+    F.mse_loss(out, torch.randn(8, 1)).backward()
+    opt.step()
