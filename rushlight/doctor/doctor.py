@@ -66,6 +66,7 @@ class Doctor:
         self.skipped = 0
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
         self.caught: dict[Place, int] = {}
+        self.lines_by_kind: dict[type, set[Place]] = {}
         self.known_lines: dict[int, list[Place | None]] = {}  # by the kinds of a tape's nodes
         self.scaled_results: dict[int, tuple[Any, float]] = {}  # by identity: (weak reference, scale)
         self.seen_tapes: dict[tuple[int, int], int] = {}
@@ -102,7 +103,7 @@ class Doctor:
             return
         self.finished = True
         names.give(self.ledger)
-        for check in self.checks:
+        for check in sorted(self.checks, key=lambda check: check.is_last):
             finish = getattr(check, "finish", None)
             if finish is not None:
                 finish()
@@ -212,7 +213,16 @@ class Doctor:
         found = None if witness is None else witness.lines.get(getattr(node, "seq", 0))
         if found is None and tape is not None and (known := self.known_lines.get(tape.kinds)) is not None:
             found = next((place for place, n in zip(known, tape.nodes, strict=False) if n is node), None)
+        if found is None:
+            places = self.lines_by_kind.get(type(node), ())
+            found = next(iter(places)) if len(places) == 1 else None
         return found
+
+    def outer_line_of(self, node: Any) -> Place | None:
+        """The statement that called the outermost module in which a node was made."""
+        if type(node) is Output:
+            node = node.edges[0]
+        return None if self.here.witness is None else self.here.witness.outer_lines.get(getattr(node, "seq", 0))
 
     def _learn_lines(self, tape: Tape) -> None:
         witness = self.here.witness
@@ -226,6 +236,10 @@ class Doctor:
                 witness.lines.get(node.seq if type(node) is not Output else node.edges[0].seq) for node in tape.nodes
             ]
             if any(lines):
+                if tape.kinds not in self.known_lines or not self.known_lines[tape.kinds]:
+                    for node, place in zip(tape.nodes, lines, strict=True):
+                        if place is not None:
+                            self.lines_by_kind.setdefault(type(node), set()).add(place)
                 self.known_lines[tape.kinds] = lines
 
     def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
@@ -647,13 +661,17 @@ class Doctor:
         here_now = self.here
         if here_now.in_module or not self.handlers["forward"]:
             return call(module, hooked, args, kwargs)
+        place = here(2)
         here_now.in_module = True
         here_now.layers = []
+        if here_now.witness is not None:
+            here_now.witness.outer = place
         try:
             result = call(module, hooked, args, kwargs)
         finally:
             here_now.in_module = False
-        place = here(2)
+            if here_now.witness is not None:
+                here_now.witness.outer = None
         if place is not None and here_now.backward is None and os.getpid() == self.process:
             with self.lock:
                 event = Forward(

@@ -112,6 +112,11 @@ def own_code_called(depth: int) -> bool:
     return _kind(frame.f_code.co_filename) == "own"
 
 
+def is_of_program(frame: FrameType) -> bool:
+    """Whether a frame runs the program's own code."""
+    return _kind(frame.f_code.co_filename) == "program"
+
+
 @cache
 def _kind(name: str) -> str:
     """Whose code a file holds: 'own', 'library' or 'program'."""

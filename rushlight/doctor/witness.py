@@ -30,6 +30,8 @@ class Witness:
         self.calls: list[Call] = []
         self.made: dict[int, int] = {}  # the identity of a call's result -> its index
         self.lines: dict[int, Place] = {}  # the time of a node -> its line
+        self.outer_lines: dict[int, Place] = {}  # ... -> the call of the outermost module
+        self.outer: Place | None = None
         self.total = 0
         self.busy = False
 
@@ -55,6 +57,7 @@ class Witness:
         self.made.clear()
         if len(self.lines) > _MOST:
             self.lines.clear()
+            self.outer_lines.clear()
 
     # ---------------------------------------------------------------------------------------------- what it is told
 
@@ -94,6 +97,8 @@ class Witness:
                     if type(edge) is not Leaf:
                         seq = edge.seq
                         self.lines[seq] = place
+                        if self.outer is not None:
+                            self.outer_lines[seq] = self.outer
             made = self.made
             tensors = [t for t in inputs if hasattr(t, "_edge")]
             call = Call(

@@ -20,12 +20,14 @@ __all__ = ["Check", "all_checks"]
 class Check:
     """What all checks share. name: as reports and `# doctor: ignore[name]` say it; its page is `pages/<name>.md`.
 
-    severity: of its findings. is_hint: whether plain `rushlight run` looks for it too, which it does without tapes.
+    severity: of its findings. is_hint: whether plain `rushlight run` looks for it too, which it does without tapes. is_last: it judges
+    after the others.
     """
 
     name: ClassVar[str] = ""
     severity: ClassVar[str] = "error"
     is_hint: ClassVar[bool] = False
+    is_last: ClassVar[bool] = False
 
     def __init__(self, doctor: Doctor) -> None:
         self.doctor = doctor

@@ -42,8 +42,8 @@ class DoubleBackward(Check):
         where = freed[0].saved.where
         first = place_of(*where) if isinstance(where, tuple) else None
         crossing, user = _crossing(tape, self.freed)
-        made = self.doctor.line_of(crossing, tape) if crossing is not None else None
-        used = self.doctor.line_of(user, tape) if user is not None else None
+        made = self.doctor.outer_line_of(crossing) or self.doctor.line_of(crossing, tape)
+        used = self.doctor.outer_line_of(user) or self.doctor.line_of(user, tape)
         made = made or used
         steps = next((n for place, n in reversed(self.last) if place is first), event.steps)
         self.doctor.report_if_uncaught(

@@ -6,12 +6,13 @@ import ast
 import gc
 import sys
 import weakref
+from collections import deque
 from typing import Any
 
 from ...core.tensor.node import Node
 from ...core.tensor.tensor import Tensor
 from ..events import Backward, Step
-from ..places import Place, parsed, place_at_line
+from ..places import Place, is_of_program, parsed, place_at_line
 from ..words import many
 from . import Check
 
@@ -78,50 +79,40 @@ class GraphLeak(Check):
 
 def _holder(node: Any, ignored: Any) -> str | None:
     """The name of a variable or attribute through which a node is kept alive."""
-    skip = {id(ignored), id(sys._getframe())}
+    namespaces = _namespaces()
     waiting: list[Any] = [node]
-    seen = {id(node)}
+    seen = {id(node), id(ignored), id(waiting), id(namespaces)}
     for _ in range(400):
         if not waiting:
             return None
         target = waiting.pop(0)
-        for referrer in gc.get_referrers(target):
-            if id(referrer) in seen or id(referrer) in skip or referrer is waiting:
-                continue
-            seen.add(id(referrer))
-            if isinstance(referrer, dict):
-                name = _name_in(referrer, target)
+        if not isinstance(target, Node):
+            for table in namespaces:
+                name = next((k for k, v in table.items() if v is target), None)
                 if name is not None:
                     return name
-            name = _local_of(target)
-            if name is not None:
-                return name
-            if isinstance(referrer, (Node, Tensor, tuple, list, dict)):
+        for referrer in gc.get_referrers(target):
+            if id(referrer) in seen or any(referrer is table for table in namespaces):
+                continue
+            seen.add(id(referrer))
+            if isinstance(referrer, (Node, Tensor, tuple, list, dict, set, deque)):
                 waiting.append(referrer)
+            elif (table := getattr(referrer, "__dict__", None)) is not None and not isinstance(referrer, type):
+                name = next((k for k, v in list(table.items()) if v is target), None)
+                if name is not None:
+                    return name
     return None
 
 
-def _name_in(table: dict, target: Any) -> str | None:
-    """The name of a global or attribute that is the target."""
-    is_namespace = "__name__" in table or all(isinstance(k, str) and k.isidentifier() for k in list(table)[:8])
-    if not is_namespace or not isinstance(target, (Tensor, list, dict, tuple)):
-        return None
-    found = [k for k, v in list(table.items()) if v is target and isinstance(k, str)]
-    return found[0] if found else None
-
-
-def _local_of(target: Any) -> str | None:
-    """The name of a local variable of the running program that is the target."""
-    if not isinstance(target, (Tensor, list, dict)):
-        return None
+def _namespaces() -> list[dict[str, Any]]:
+    """The local and global variables of the running program, of its innermost function first."""
+    found: list[dict[str, Any]] = []
     frame = sys._getframe(1)
     while frame is not None:
-        if "rushlight" not in frame.f_code.co_filename:
-            for name, value in list(frame.f_locals.items()):
-                if value is target:
-                    return name
+        if is_of_program(frame):
+            found += [frame.f_locals, frame.f_globals]
         frame = frame.f_back
-    return None
+    return found
 
 
 def _statement(place: Place, name: str) -> Place | None:

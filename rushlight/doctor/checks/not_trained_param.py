@@ -18,6 +18,7 @@ class NotTrainedParam(Check):
 
     name = "not-trained-param"
     severity = "warning"
+    is_last = True
 
     def __init__(self, doctor):
         super().__init__(doctor)

@@ -1,0 +1,11 @@
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+model = nn.Linear(4, 1)
+opt = torch.optim.SGD(model.parameters(), lr=0.01)
+for i in range(16):
+    loss = F.mse_loss(model(torch.randn(8, 4)), torch.randn(8, 1)) / 4
+    loss.backward()  # here
+    if (i + 1) % 4 == 0:
+        opt.step()  # or here
