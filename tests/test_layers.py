@@ -94,6 +94,7 @@ def test_torch_names_are_its_files():
         "_lazy",
         "_moved",
         "_no_device",
+        "_parameters",
         "_schema",
         "_settings",
         "_stand_ins",

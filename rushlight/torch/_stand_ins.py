@@ -10,10 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, SimpleNamespace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..core.tensor.tensor import Tensor
+from ._parameters import PARAMETERS
 from .unavailable import ROWS, Row, exported, names_of
+
+if TYPE_CHECKING:
+    from inspect import Signature
 
 __all__ = ["find_spec", "lookup", "stand_in"]
 
@@ -30,22 +34,52 @@ def stand_in(path: str) -> Any:
 
 
 def _function(row: Row) -> Callable[..., NoReturn]:
-    def unavailable(*args: Any, **kwargs: Any) -> NoReturn:
-        raise row.error()
-
+    """Takes torch's parameters, so that Python itself refuses other arguments, with torch's TypeError."""
+    scope: dict[str, Any] = {"row": row}
+    exec(f"def unavailable{PARAMETERS.get(row.path, '(*args, **kwargs)')}: raise row.error()", scope)
+    unavailable = scope["unavailable"]
     module, _, name = f"{_ROOT}.{row.path}".rpartition(".")
     unavailable.__module__, unavailable.__name__, unavailable.__qualname__ = module, name, name
     unavailable.__doc__ = row.doc()
     return unavailable
 
 
+def _method(row: Row) -> Callable[..., NoReturn]:
+    method = _function(row)
+    module, _, owner = method.__module__.rpartition(".")
+    method.__module__, method.__qualname__ = module, f"{owner}.{method.__name__}"
+    return method
+
+
 def _class(row: Row) -> type:
+    call = _function(row)
+
     def __new__(cls: type, *args: Any, **kwargs: Any) -> NoReturn:
+        if cls is made:  # a subclass may have parameters of its own
+            call(*args, **kwargs)
         raise row.error()
 
     module, _, name = f"{_ROOT}.{row.path}".rpartition(".")
     methods = {below: staticmethod(stand_in(f"{row.path}.{below}")) for below in names_of(row.path)}
-    return type(name, (), {"__new__": __new__, "__module__": module, "__doc__": row.doc(), **methods})
+    own = {"__new__": __new__, "__signature__": _Signature(call), "__module__": module, "__doc__": row.doc()}
+    made = type(name, (), {**own, **methods})
+    return made
+
+
+class _Signature:
+    """The attribute `__signature__` of a stand-in for a class: what the call takes, made when `inspect` asks for it."""
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: Callable[..., NoReturn]):
+        self._call = call
+
+    def __get__(self, instance: object, owner: type) -> Signature:
+        if vars(owner).get("__signature__") is not self:  # a subclass has its own
+            raise AttributeError("__signature__")
+        from inspect import signature
+
+        return signature(self._call)
 
 
 def _namespace(row: Row) -> SimpleNamespace:
@@ -53,7 +87,7 @@ def _namespace(row: Row) -> SimpleNamespace:
 
 
 _MAKERS: dict[str, Callable[[Row], Any]] = {
-    "function": _function, "method": _function, "class": _class, "namespace": _namespace,
+    "function": _function, "method": _method, "class": _class, "namespace": _namespace,
 }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import json
 import pickle
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 
 import rushlight
 from rushlight.torch import _lazy
+from rushlight.torch._parameters import PARAMETERS
 from rushlight.torch.unavailable import ROWS, exported, names_of
 
 # {name: [kind, error, message]} of commit b52be04, where 13 factories made them; four messages are reworded since
@@ -30,6 +32,22 @@ def _find(path: str):
     return value
 
 
+def _arguments(function):
+    """Positional and keyword arguments that a call must have, and more of each kind where it takes any."""
+    args, kwargs = [], {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args += [1, 2]
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            kwargs["name_"] = 3
+        elif parameter.default is parameter.empty:
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                kwargs[name] = 1
+            else:
+                args.append(1)
+    return args, kwargs
+
+
 def test_no_name_is_lost():
     assert set(ROWS) - NOT_RECORDED == set(RECORDED)
 
@@ -40,11 +58,34 @@ def test_raises_as_before(path):
     value = _find(path)
     value = value.fget if isinstance(value, property) else value
     assert (kind == "class") == isinstance(value, type) == (ROWS[path].kind == "class")
+    args, kwargs = _arguments(value)
     with pytest.raises(Exception) as raised:
-        value(1, 2, name=3)
+        value(*args, **kwargs)
     assert (type(raised.value).__name__, str(raised.value)) == (error, message)
     assert error in value.__doc__ and value.__doc__ == value.__doc__.strip()
     assert value.__name__ == path.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("path", sorted(PARAMETERS))
+def test_has_torchs_parameters(path):
+    value = _find(path)
+    assert str(inspect.signature(value)) == PARAMETERS[path]
+    args, kwargs = _arguments(value)
+    if args and "*args" not in PARAMETERS[path]:
+        with pytest.raises(TypeError, match=r"missing .* required positional argument"):
+            value()
+    if "**" not in PARAMETERS[path]:
+        with pytest.raises(TypeError, match="unexpected keyword argument 'unheard_of'"):
+            value(*args, unheard_of=1, **kwargs)
+
+
+def test_subclasses_have_parameters_of_their_own():
+    class Marked(rushlight.cuda.Event):
+        def __init__(self, name, *, colour): ...
+
+    assert str(inspect.signature(Marked)) == "(name, *, colour)"
+    with pytest.raises(RuntimeError, match="requires CUDA support"):
+        Marked("start", colour="red")
 
 
 @pytest.mark.parametrize("path", sorted(p for p, row in ROWS.items() if row.kind in ("function", "class")))

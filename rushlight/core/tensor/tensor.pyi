@@ -2631,23 +2631,23 @@ class Tensor:
         """Replace each element by `function(element, that of x, that of y)`."""
         ...
 
-    def eig(self, *args: Any, **kwargs: Any) -> Tensor:
+    def eig(self, eigenvectors: _bool = False) -> Tensor:
         """Raises RuntimeError: `torch.linalg.eig` returns complex tensors of dtype `cfloat` or `cdouble` rather than real tensors mimicking complex tensors: L, V = torch.linalg.eig(A), or L = torch.linalg.eigvals(A) without eigenvectors."""
         ...
 
-    def lstsq(self, *args: Any, **kwargs: Any) -> Tensor:
+    def lstsq(self, other: Tensor | _Number) -> Tensor:
         """Raises RuntimeError: `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`, which has reversed arguments and does not return the QR decomposition in the returned tuple: X = torch.linalg.lstsq(B, A).solution."""
         ...
 
-    def reinforce(self, *args: Any, **kwargs: Any) -> Tensor:
+    def reinforce(self, reward: Any) -> Tensor:
         """Raises RuntimeError: `torch.distributions` draws actions, and its `log_prob` gives the loss."""
         ...
 
-    def solve(self, *args: Any, **kwargs: Any) -> Tensor:
+    def solve(self, other: Tensor | _Number) -> Tensor:
         """Raises RuntimeError: `torch.solve` is deprecated in favor of `torch.linalg.solve`, which has its arguments reversed and does not return the LU factorization: X = torch.linalg.solve(A, B)."""
         ...
 
-    def symeig(self, *args: Any, **kwargs: Any) -> Tensor:
+    def symeig(self, eigenvectors: _bool = False) -> Tensor:
         """Raises RuntimeError: The default behavior has changed from using the upper triangular portion of the matrix by default to using the lower triangular portion: L, V = torch.linalg.eigh(A, UPLO='U'), or torch.linalg.eigvalsh without eigenvectors."""
         ...
 
