@@ -100,7 +100,9 @@ def addcmul(b, input, tensor1, tensor2, value=1):
 @rule("xlogy")
 def xlogy(b, x, y):
     if any(not isinstance(a, Lazy) or a.dtype.kind != "f" or a.dtype.itemsize == 2 for a in (x, y)):
-        raise Untraceable("xlogy")
+        raise Untraceable(
+            "xlogy of a Python number, or of a dtype other than float32 and float64: give tensors, with .float()"
+        )
     return where(np.isnan(y), y, where(x == 0, x.dtype.type(0), x * np.log(y)))
 
 

@@ -27,7 +27,10 @@ def embedding(b, weight, input, padding_idx, scale_grad_by_freq):
 @rule("embedding_dense_backward")
 def embedding_dense_backward(b, g, input, shape, padding_idx, scale_grad_by_freq):
     if scale_grad_by_freq or g.dtype.kind != "f" or g.dtype.itemsize == 2:
-        raise Untraceable("embedding_dense_backward")
+        raise Untraceable(
+            "the gradient of an embedding with scale_grad_by_freq=True, or of a dtype other than float32 and float64: leave the "
+            "option out, or keep the table in float32"
+        )
     operands = (_in_rows(b, g.reshape(-1, shape[1])), input.reshape(-1).ref())
     skip = {"skip": padding_idx} if padding_idx >= 0 else {}
     return b.lazy(b.extern("index_add", operands, (tuple(shape), g.dtype), **skip)[0])
@@ -55,7 +58,9 @@ def _checked(b, i, n, text):
 @rule("gather", checks=True)
 def gather_rule(b, input, index, dim, *rest):
     if not input.ndim or not index.ndim or (rest and any(rest)):
-        raise Untraceable("gather")
+        raise Untraceable(
+            "gather from or by a number, or with sparse_grad=True: use .reshape(1), and leave the option out"
+        )
     n = input.shape[dim % input.ndim]
     return _along(b, input, dim, _checked(b, index, n, f"index out of bounds for dimension {dim} with size {n}"))
 
@@ -63,7 +68,9 @@ def gather_rule(b, input, index, dim, *rest):
 @rule("index_select", checks=True)
 def index_select(b, input, index, dim):
     if not input.ndim or index.ndim > 1:
-        raise Untraceable("index_select")
+        raise Untraceable(
+            "index_select from a number, or by an index of several dimensions: flatten it with .reshape(-1)"
+        )
     dim = dim % input.ndim
     n = input.shape[dim]
     i = _checked(b, index.reshape(-1), n, "index out of range in self")
@@ -90,7 +97,10 @@ def _in_rows(b: Builder, x: Lazy) -> Ref:
 def _scattered(kind: str):
     def scattered(b: Builder, input: Lazy, index: Lazy, src: Lazy, dim: int) -> Lazy:
         if not input.ndim or index.ndim != input.ndim or src.ndim not in (0, input.ndim) or not index.size:
-            raise Untraceable(kind)
+            raise Untraceable(
+                f"a scatter of dimensions {input.ndim}, {index.ndim} and {src.ndim} by {index.size} indices: the tensors need the "
+                "same number of dimensions (.reshape), at least 1, and the index an element"
+            )
         dim = dim % input.ndim
         _checked(b, index, input.shape[dim], f"index out of bounds for dimension {dim} with size {input.shape[dim]}")
         src = src[tuple(slice(n) for n in index.shape)] if src.ndim else src.broadcast_to(index.shape)
@@ -111,7 +121,9 @@ def scatter_value(b, input, index, dim, value):
 @rule("index_add", checks=True)
 def index_add(b, input, index, source, dim, alpha):
     if not input.ndim or index.ndim > 1 or not source.size:
-        raise Untraceable("index_add")
+        raise Untraceable(
+            "index_add to a number, of nothing, or by an index of several dimensions: flatten it with .reshape(-1)"
+        )
     dim = dim % input.ndim
     _checked(b, index, input.shape[dim], "index out of range in self")
     source = source if alpha == 1 else source * source.dtype.type(alpha)
@@ -124,7 +136,9 @@ def index_add(b, input, index, source, dim, alpha):
 @rule("index_copy", checks=True)
 def index_copy(b, input, index, source, dim):
     if not input.ndim or index.ndim > 1 or not source.size:
-        raise Untraceable("index_copy")
+        raise Untraceable(
+            "index_copy to a number, of nothing, or by an index of several dimensions: flatten it with .reshape(-1)"
+        )
     dim = dim % input.ndim
     _checked(b, index, input.shape[dim], "index out of range in self")
     return _placed_along(b, "scatter_put", input, _along_axis(index, source.shape, dim), source, dim)
@@ -133,7 +147,9 @@ def index_copy(b, input, index, source, dim):
 @rule("index_fill", checks=True)
 def index_fill(b, input, index, value, dim):
     if not input.ndim or not input.size or not index.size:
-        raise Untraceable("index_fill")
+        raise Untraceable(
+            "index_fill of a number or an empty tensor, or by an empty index: use .reshape(1), or leave the call out"
+        )
     dim = dim % input.ndim
     n = input.shape[dim]
     index = _counted(index.reshape(-1).astype(np.int64), n)

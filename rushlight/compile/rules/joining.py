@@ -82,7 +82,7 @@ def _join(b: Builder, parts: list[Lazy], shape: tuple[int, ...], axis: int, dtyp
 def cat(b, *tensors, dim):
     parts = [t for t in tensors if t.shape != (0,)]
     if not parts or not all(t.ndim for t in parts):
-        raise Untraceable("cat")
+        raise Untraceable("cat of nothing but empty vectors, or of numbers: give each a dimension with .reshape(1)")
     axis = dim % parts[0].ndim
     shape = list(parts[0].shape)
     shape[axis] = sum(t.shape[axis] for t in parts)

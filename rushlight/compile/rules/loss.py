@@ -41,7 +41,10 @@ def _weights(b: Builder, t: Lazy, valid: Lazy | None, weight: Lazy | None, dtype
 @rule("nll_loss", "nll_loss2d", checks=True)
 def nll_loss(b, input, target, weight=None, ignore_index=-100, reduction="mean"):
     if input.dtype.kind != "f" or input.dtype.itemsize == 2 or target.dtype.kind not in "iu":
-        raise Untraceable("nll_loss")
+        raise Untraceable(
+            "nll_loss of a dtype other than float32 and float64, or of targets that are not integers: convert the scores with .float(), "
+            "the targets with .long()"
+        )
     x = _classes_last(input)
     t = target.reshape(x.shape[:-1])
     t, valid = _valid(b, t, x.shape[-1], ignore_index)
@@ -61,7 +64,10 @@ def nll_loss(b, input, target, weight=None, ignore_index=-100, reduction="mean")
 @rule("nll_loss_backward")
 def nll_loss_backward(b, g, target, weight=None, shape=(), ignore_index=-100, reduction="mean"):
     if g.dtype.kind != "f" or g.dtype.itemsize == 2 or target.dtype.kind not in "iu":
-        raise Untraceable("nll_loss_backward")
+        raise Untraceable(
+            "the gradient of nll_loss of a dtype other than float32 and float64, or of targets that are not integers: convert the scores with .float(), "
+            "the targets with .long()"
+        )
     n, classes = (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
     places = (n, *shape[2:])
     t = target.reshape(places)

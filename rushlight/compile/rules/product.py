@@ -83,7 +83,7 @@ def dot(b, input, tensor):
 @rule("mv")
 def mv(b, mat, vec):
     if mat.dtype.kind != "f" or mat.dtype.itemsize < 4:
-        raise Untraceable("mv")
+        raise Untraceable(f"mv of {mat.dtype}: convert both operands with .float()")
     return (mat * vec).sum(1)
 
 

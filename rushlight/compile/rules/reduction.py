@@ -75,7 +75,9 @@ def spread(b, input, shape, dim, keepdim):
 def vector_norm(b, input, ord, dim, keepdim, dtype):
     x = input if dtype is None else input.astype(dtype.numpy)
     if x.dtype.kind != "f" or x.dtype.itemsize == 2 or not x.ndim:
-        raise Untraceable("a norm")
+        raise Untraceable(
+            f"a norm of {x.dtype} of shape {x.shape}: convert to float32 with .float(); of a number take .abs()"
+        )
     axes = axes_of(dim, x.ndim)
     if ord == 2:
         return np.sqrt((x * x).sum(axes, keepdims=keepdim))
@@ -83,7 +85,7 @@ def vector_norm(b, input, ord, dim, keepdim, dtype):
         return np.abs(x).sum(axes, keepdims=keepdim)
     if ord == math.inf and x.size:
         return np.abs(x).max(axes, keepdims=keepdim)
-    raise Untraceable(f"a norm of order {ord}")
+    raise Untraceable(f"a norm of order {ord}: orders 1, 2 and inf are compiled; write it with .abs(), ** and .sum()")
 
 
 def _variance(input: Lazy, dim: Any, correction: float, keepdim: bool) -> Lazy:

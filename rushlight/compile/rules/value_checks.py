@@ -34,7 +34,9 @@ def _left_over(x: Any, y: Any) -> Lazy:
     """What the kernel computes, which asks whether a number is 0."""
     is_fixed_integer = isinstance(y, Lazy) and y.expr.op == "const" and y.dtype.kind in "iu"
     if x.dtype.kind == "b" or (is_fixed_integer and not y.expr.data):
-        raise Untraceable("remainder")
+        raise Untraceable(
+            "remainder of bools, or by the integer 0: convert bools with .long(), divide by another number"
+        )
     r = x % y
     return r if r.dtype.kind in "biu" else where(r == 0, np.copysign(r, x), r)
 
