@@ -97,6 +97,11 @@ class Doctor:
         self._disarm()
         self.finish()
 
+    @property
+    def accumulates(self) -> bool:
+        """Whether a step may have several backwards: what this asks of each backward is spared otherwise."""
+        return any(o.window or not o.windows or o.windows[-1] > 1 for o in self.optimizers)
+
     def finish(self) -> None:
         """Judge: after it `findings.listed()` is complete."""
         if self.finished:
@@ -510,6 +515,10 @@ class Doctor:
 
     def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
         """`tensor.grad = value`."""
+        if value is None:
+            entry = self.ledger.known(tensor)
+            if entry is None or not entry.contributions:
+                return
         if self.here.backward is not None or os.getpid() != self.process:
             return
         with self.lock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...core.dispatch.inplace import CopySlices
 from ...core.tensor.storage import Content
 from ..events import Backward
 from ..places import place_of
@@ -38,10 +39,11 @@ class DataWrite(Check):
 def _changed(tape: Tape) -> tuple[Any, Content] | None:
     """(node, the shared content) of a saved tensor whose memory was written by another record since."""
     for node in tape.nodes:
-        target = getattr(node, "inner", node)
-        if not isinstance(target.saved, tuple):
+        target: Any = node.inner if type(node) is CopySlices else node
+        slots = target.tensor_slots
+        if not slots or type(target.saved) is not tuple:
             continue
-        for i in target.tensor_slots:
+        for i in slots:
             value = target.saved[i]
             for one in value if type(value) is tuple else (value,):
                 storage = getattr(one, "_storage", None)

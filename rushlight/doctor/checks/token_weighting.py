@@ -21,7 +21,7 @@ class TokenWeighting(Check):
 
     def on_before_backward(self, event: Backward) -> None:
         tape = event.tape
-        if tape is None or not tape.roots or not event.accumulates:
+        if tape is None or not tape.roots or not event.accumulates or not self.doctor.accumulates:
             return
         for _, edge in terms(tape.roots[0]):
             if name_of(edge).startswith("nll_loss") and saved(edge, "reduction") == "mean":

@@ -28,7 +28,8 @@ class UnscaledAccumulation(Check):
             return
         if event.signature not in self.means:
             self.means[event.signature] = any(is_mean(edge) for _, edge in terms(tape.roots[0]))
-        self.prints[event.number] = _sample(tape)
+        if self.doctor.accumulates:
+            self.prints[event.number] = _sample(tape)
 
     def on_stepped(self, event: Step) -> None:
         window = [b for b in event.window if not b.in_step]
