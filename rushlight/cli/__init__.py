@@ -13,8 +13,9 @@ def main(argv=None):
 
         print(f"rushlight {version('rushlight') or 'from source'}")
     elif args.command == "run":
-        from .run import run_program
+        from .run import run_program, start_hints
 
+        start_hints()
         return run_program(args.program, args.arguments, args.as_module, args.missing)
     elif args.command in ("doctor", "explain"):
         from . import doctor

@@ -5,7 +5,9 @@ import sys
 import types
 from pathlib import Path
 
-__all__ = ["run_program"]
+from rushlight.doctor.hints import start_hints
+
+__all__ = ["run_program", "start_hints"]
 
 _FOLDER = str(Path(__file__).parent) + os.sep
 

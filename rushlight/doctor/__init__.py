@@ -9,6 +9,7 @@ Rushlight owns the tape, every write to `.grad` and every optimizer, so it can f
 of `checks/` listens for one mistake; `report/` says what was found.
 """
 
+from .hints import GradientWarning
 from .watch import Report, watch
 
-__all__ = ["Report", "watch"]
+__all__ = ["GradientWarning", "Report", "watch"]

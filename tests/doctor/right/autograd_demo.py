@@ -1,6 +1,4 @@
 import torch
-from torch import nn
-import torch.nn.functional as F
 
 x = torch.tensor([1.0, 2.0], requires_grad=True)
 y = (x**2).sum()
@@ -16,13 +14,13 @@ z = x.detach()
 print(z.requires_grad)
 try:
     z.sum().backward()
-except RuntimeError as error:
+except RuntimeError:
     print("no graph")
 a = torch.tensor(3.0, requires_grad=True)
 b = a * a
 b.backward()
 try:
     b.backward()
-except RuntimeError as error:
+except RuntimeError:
     print("freed")
 a.backward()

@@ -1,7 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
-
+from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 a, b = nn.Linear(4, 8), nn.Linear(8, 1)

@@ -1,10 +1,13 @@
-import torch
-from torch import nn
-import torch.nn.functional as F
-
 import copy
 
-actor, critic = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)), nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+actor, critic = (
+    nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1)),
+    nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)),
+)
 actor_t, critic_t = copy.deepcopy(actor), copy.deepcopy(critic)
 opt_a, opt_c = torch.optim.Adam(actor.parameters(), 1e-3), torch.optim.Adam(critic.parameters(), 1e-3)
 for _ in range(8):

@@ -1,8 +1,8 @@
-import torch
-from torch import nn
-import torch.nn.functional as F
-
 import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
 
 q = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
 target = copy.deepcopy(q)

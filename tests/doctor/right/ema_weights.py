@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 model = nn.Linear(4, 1)
 average = {k: v.clone() for k, v in model.state_dict().items()}

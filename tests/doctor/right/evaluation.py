@@ -1,7 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
-
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 train = DataLoader(TensorDataset(torch.randn(24, 4), torch.randint(3, (24,))), batch_size=8, shuffle=True)

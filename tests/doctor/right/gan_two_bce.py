@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 G = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
 D = nn.Linear(3, 1)

@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 body = nn.Linear(4, 4)
 heads = nn.ModuleList([nn.Linear(4, 1), nn.Linear(4, 1)])
@@ -15,7 +15,10 @@ for _ in range(6):
     (weights * losses).sum().backward(retain_graph=True)
     weights.grad = None
     norms = torch.stack(
-        [torch.autograd.grad(weights[i] * losses[i], body.weight, retain_graph=True, create_graph=True)[0].norm() for i in range(2)]
+        [
+            torch.autograd.grad(weights[i] * losses[i], body.weight, retain_graph=True, create_graph=True)[0].norm()
+            for i in range(2)
+        ]
     )
     loss = (norms - norms.mean().detach()).abs().sum()
     weights.grad = torch.autograd.grad(loss, weights)[0]

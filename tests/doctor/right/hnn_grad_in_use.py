@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 H = nn.Sequential(nn.Linear(2, 8), nn.Tanh(), nn.Linear(8, 1))
 opt = torch.optim.Adam(H.parameters(), 1e-3)

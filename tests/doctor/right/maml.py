@@ -1,6 +1,4 @@
 import torch
-from torch import nn
-import torch.nn.functional as F
 
 w = torch.randn(4, 1, requires_grad=True)
 opt = torch.optim.SGD([w], lr=0.05)

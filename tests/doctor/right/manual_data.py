@@ -1,6 +1,4 @@
 import torch
-from torch import nn
-import torch.nn.functional as F
 
 w = torch.randn(3, requires_grad=True)
 x, y = torch.randn(32, 3), torch.randn(32)

@@ -1,6 +1,4 @@
 import torch
-from torch import nn
-import torch.nn.functional as F
 
 w, b = torch.randn(3, 1, requires_grad=True), torch.zeros(1, requires_grad=True)
 x, y = torch.randn(32, 3), torch.randn(32, 1)

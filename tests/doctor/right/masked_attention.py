@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 q = nn.Linear(4, 4)
 opt = torch.optim.SGD(q.parameters(), lr=0.1)

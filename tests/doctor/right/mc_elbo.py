@@ -1,5 +1,4 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
 
 mu, rho = torch.zeros(4, requires_grad=True), torch.zeros(4, requires_grad=True)

@@ -1,8 +1,8 @@
-import torch
-from torch import nn
-import torch.nn.functional as F
-
 import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
 
 student = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.2), nn.Linear(8, 3))
 teacher = copy.deepcopy(student)

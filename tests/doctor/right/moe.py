@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 experts = nn.ModuleList([nn.Linear(4, 4) for _ in range(6)])
 head = nn.Linear(4, 1)

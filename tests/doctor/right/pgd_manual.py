@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 model = nn.Linear(4, 3)
 x, y = torch.randn(8, 4), torch.randint(3, (8,))

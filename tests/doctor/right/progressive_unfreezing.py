@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 body, head = nn.Linear(4, 4), nn.Linear(4, 1)
 for p in body.parameters():

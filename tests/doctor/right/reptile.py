@@ -1,8 +1,8 @@
-import torch
-from torch import nn
-import torch.nn.functional as F
-
 import copy
+
+import torch
+import torch.nn.functional as F
+from torch import nn
 
 model = nn.Linear(4, 1)
 for outer in range(4):

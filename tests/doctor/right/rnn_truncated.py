@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 rnn, head = nn.LSTM(2, 4, batch_first=True), nn.Linear(4, 2)
 opt = torch.optim.SGD([*rnn.parameters(), *head.parameters()], lr=0.1)

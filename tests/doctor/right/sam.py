@@ -1,6 +1,7 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
+
 
 class SAM(torch.optim.Optimizer):
     def __init__(self, params, base, rho=0.05, **kwargs):

@@ -1,6 +1,6 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
+
 
 class Sign(torch.autograd.Function):
     @staticmethod

@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Conv2d(4, 4, 3)).eval()
 for p in net.parameters():
@@ -10,6 +10,7 @@ image = content.clone().requires_grad_(True)
 opt = torch.optim.LBFGS([image], max_iter=4)
 target = net(content).detach()
 for _ in range(3):
+
     def closure():
         with torch.no_grad():
             image.clamp_(0, 1)

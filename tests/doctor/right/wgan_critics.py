@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 G, D = nn.Linear(2, 3), nn.Linear(3, 1)
 opt_g = torch.optim.RMSprop(G.parameters(), lr=5e-4)

@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 model = nn.LSTM(2, 4)
 opt = torch.optim.Adam(model.parameters(), 1e-3)

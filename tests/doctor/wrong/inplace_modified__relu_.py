@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 a, b = nn.Linear(4, 4), nn.Linear(4, 1)
 opt = torch.optim.SGD([*a.parameters(), *b.parameters()], lr=0.1)

@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 net = nn.Linear(4, 1)
 opt = torch.optim.Adam(net.parameters(), 1e-3)

@@ -1,6 +1,6 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
+
 
 def penalty(critic, real, fake):
     a = torch.rand(len(real), 1)

@@ -1,7 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
-
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 train = DataLoader(TensorDataset(torch.randn(64, 32), torch.randint(3, (64,))), batch_size=16)

@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 e = nn.Embedding(5, 3)
 nn.init.zeros_(e.weight)

@@ -1,6 +1,7 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
+
 
 def train_epoch(model):
     opt = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)  # here

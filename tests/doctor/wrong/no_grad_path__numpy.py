@@ -1,6 +1,5 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
 
 net = nn.Linear(4, 3)
 opt = torch.optim.SGD(net.parameters(), lr=0.1)

@@ -1,6 +1,7 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
+
 
 def step(model, opt, x, y):
     opt.zero_grad()

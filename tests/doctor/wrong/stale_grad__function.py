@@ -1,6 +1,7 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
+
 
 def train_step(model, opt, x, y):
     loss = F.mse_loss(model(x), y)

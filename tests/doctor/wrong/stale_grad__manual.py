@@ -1,6 +1,4 @@
 import torch
-from torch import nn
-import torch.nn.functional as F
 
 w = torch.randn(4, requires_grad=True)
 for _ in range(5):

@@ -1,6 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
+from torch import nn
 
 enc, dec = nn.Linear(4, 2), nn.Linear(2, 4)
 opt_e, opt_d = torch.optim.SGD(enc.parameters(), lr=0.01), torch.optim.SGD(dec.parameters(), lr=0.01)

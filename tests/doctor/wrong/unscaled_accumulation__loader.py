@@ -1,7 +1,6 @@
 import torch
-from torch import nn
 import torch.nn.functional as F
-
+from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 loader = DataLoader(TensorDataset(torch.randn(32, 4), torch.randint(3, (32,))), batch_size=4)

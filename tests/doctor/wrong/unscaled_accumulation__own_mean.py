@@ -1,6 +1,6 @@
 import torch
 from torch import nn
-import torch.nn.functional as F
+
 
 def accumulate(model, opt, batches):
     opt.zero_grad()

@@ -1,0 +1,45 @@
+"""Plain `rushlight run`: a few certain mistakes, each once, as a warning with its line; silent on right loops."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAD = "import torch\nm = torch.nn.Linear(2, 1)\no = torch.optim.SGD(m.parameters(), lr=0.1)\nfor i in range(4):\n"
+LOSS = "    loss = m(torch.ones(3, 2)).pow(2).mean()\n"
+PROGRAMS = {
+    "stale-grad": (LOSS + "    loss.backward()\n    o.step()\n", 6),
+    "zeroed-before-step": (LOSS + "    loss.backward()\n    o.zero_grad()\n    o.step()\n", 7),
+    "step-without-grad": ("    o.zero_grad()\n" + LOSS + "    o.step()\n", 7),
+    "no-grad-path": ("    o.zero_grad()\n" + LOSS + "    loss.detach().requires_grad_().backward()\n    o.step()\n", 7),
+    "": (LOSS + "    o.zero_grad()\n    loss.backward()\n    o.step()\n", 0),
+}
+
+
+def _run(path, **environment):
+    command = [sys.executable, "-m", "rushlight", "run", str(path)]
+    cwd = Path(__file__).parents[2]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, cwd=cwd)
+    assert done.returncode == 0 and done.stdout == "", done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_hint(name, tmp_path):
+    body, line = PROGRAMS[name]
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + body)
+    said = _run(path)
+    if not name:
+        assert said == ""
+        return
+    assert said.count("GradientWarning") == 1
+    assert f"train.py:{line}: GradientWarning:" in said and f"rushlight explain {name}" in said
+
+
+def test_off(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + PROGRAMS["stale-grad"][0])
+    assert _run(path, RUSHLIGHT_HINTS="0") == ""
