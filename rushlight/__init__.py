@@ -57,6 +57,7 @@ _LAZY_PACKAGES = {
     "compile",
     "distributions",
     "distributed",
+    "doctor",
     "func",
     "fx",
     "nn",

@@ -758,6 +758,7 @@ from .torch import cpu as cpu
 from .torch import cuda as cuda
 from . import distributed as distributed
 from . import distributions as distributions
+from . import doctor as doctor
 from .torch import fft as fft
 from . import func as func
 from .torch import functional as functional

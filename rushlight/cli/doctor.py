@@ -13,7 +13,7 @@ from typing import Any
 from rushlight.doctor.findings import Finding
 from rushlight.doctor.pages import page_names, page_of
 from rushlight.doctor.report import json, terminal
-from rushlight.doctor.watch import Report, new_doctor
+from rushlight.doctor.session import Report, new_doctor
 
 from .run import run_program
 

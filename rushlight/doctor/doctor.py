@@ -17,6 +17,7 @@ from ..core.tensor.tensor import Tensor
 from . import names
 from .events import Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
+from .history import History
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
 from .places import Place, here, own_code_called
 from .tape import Tape, constant_factor
@@ -28,6 +29,11 @@ _ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
 _MOST_OPTIMIZERS = 256  # that are remembered
 _MOST_TAPES = 64  # of different operators, whose lines are remembered
 _ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
+
+
+def _lane(entries: list[Entry]) -> int:
+    """The number of the optimizer that tensors belong to, 0 for none."""
+    return next((o.number for e in entries for ref in e.owners if (o := ref()) is not None), 0)
 
 
 def _feeds(backward: Backward, watched: Watched) -> bool:
@@ -82,6 +88,7 @@ class Doctor:
                 if name.startswith("on_"):
                     self.handlers[name[3:]].append(getattr(check, name))
         self.finished = False
+        self.history = History(self)
 
     # ------------------------------------------------------------------------------------------ start and end
 
@@ -171,6 +178,8 @@ class Doctor:
             at_end,
         )
         known = self.findings.suspect(finding)
+        if len(known.moments) < 50:
+            known.moments.append(max(0, self.history.count - 1))
         if not known.told and self.findings.is_certain(known):
             known.told = True
             if self.on_certain is not None:
@@ -344,6 +353,9 @@ class Doctor:
                 if tensor is None or tensor._grad is None or (wanted is not None and id(tensor) not in wanted):
                     continue
                 self._contribute(event, self.ledger.entry(tensor))
+        lanes = {o.number for o in self.optimizers if o.window and o.window[-1] is event}
+        kind = "backward" if event.accumulates else "grad"
+        self.history.note(kind, event.place, min(lanes, default=0), n=event.number, lanes=sorted(lanes))
         self.emit("backward", event)
 
     def _contribute(self, event: Backward, entry: Entry) -> None:
@@ -453,6 +465,9 @@ class Doctor:
             event = Step(self.steps + 1, place, watched, [], watched.window, closure)
             if not closure:
                 self._look_at_gradients(event)
+                self.history.look(watched)
+                sources = [c.number for c in event.entries[0].contributions] if event.entries else []
+                self.history.note("step", place, watched.number, sources=sources[-32:])
                 self.emit("step", event)
         try:
             yield
@@ -503,6 +518,8 @@ class Doctor:
     def _cleared(self, entries: list[Entry], how: str, place: Place | None) -> None:
         held = [e for e in entries if e.ref() is not None and e.contributions]
         event = Zero(place, entries, [e for e in held if e.pending > 0], how)
+        if held or how == "zero_grad()":
+            self.history.note("zero", place, _lane(entries), lost=len(event.pending))
         self.emit("zero", event)
         for entry in entries:
             entry.clear(place)
@@ -553,6 +570,7 @@ class Doctor:
                 self.ledger.reconcile(entry)
             place = here(2)
             if place is not None:
+                self.history.note("clip", place, _lane(entries))
                 self.emit("clip", Clip(place, entries, what, limit))
             for entry in entries:
                 entry.forgives = True
@@ -683,6 +701,7 @@ class Doctor:
                 here_now.witness.outer = None
         if place is not None and here_now.backward is None and os.getpid() == self.process:
             with self.lock:
+                self.history.note("forward", place, recording=thread.state.grad, training=bool(module.training))
                 event = Forward(
                     place, module, thread.state.grad, args, result, here_now.layers, self.steps, self.batches
                 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import linecache
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,7 +48,7 @@ class Finding:
     after: int = 3
     at_end: int = 1
     told: bool = False
-    numbers: Callable[[], str] | None = None
+    moments: list[int] = field(default_factory=list)  # numbers of events of the history at which it was seen
 
     @property
     def file(self) -> str:

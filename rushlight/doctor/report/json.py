@@ -8,7 +8,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..watch import Report
+    from ..session import Report
 
 __all__ = ["as_dict", "write", "write_text"]
 
@@ -32,6 +32,9 @@ def write_text(path: str, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(text)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.fchmod(file.fileno(), 0o666 & ~mask)  # as open() would have made it
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

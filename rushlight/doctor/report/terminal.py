@@ -9,7 +9,7 @@ from ..places import source_line
 
 if TYPE_CHECKING:
     from ..findings import Finding
-    from ..watch import Report
+    from ..session import Report
 
 __all__ = ["text"]
 

@@ -1,0 +1,39 @@
+"""A pytest plugin: with `--gradient-doctor` each test runs under Rushlight's gradient doctor, and findings fail it.
+
+A module of its own, since pytest loads it in every run: Rushlight itself is only imported where the option is given.
+Severity info never does. A test that is wrong on purpose says `@pytest.mark.gradients_unwatched`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+__all__ = ["pytest_addoption", "pytest_configure", "pytest_runtest_call"]
+
+
+def pytest_addoption(parser: Any) -> None:
+    """Add the option."""
+    parser.getgroup("rushlight").addoption(
+        "--gradient-doctor", action="store_true", help="fail tests whose training loops handle gradients wrongly"
+    )
+
+
+def pytest_configure(config: Any) -> None:
+    """Declare the mark."""
+    config.addinivalue_line("markers", "gradients_unwatched: runs without the gradient doctor")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: Any) -> Any:
+    """Run the test's body under the doctor."""
+    if not item.config.getoption("--gradient-doctor") or item.get_closest_marker("gradients_unwatched"):
+        return (yield)
+    from rushlight.doctor import watch
+
+    with watch() as report:
+        result = yield
+    if any(f.severity != "info" for f in report.findings):
+        pytest.fail(str(report), pytrace=False)
+    return result

@@ -1,0 +1,101 @@
+"""What the page draws: the latest and first events of the loop, norms of gradients, live graphs. Bounded in memory."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .places import Place
+
+if TYPE_CHECKING:
+    from .doctor import Doctor
+    from .ledger import Watched
+
+__all__ = ["History"]
+
+_EVENTS = 600  # first and latest events that are kept, each
+_STEPS = 400  # looks at norms that are kept; beyond, every second one is dropped
+_PARAMETERS = 24  # whose norms are followed: the largest
+
+
+class History:
+    """Collects while the program runs; `as_dict` is what the page is given."""
+
+    def __init__(self, doctor: Doctor) -> None:
+        self.doctor = doctor
+        self.start = time.perf_counter()
+        self.first: list[dict[str, Any]] = []
+        self.latest: list[dict[str, Any]] = []
+        self.norms: dict[str, list[tuple[int, float]]] = {}
+        self.graphs: list[tuple[int, int]] = []
+        self.every = 1
+        self.count = 0
+
+    def note(self, kind: str, place: Place | None, lane: int = 0, **more: Any) -> None:
+        """One event of the timeline. lane: the number of an optimizer, 0 for what belongs to none."""
+        event = {"i": self.count, "t": round(time.perf_counter() - self.start, 6), "kind": kind, "lane": lane, **more}
+        event["step"] = self.doctor.steps
+        if place is not None:
+            event["place"] = place
+        self.count += 1
+        if len(self.first) < _EVENTS:
+            self.first.append(event)
+        else:
+            self.latest.append(event)
+            if len(self.latest) > 2 * _EVENTS:
+                del self.latest[:_EVENTS]
+
+    def look(self, optimizer: Watched) -> None:
+        """Take the norms of an optimizer's gradients, before its step."""
+        steps = optimizer.steps
+        if steps >= 50 and steps % (8 * self.every):
+            return
+        largest = sorted((e for e in optimizer.entries if e.tensor is not None), key=lambda e: -e.tensor._array.size)[
+            :_PARAMETERS
+        ]
+        for i, entry in enumerate(largest):
+            grad = entry.tensor._grad
+            array = None if grad is None else grad._array
+            if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+                continue
+            flat = array.ravel()
+            key = f"{optimizer.number}/{i}/{id(entry)}"
+            values = self.norms.setdefault(key, [])
+            values.append((steps + 1, float(flat.dot(flat)) ** 0.5))
+            if len(values) > _STEPS:
+                self.norms[key] = values[::2]
+                self.every = min(self.every * 2, 64)
+
+    def as_dict(self) -> dict[str, Any]:
+        """{"events", "dropped", "norms", "optimizers", "graphs"}, as JSON has it."""
+        events = self.first + self.latest
+        names = {id(e): e.label for e in self.doctor.ledger.entries.values()}
+        return {
+            "events": [{**e, "place": _place(e.get("place"))} for e in events],
+            "dropped": self.count - len(events),
+            "norms": [
+                {
+                    "optimizer": int(key.split("/")[0]),
+                    "name": names.get(int(key.split("/")[2]), "a tensor"),
+                    "values": _finite(v),
+                }
+                for key, v in self.norms.items()
+            ],
+            "optimizers": [
+                {"number": o.number, "kind": o.kind, "steps": o.steps, "line": o.place.line, "tensors": len(o.entries)}
+                for o in self.doctor.optimizers
+                if o.place is not None
+            ],
+            "steps": self.doctor.steps,
+            "backwards": self.doctor.backwards,
+        }
+
+
+def _place(place: Place | None) -> dict[str, Any] | None:
+    return None if place is None else {"file": place.file, "line": place.line, "text": place.text}
+
+
+def _finite(values: list[tuple[int, float]]) -> list[list[float | None]]:
+    return [[step, norm if np.isfinite(norm) else None] for step, norm in values]
