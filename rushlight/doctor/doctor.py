@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -499,7 +499,9 @@ class Doctor:
             self.ledger.note(entry)
         watched.steps += 1
         watched.step_place = event.place
-        watched.windows.append(len(watched.window))
+        places = Counter(b.place for b in watched.window)
+        watched.windows.append(max(places.values(), default=0))
+        watched.usual_place = places.most_common(1)[0][0] if places else None
         self.steps += 1
         self.emit("stepped", event)
         watched.window = []

@@ -98,7 +98,8 @@ class Watched:
         self.groups: list[int] = []
         self.steps = 0
         self.window: list[Backward] = []
-        self.windows: list[int] = []  # how many backwards the last windows had
+        self.windows: list[int] = []  # how many backwards of one line each window had
+        self.usual_place: Place | None = None  # that line, of the last window
         self.step_place: Place | None = None
         self.zero_places: dict[Place, int] = {}
 

@@ -7,6 +7,7 @@ import gc
 import sys
 import weakref
 from collections import deque
+from itertools import pairwise
 from typing import Any
 
 from ...core.tensor.node import Node
@@ -28,9 +29,8 @@ class GraphLeak(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.roots: list[tuple[Any, Place]] = []
-        self.counts: list[int] = []
+        self.counts: dict[int, list[int]] = {}  # by optimizer: graphs alive after its last steps
         self.found: Place | None = None
-        self.last: int = 0
 
     def on_backward(self, event: Backward) -> None:
         tape = event.tape
@@ -53,24 +53,26 @@ class GraphLeak(Check):
 
     def on_stepped(self, event: Step) -> None:
         self._drop_dead()
-        self.counts = [*self.counts[-5:], len(self.roots)]
-        rising = len(self.counts) >= 6 and all(a < b for a, b in zip(self.counts, self.counts[1:], strict=False))
-        if rising and self.found is None:
-            self._tell()
+        if event.optimizer is None or not event.window or self.found is not None:
+            return
+        place = event.window[-1].place
+        mine = [r for r in self.roots if r[1] is place]
+        counts = self.counts[event.optimizer.number] = [*self.counts.get(event.optimizer.number, [])[-5:], len(mine)]
+        if len(counts) >= 6 and all(a < b for a, b in pairwise(counts)):
+            self._tell(mine)
 
-    def _tell(self) -> None:
-        node = self.roots[0][0]()
-        place = self.roots[-1][1]
+    def _tell(self, roots: list[tuple[Any, Place]]) -> None:
+        node, place = roots[0][0](), roots[-1][1]
         if node is None:
             return
-        name = _holder(node, self.roots)
+        name = _holder(node, roots)
         where = None if name is None else _statement(place, name)
         self.found = where or place
         held = f"`{name}` keeps" if name is not None else "something keeps"
         self.doctor.report(
             self,
             self.found,
-            f"{held} the graphs of {many(len(self.roots), 'loss')} that have been backwarded: one more with each iteration",
+            f"{held} the graphs of {many(len(roots), 'loss')} that have been backwarded: one more with each iteration",
             "keep numbers: loss.item(), or loss.detach() for a tensor",
             [(place, "the backward of what is kept")],
             after=1,

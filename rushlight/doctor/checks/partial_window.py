@@ -26,8 +26,9 @@ class PartialWindow(Check):
             if not sizes or not watched.window or watched.step_place is None:
                 continue
             usual = sizes.most_common(1)[0][0]
-            if usual > 1 and 0 < len(watched.window) < usual and event.batches >= usual:
-                self.left[watched.number] = len(watched.window), usual, event.batches
+            left = sum(b.place is watched.usual_place for b in watched.window)
+            if usual > 1 and 0 < left < usual and event.batches >= usual:
+                self.left[watched.number] = left, usual, event.batches
                 self._tell(watched.step_place, *self.left[watched.number], watched.window[-1].place)
 
     def _tell(self, step: Place, left: int, usual: int, batches: int, backward: Place) -> None:
