@@ -49,7 +49,7 @@ class MissingNoGrad(Check):
             return
         run = self.runs.setdefault(place, _Run())
         run.count += 1
-        run.unused = [*run.unused[-7:], weakref.ref(tensors[0]._edge)]
+        run.unused = [*run.unused[-15:], *(weakref.ref(t._edge) for t in tensors[:8])]
         if run.count <= 3:
             run.bytes = max(run.bytes, _held(Tape([t._edge for t in tensors])))
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
+from .. import names
 from ..events import Backward, Step
 from ..places import Place
 from ..words import many
@@ -42,7 +44,7 @@ class Vanished(Check):
         if event.optimizer is None or (event.optimizer.steps > 50 and event.optimizer.steps % _EVERY):
             return
         for entry in event.entries:
-            if len(entry.shape) < 2 or not entry.pending:
+            if not entry.pending:
                 continue
             tensor = entry.tensor
             array = None if tensor is None or tensor._grad is None else tensor._grad._array
@@ -53,19 +55,15 @@ class Vanished(Check):
                 self.zeros[id(entry)] += 1
 
     def finish(self) -> None:
-        dead = [
-            e
-            for e in self.doctor.ledger.alive()
-            if self.zeros[id(e)] >= 10 and self.zeros[id(e)] >= 0.95 * self.looks[id(e)]
-        ]
-        living = [e for e in self.doctor.ledger.alive() if self.looks[id(e)] and e not in dead]
+        looked = [e for e in self.doctor.ledger.alive() if self.zeros[id(e)] >= 10]
+        zero = {id(e.tensor) for e in looked if self.zeros[id(e)] >= 0.95 * self.looks[id(e)]}
+        dead = [e for e in looked if id(e.tensor) in zero and len(e.shape) > 1 and _whole_layer(e.tensor, zero)]
         if not dead:
             return
         first = dead[0]
         optimizer = next((o for ref in first.owners if (o := ref()) is not None), None)
         place = self.places.get(id(first)) or (None if optimizer is None else optimizer.step_place)
         others = f", as {many(len(dead) - 1, 'other tensor')}" if len(dead) > 1 else ""
-        del living
         self.doctor.report(
             self,
             place,
@@ -73,3 +71,12 @@ class Vanished(Check):
             "look at the activation behind it (dead ReLUs: a smaller learning rate, another initialization), and at weights "
             "that start as zeros",
         )
+
+
+def _whole_layer(tensor: Any, zero: set[int]) -> bool:
+    """Whether all of a layer's own parameters get zeros: a weight alone may rightly be multiplied by zeros only."""
+    for module in names.modules():
+        own = [p for p in module.__dict__["_parameters"].values() if p is not None]
+        if any(p is tensor for p in own):
+            return all(id(p) in zero for p in own)
+    return True
