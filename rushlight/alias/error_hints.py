@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 from ..core.tensor.tensor import Tensor
+from ..doctor.pages import page_of_error
 
 _GRAD = re.compile(r"[\w.\[\]]*\w[\w\])]*\.grad\b")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '((?:rushlight|torch|torchvision)\b[\w.]*)'")
@@ -20,6 +21,10 @@ def advise(error):
     named = _GRAD.search(_failed_code(error.__traceback__))
     if named and _is_about_none(error):
         error.add_note(_no_gradient(named.group()))
+    elif isinstance(error, RuntimeError) and (page := page_of_error(str(error))):
+        error.add_note(
+            f"`rushlight explain {page}` says more; `rushlight doctor` runs the program and finds the line to change."
+        )
     elif isinstance(error, ImportError):
         _name_nearest_import(error)
     elif isinstance(error, AttributeError) and isinstance(error.obj, Tensor):

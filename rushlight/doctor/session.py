@@ -10,7 +10,7 @@ from ..core.dispatch.extension_points import training_observer
 from .checks import all_checks
 from .doctor import Doctor
 from .findings import Finding
-from .report import json, terminal
+from .report import json, page, terminal
 
 __all__ = ["Report", "watch"]
 
@@ -35,6 +35,9 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<gradient doctor's report: {len(self.findings)} findings>"
+
+    def _repr_html_(self) -> str:
+        return page.embedded(self)
 
     def __bool__(self) -> bool:
         return bool(self.findings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-__all__ = ["page_names", "page_of"]
+__all__ = ["page_names", "page_of", "page_of_error"]
 
 
 def page_names() -> list[str]:
@@ -18,11 +18,20 @@ def page_names() -> list[str]:
 def page_of(what: str) -> str | None:
     """The page of a check's name or of an error's message; None where there is none."""
     name = what.strip().lower()
-    pages = {n: (resources.files(__name__) / f"{n}.md").read_text(encoding="utf-8") for n in page_names()}
-    if name in pages:
-        return pages[name]
-    for text in pages.values():
-        for line in text.splitlines():
-            if line.startswith("Errors: ") and any(e.strip().lower() in name for e in line[8:].split(";") if e.strip()):
-                return text
+    if name not in page_names():
+        name = page_of_error(what) or ""
+    return _text(name) if name else None
+
+
+def page_of_error(message: str) -> str | None:
+    """The name of the page that an error's message leads to; None where there is none."""
+    message = message.lower()
+    for name in page_names():
+        line = next((line for line in _text(name).splitlines() if line.startswith("Errors: ")), "Errors: ")
+        if any(e.strip().lower() in message for e in line[8:].split(";") if e.strip()):
+            return name
     return None
+
+
+def _text(name: str) -> str:
+    return (resources.files(__name__) / f"{name}.md").read_text(encoding="utf-8")

@@ -1,0 +1,147 @@
+"""The command: output, status and files of programs that end in each way; what is watched, ignored, and said in tests."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rushlight as torch
+from rushlight.doctor import watch
+from rushlight.doctor.pages import page_of
+
+ROOT = Path(__file__).parents[2]
+HEAD = "import torch\nm = torch.nn.Linear(2, 1)\no = torch.optim.SGD(m.parameters(), lr=0.1)\n"
+LOOP = "for i in range(4):\n    loss = m(torch.ones(3, 2)).pow(2).mean()\n    loss.backward()\n    o.step()\nprint('done', flush=True)\n"
+
+
+def doctor(tmp_path, source, *options, **more):
+    path = tmp_path / "train.py"
+    path.write_text(source)
+    command = [sys.executable, "-m", "rushlight", "doctor", *options, "--json", str(tmp_path / "o.json"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, **more)
+    written = tmp_path / "o.json"
+    return done, json.loads(written.read_text()) if written.exists() else None
+
+
+ENDS = {
+    "plain": ("", 0),
+    "status": ("raise SystemExit(7)\n", 7),
+    "error": ("raise ValueError('no')\n", 1),
+    "interrupt": (
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time; time.sleep(5)\n",
+        -signal.SIGINT,
+    ),
+    "term": ("import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nimport time; time.sleep(5)\n", -signal.SIGTERM),
+    "thread": ("import threading\nthreading.Thread(target=print, args=('late',)).start()\n", 0),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_however_it_ends(end, tmp_path):
+    source, status = ENDS[end]
+    done, written = doctor(tmp_path, HEAD + LOOP + source)
+    assert done.returncode == status
+    assert done.stdout.startswith("done\n") and "gradient" not in done.stdout
+    assert [(f["check"], f["line"]) for f in written["findings"]] == [("stale-grad", 6)]
+    assert done.stderr.count("[stale-grad]") == 1 and "gradient doctor: 1 finding" in done.stderr
+    assert Path(written["program"]).name == "train.py" and oct((tmp_path / "o.json").stat().st_mode)[-3:] == "644"
+
+
+def test_strict_and_arguments(tmp_path):
+    source = HEAD + LOOP + "import sys; print(sys.argv[1:])\n"
+    done, _ = doctor(tmp_path, source, "--strict")
+    assert done.returncode == 1
+    path = tmp_path / "train.py"
+    command = [sys.executable, "-m", "rushlight", "doctor", str(path), "--lr", "3"]
+    assert subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout.endswith("['--lr', '3']\n")
+    done, written = doctor(tmp_path, source.replace("loss.backward()", "o.zero_grad(); loss.backward()"), "--strict")
+    assert done.returncode == 0 and written["findings"] == []
+
+
+def test_a_folder_that_is_missing(tmp_path):
+    done, _ = doctor(tmp_path, HEAD, "--sarif", str(tmp_path / "no" / "o.sarif"))
+    assert done.returncode == 2 and "there is no folder" in done.stderr
+
+
+def _train(clear):
+    w = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    for _ in range(4):
+        (w * w).sum().backward()  # the line
+        optimizer.step()
+        if clear:
+            optimizer.zero_grad()
+    return w.detach()
+
+
+def test_watch():
+    with watch() as report:
+        watched = _train(False)
+    assert torch.equal(watched, _train(False))
+    (finding,) = report.findings
+    assert finding.check == "stale-grad" and "# the line" in finding.place.text
+    assert "stale-grad" in str(report) and report and "<iframe" in report._repr_html_()
+    with watch() as report:
+        _train(True)
+    assert not report and str(report) == "gradient doctor: nothing found"
+    with watch(), pytest.raises(RuntimeError, match="does not nest"), watch():
+        pass
+
+
+def _ignored(comment):
+    source = f"for _ in range(3):\n    (w * w).sum().backward()  {comment}\n    o.step()\n"
+    return HEAD + "w = torch.ones(2, requires_grad=True)\no = torch.optim.SGD([w], lr=0.1)\n" + source
+
+
+@pytest.mark.parametrize(
+    ("comment", "left"),
+    [("# doctor: ignore", 0), ("# doctor: ignore[stale-grad, x]", 0), ("# doctor: ignore[clip-scaled]", 1), ("", 1)],
+)
+def test_ignored_line(comment, left, tmp_path):
+    _, written = doctor(tmp_path, _ignored(comment))
+    assert len(written["findings"]) == left
+
+
+def test_sarif_and_page(tmp_path):
+    sarif, page = tmp_path / "o.sarif", tmp_path / "o.html"
+    source = HEAD + "text = '</script><b>'\n" + LOOP
+    doctor(tmp_path, source, "--sarif", str(sarif), "--report", str(page))
+    log = json.loads(sarif.read_text())
+    (run,) = log["runs"]
+    (result,) = run["results"]
+    assert log["version"] == "2.1.0" and run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+    assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 7, "endLine": 7}
+    html = page.read_text()
+    assert "http://" not in html.replace("http://www.w3.org/2000/svg", "") and "https://" not in html
+    data = html.split('id="data">')[1].split("</script>")[0]
+    shown = json.loads(data)
+    assert [f["check"] for f in shown["findings"]] == ["stale-grad"] and shown["steps"] == 4
+    assert {e["kind"] for e in shown["events"]} == {"forward", "backward", "step"}
+    assert any(e["i"] in shown["findings"][0]["moments"] for e in shown["events"])
+
+
+def test_pages_of_errors():
+    said = "Trying to backward through the graph a second time (or directly access saved tensors)"
+    assert page_of(said).startswith("# double-backward")
+    assert page_of("stale-grad").startswith("# stale-grad") and page_of("no such thing") is None
+
+
+def test_pytest_plugin(tmp_path):
+    (tmp_path / "test_loops.py").write_text(
+        "import pytest\nimport rushlight as torch\n\n"
+        "def train(clear):\n    w = torch.ones(2, requires_grad=True)\n    o = torch.optim.SGD([w], lr=0.1)\n"
+        "    for _ in range(4):\n        if clear:\n            o.zero_grad()\n        (w * w).sum().backward()\n        o.step()\n\n"
+        "def test_right():\n    train(True)\n\ndef test_wrong():\n    train(False)\n\n"
+        "@pytest.mark.gradients_unwatched\ndef test_meant():\n    train(False)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-m", "pytest", "-p", "pytest_rushlight", "-q", str(tmp_path)]
+    done = subprocess.run(
+        [*command, "--gradient-doctor"], capture_output=True, text=True, env=environment, cwd=tmp_path
+    )
+    assert "1 failed, 2 passed" in done.stdout and "[stale-grad]" in done.stdout
+    assert subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path).returncode == 0
