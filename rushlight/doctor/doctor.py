@@ -391,7 +391,10 @@ class Doctor:
         """Whether the program has stepped this tensor by hand, and cleared or changed its gradient, since its backward."""
         if not entry.contributions:
             return
-        if not entry.owners and self.ledger.was_written(entry):
+        by_hand = not entry.owners and not any(
+            o.steps for o in self.optimizers
+        )  # else a copy: a target network, an average
+        if by_hand and self.ledger.was_written(entry):
             tensor, pending = entry.tensor, entry.pending
             grad = tensor._grad
             place = writer_of(tensor)
