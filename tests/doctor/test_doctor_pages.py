@@ -1,6 +1,7 @@
 """Each check has a page; its wrong programs are found at the lines marked `# here`, its right ones are silent."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,8 @@ def test_every_check_has_a_page():
     for name in all_checks():
         heads = [head for head, _ in programs_of(page_of(name))]
         assert "Wrong" in heads and "Right" in heads, name
+    taught = (Path(__file__).parents[2] / "docs" / "gradients.md").read_text()
+    assert [name for name in all_checks() if f"`{name}`" not in taught] == []
 
 
 @pytest.mark.parametrize(("name", "code"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
