@@ -1,4 +1,4 @@
-"""What all tests share: memory that has not been written holds signalling nans and large integers.
+"""What all tests share: memory that has not been written holds signalling nans and large integers, and a small heap.
 
 A kernel, a program, or a test that reads it fails each time then, not once in a hundred runs: a signalling nan makes
 NumPy warn as soon as it is converted, and warnings are errors here.
@@ -7,6 +7,7 @@ NumPy warn as soon as it is converted, and warnings are errors here.
 from __future__ import annotations
 
 import functools
+import gc
 
 import ml_dtypes
 import numpy as np
@@ -31,3 +32,13 @@ def _unwritten(make):
 
 
 np.empty, np.empty_like = _unwritten(np.empty), _unwritten(np.empty_like)
+
+
+gc.disable()  # while the tests are collected: nearly everything that is made stays
+
+
+def pytest_collection_finish():
+    """No later collection, nor a capture, goes through the objects of 25,000 tests: 1.8 million, more than a second."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()

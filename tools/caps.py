@@ -1,8 +1,9 @@
 """The tests that depend on the instruction set, once more under each one below this machine's: as on an older processor.
 
-Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or calls a
-library's kernels, and the golden runs. The machine's own instruction set is that of the whole suite, so it is not repeated. Files of tests/compile that only look at what Python does while a function is
-captured take a third of its time and are left out.
+Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or
+calls a library's kernels, and the golden runs. The machine's own instruction set is that of the whole suite, so it is
+not repeated. Files of tests/compile that only look at what Python does while a function is captured take a third of its
+time and are left out.
 """
 
 import os

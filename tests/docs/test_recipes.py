@@ -49,7 +49,7 @@ def apply(folder, path, anchor, text, is_new):
 
 def run(command, folder):
     """Run a command in the copy; its output."""
-    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}"
     return done.stdout
@@ -72,7 +72,7 @@ def cooked(request, tmp_path):
     for name in COPIED:
         source = ROOT / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
-        ignore = {"ignore": shutil.ignore_patterns("__pycache__", "golden")} if source.is_dir() else {}
+        ignore = {"ignore": shutil.ignore_patterns("*.pyc.*", "golden")} if source.is_dir() else {}
         copy(source, tmp_path / name, **ignore)
     (tmp_path / "tests" / "golden").symlink_to(ROOT / "tests" / "golden")
     for edit in edits(request.param):
