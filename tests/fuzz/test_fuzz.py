@@ -8,7 +8,7 @@ COUNT = 10_000
 
 @pytest.mark.parametrize("name", PARSERS)
 def test_broken_inputs(name):
-    sound, wrong = run(name, COUNT, seed=0)
+    sound, wrong = run(name, COUNT, seed=0, traced=5)
     assert not wrong, f"python tests/fuzz/fuzz.py --parser {name} --seed 0 --count 1 --first {wrong[0][0]}: {wrong[:5]}"
     assert sound > 0  # not all are refused at once
     assert sound < COUNT or name == "store"  # which hangs up, without an error, on whoever sends nonsense
