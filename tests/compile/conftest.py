@@ -7,11 +7,11 @@ import gc
 import pytest
 
 
-@pytest.fixture(scope="module", autouse=True)
+@pytest.fixture(autouse=True)
 def _small_heap():
-    """Captures look through all objects: those that were there before cannot matter."""
+    """Captures look through all objects: those that were there before the test cannot matter."""
     gc.collect()
-    gc.freeze()  # and stay frozen: the next file's collection need not go through them either
+    gc.freeze()
 
 
 @pytest.fixture

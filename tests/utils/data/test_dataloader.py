@@ -144,7 +144,8 @@ def test_requests_larger_than_the_connection():
 
 
 @pytest.mark.filterwarnings("default")
-def test_warnings():
+def test_warnings(monkeypatch):
+    monkeypatch.setattr("rushlight.utils.data.pinning.accelerator", lambda: None)  # tests/devices registers one
     with pytest.warns(UserWarning, match="This DataLoader will create 1000 worker processes in total. Our suggested"):
         DataLoader(TEN, num_workers=1000)
     with pytest.warns(UserWarning, match="'pin_memory' argument is set as true but no accelerator is found"):
