@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections import Counter, defaultdict
@@ -118,7 +119,7 @@ class Doctor:
         for check in sorted(self.checks, key=lambda check: check.is_last):
             finish = getattr(check, "finish", None)
             if finish is not None:
-                finish()
+                self._tell(finish)
         self.findings.over = True
 
     def failed(self, error: BaseException) -> None:
@@ -131,7 +132,7 @@ class Doctor:
                 report()
             link = link.__cause__ or link.__context__
         for handler in self.handlers["uncaught"]:
-            handler(error)
+            self._tell(handler, error)
 
     def report_if_uncaught(self, error: BaseException, report: Callable[[], Any], place: Place) -> None:
         """Report where an error ends the program, or where a program catches it at the same place time and again."""
@@ -145,7 +146,27 @@ class Doctor:
     def emit(self, name: str, event: Any) -> None:
         """Tell the checks that want this event."""
         for handler in self.handlers[name]:
-            handler(event)
+            try:
+                handler(event)
+            except Exception as error:
+                self._broke(handler, error)
+
+    def _tell(self, handler: Callable, *values: Any) -> None:
+        """Tell one check."""
+        try:
+            handler(*values)
+        except Exception as error:
+            self._broke(handler, error)
+
+    def _broke(self, handler: Callable, error: Exception) -> None:
+        """A mistake of a check's own never reaches the program: the check is off from now on."""
+        if os.environ.get("RUSHLIGHT_CHECK") == "1":
+            raise error
+        check = getattr(handler, "__self__", None)
+        for name, known in self.handlers.items():
+            self.handlers[name] = [h for h in known if getattr(h, "__self__", None) is not check]
+        name = getattr(check, "name", "a check")
+        print(f"gradient doctor: {name} failed and is off: {type(error).__name__}: {error}", file=sys.stderr)
 
     def report(
         self,
@@ -258,7 +279,7 @@ class Doctor:
 
     def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
         for handler in self.handlers["call"]:
-            handler(call, inputs, results)
+            self._tell(handler, call, inputs, results)
         if self.here.witness is not None and self.here.witness.total >= _ARMED_CALLS * (1 + self.steps):
             self._disarm()
 
@@ -301,7 +322,7 @@ class Doctor:
             here_now.backward = None
             with self.lock:
                 for handler in self.handlers["failed"]:
-                    handler(event, error)
+                    self._tell(handler, event, error)
             event.tape, event.roots = None, []
             raise
         else:
@@ -565,7 +586,7 @@ class Doctor:
         """`.grad` of a tensor was read in which none is kept."""
         with self.lock:
             for handler in self.handlers["non_leaf"]:
-                handler(here(2), tensor)
+                self._tell(handler, here(2), tensor)
 
     def clipping(self, params: list[Tensor], what: str, limit: float, /) -> None:
         """Gradients are about to be limited."""
@@ -682,7 +703,7 @@ class Doctor:
         """`module.requires_grad = ...`."""
         with self.lock:
             for handler in self.handlers["attribute"]:
-                handler(here(2), module, name, value)
+                self._tell(handler, here(2), module, name, value)
 
     def acts_by_mode(self, module: Any, /) -> None:
         """A layer acts as in training."""
@@ -717,17 +738,17 @@ class Doctor:
         """`requires_grad_(False)`."""
         with self.lock:
             for handler in self.handlers["frozen"]:
-                handler(here(2), tensor)
+                self._tell(handler, here(2), tensor)
 
     def differentiated(self, results: tuple, /) -> None:
         """What `grad()` returned."""
         with self.lock:
             for handler in self.handlers["differentiated"]:
-                handler(here(2), results)
+                self._tell(handler, here(2), results)
 
     def function_applied(self, function: Any, inputs: tuple, result: Any, /) -> None:
         """A custom Function was called."""
         if self.handlers["function"]:
             with self.lock:
                 for handler in self.handlers["function"]:
-                    handler(here(2), function, inputs, result)
+                    self._tell(handler, here(2), function, inputs, result)

@@ -26,8 +26,8 @@ class History:
     def __init__(self, doctor: Doctor) -> None:
         self.doctor = doctor
         self.start = time.perf_counter()
-        self.first: list[dict[str, Any]] = []
-        self.latest: list[dict[str, Any]] = []
+        self.first: list[tuple] = []  # (number, time, kind, lane, place, step, more)
+        self.latest: list[tuple] = []
         self.norms: dict[str, list[tuple[int, float]]] = {}
         self.graphs: list[tuple[int, int]] = []
         self.every = 1
@@ -35,10 +35,7 @@ class History:
 
     def note(self, kind: str, place: Place | None, lane: int = 0, **more: Any) -> None:
         """One event of the timeline. lane: the number of an optimizer, 0 for what belongs to none."""
-        event = {"i": self.count, "t": round(time.perf_counter() - self.start, 6), "kind": kind, "lane": lane, **more}
-        event["step"] = self.doctor.steps
-        if place is not None:
-            event["place"] = place
+        event = self.count, time.perf_counter(), kind, lane, place, self.doctor.steps, more
         self.count += 1
         if len(self.first) < _EVENTS:
             self.first.append(event)
@@ -73,7 +70,7 @@ class History:
         events = self.first + self.latest
         names = {id(e): e.label for e in self.doctor.ledger.entries.values()}
         return {
-            "events": [{**e, "place": _place(e.get("place"))} for e in events],
+            "events": [self._shown(*e) for e in events],
             "dropped": self.count - len(events),
             "norms": [
                 {
@@ -92,9 +89,19 @@ class History:
             "backwards": self.doctor.backwards,
         }
 
-
-def _place(place: Place | None) -> dict[str, Any] | None:
-    return None if place is None else {"file": place.file, "line": place.line, "text": place.text}
+    def _shown(
+        self, i: int, at: float, kind: str, lane: int, place: Place | None, step: int, more: dict[str, Any]
+    ) -> dict:
+        where = None if place is None else {"file": place.file, "line": place.line, "text": place.text}
+        return {
+            "i": i,
+            "t": round(at - self.start, 6),
+            "kind": kind,
+            "lane": lane,
+            "step": step,
+            "place": where,
+            **more,
+        }
 
 
 def _finite(values: list[tuple[int, float]]) -> list[list[float | None]]:

@@ -6,6 +6,7 @@ Reads [[name, source], ...] and writes {name: {"findings": [...], "error": ..., 
 import contextlib
 import io
 import json
+import os
 import sys
 import tempfile
 import warnings
@@ -46,7 +47,7 @@ def in_one_process(programs):
     done = subprocess.run(
         [sys.executable, "-m", "tests.doctor.programs"],
         input=json.dumps(programs), capture_output=True, text=True, check=False,
-        cwd=Path(__file__).parents[2],
+        cwd=Path(__file__).parents[2], env={**os.environ, "RUSHLIGHT_CHECK": "1"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -145,3 +145,13 @@ def test_pytest_plugin(tmp_path):
     )
     assert "1 failed, 2 passed" in done.stdout and "[stale-grad]" in done.stdout
     assert subprocess.run(command, capture_output=True, env=environment, cwd=tmp_path).returncode == 0
+
+
+def test_a_check_that_fails_is_off(capsys, monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_CHECK", raising=False)
+    with watch() as report:
+        stale = next(c for c in report.doctor.checks if c.name == "stale-grad")
+        monkeypatch.setattr(stale, "doctor", None)
+        _train(False)
+    assert not report
+    assert capsys.readouterr().err.count("stale-grad failed and is off: AttributeError") == 1
