@@ -179,7 +179,6 @@ class Doctor:
         severity: str = "",
         after: int = 3,
         at_end: int = 1,
-        replacement: list[str] | None = None,
     ) -> Finding | None:
         """Suspect one thing at one line; it is certain after so many times, or at the end after `at_end`."""
         if place is None:
@@ -194,7 +193,6 @@ class Doctor:
             self.steps + 1,
             0,
             others,
-            replacement,
             after,
             at_end,
         )

@@ -33,7 +33,7 @@ class Finding:
 
     check: the name of the check. place: the statement to edit. severity: one of `SEVERITIES`. count: how often it was
     seen. first_step: the number of the optimizer step, from 1, in whose window it was seen first. mend: what to do, in
-    words; diff: the mended program around the place, in unified form, where that can be said exactly.
+    words. after, at_end: how often it has to be seen to be certain, at once and at the end of the program.
     """
 
     check: str
@@ -44,7 +44,6 @@ class Finding:
     first_step: int
     count: int = 0
     related: list[Related] = field(default_factory=list)
-    replacement: list[str] | None = None
     after: int = 3
     at_end: int = 1
     told: bool = False

@@ -46,7 +46,7 @@ class DdpNoSync(Check):
                 self,
                 window[-1].place,
                 "the last backward before the step is inside no_sync(): each rank steps with its own gradients, and the models "
-                "drift apart",
+                "diverge",
                 "leave no_sync() for the last small batch of a step",
                 [(event.place, "the step")],
                 severity="error",

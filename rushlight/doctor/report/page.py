@@ -12,6 +12,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from ..places import source_line
+from .diff import mended
 from .terminal import shown_path
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def _shown(finding: Finding) -> dict[str, Any]:
         ],
         "related": [{**r.as_dict(), "shown": shown_path(r.place.file), "text": r.place.text} for r in finding.related],
         "moments": finding.moments,
+        "diff": mended(finding),
     }
 
 

@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ..places import source_line
+from .diff import mended
 
 if TYPE_CHECKING:
     from ..findings import Finding
@@ -39,6 +40,7 @@ def one(finding: Finding) -> str:
         lines.append(f"    {shown_path(other.place.file)}:{other.place.line}: {other.role}: {other.place.text}")
     times = f" (seen {finding.count} times, first in step {finding.first_step})" if finding.count > 1 else ""
     lines.append(f"  mend: {finding.mend}{times}")
+    lines += [f"    {line}" for line in mended(finding)]
     lines.append(f"  more: rushlight explain {finding.check}")
     return "\n".join(lines)
 
