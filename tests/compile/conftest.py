@@ -7,11 +7,13 @@ import gc
 import pytest
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _small_heap():
-    """Captures look through all objects: those that were there before the test cannot matter."""
+    """Captures look through all objects: those that were there before cannot matter."""
     gc.collect()
     gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture
