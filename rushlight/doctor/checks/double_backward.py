@@ -21,14 +21,9 @@ class DoubleBackward(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.freed: set[int] = set()  # nodes of the running backward's tape that were freed before it
-        self.last: list[tuple[Place, int]] = []  # of the backwards that freed a graph, with how many steps came before
 
     def on_before_backward(self, event: Backward) -> None:
         self.freed = {id(n) for n in event.tape.nodes if type(n.saved) is Freed} if event.tape is not None else set()
-
-    def on_backward(self, event: Backward) -> None:
-        if not event.retain:
-            self.last = [*self.last[-31:], (event.place, event.steps)]
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         if not isinstance(error, RuntimeError) or "backward through the graph a second time" not in str(error):
@@ -45,17 +40,12 @@ class DoubleBackward(Check):
         made = self.doctor.outer_line_of(crossing) or self.doctor.line_of(crossing, tape)
         used = self.doctor.outer_line_of(user) or self.doctor.line_of(user, tape)
         made = made or used
-        steps = next((n for place, n in reversed(self.last) if place is first), event.steps)
-        self.doctor.report_if_uncaught(
-            error, lambda: self._tell(event, first, made, used, steps < event.steps), event.place
-        )
+        self.doctor.report_if_uncaught(error, lambda: self._tell(event, first, made, used), event.place)
 
-    def _tell(
-        self, event: Backward, first: Place | None, made: Place | None, used: Place | None, crosses: bool
-    ) -> None:
+    def _tell(self, event: Backward, first: Place | None, made: Place | None, used: Place | None) -> None:
         related = [(first, "the backward that freed the graph"), (event.place, "the backward that needs it again")]
         at = f" at line {first.line}" if first is not None else ""
-        if made is not None and (crosses or first is event.place):
+        if made is not None and first is event.place:
             link = f", and line {used.line} goes on with it" if used is not None and used is not made else ""
             self.doctor.report(
                 self,
@@ -70,7 +60,7 @@ class DoubleBackward(Check):
             self,
             event.place,
             f"this backward needs values of the graph that the backward{at} has freed",
-            "add the losses and call backward() once, or call the first one with retain_graph=True",
+            "add the losses and call backward() once; detach what the first loss is not to reach; or retain_graph=True in the first",
             [(first, "the backward that freed the graph"), (made, "made the tensor that both need")],
             after=1,
         )
