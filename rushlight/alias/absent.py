@@ -11,6 +11,7 @@ import types
 
 from . import missing_report
 from .suggestions import hint
+from .torch_names import of_class
 
 __all__ = ["ANSWERS", "absent_attribute", "absent_class", "absent_error", "absent_function", "absent_value"]
 
@@ -112,8 +113,6 @@ class AbsentType(abc.ABCMeta):
         _refuse(path, f", from which {cls.__qualname__} is derived" if derived else "")
 
     def __getattr__(cls, name):
-        from .torch_names import of_class
-
         for base in cls.__mro__:
             path = base.__dict__.get("_absent_path")
             kind = (of_class(path) or {}).get(name) if path else None

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from ..core.tensor.tensor import Tensor
 from ..doctor.pages import page_of_error
+from . import torch_names
+from .lookup import theirs_of
+from .suggestions import hint
 
 _GRAD = re.compile(r"[\w.\[\]]*\w[\w\])]*\.grad\b")
 _IMPORT = re.compile(r"cannot import name '(\w+)' from '((?:rushlight|torch|torchvision)\b[\w.]*)'")
@@ -49,9 +52,6 @@ def _ends_in_finder(traceback):
 
 
 def _name_nearest_import(error):
-    from .lookup import theirs_of
-    from .suggestions import hint
-
     found = _IMPORT.match(error.msg or "")
     if found:
         module = theirs_of(found[2])
@@ -61,8 +61,6 @@ def _name_nearest_import(error):
 
 
 def _name_tensor_attribute(error):
-    from . import torch_names
-
     if error.name in torch_names.of_class("torch.Tensor"):
         error.add_note(f"Rushlight does not have torch.Tensor.{error.name}")
 

@@ -15,7 +15,7 @@ import types
 from pathlib import Path
 
 from ..core import own_code
-from ..torch import code_to_run
+from ..torch import code_to_run, version
 from . import lookup, missing_report, torch_names
 
 ABSENT_PACKAGES = ("torchaudio",)
@@ -189,8 +189,6 @@ def _torch(rushlight):
 
     Its class is that of every module: attributes of a subclass take twice as long to read.
     """
-    from rushlight.torch import version
-
     module = types.ModuleType("torch", rushlight.__doc__)
 
     def __getattr__(name):

@@ -6,6 +6,7 @@ import sys
 import types
 
 from ..core import own_code
+from ..core.tensor.tensor import Tensor
 from ..torch import home_of, public_name
 from . import aten, missing_report, torch_names
 from .absent import AbsentFunction, absent_class, absent_function, absent_value
@@ -224,21 +225,13 @@ def _stand_in(known, path):
 # methods
 
 
-def tensor_class():
-    """The class Tensor."""
-    from ..core.tensor.tensor import Tensor
-
-    return Tensor
-
-
 def is_absent_method(name):
     """Whether torch's Tensor alone has a method of this name."""
-    return isinstance(vars(tensor_class()).get(name), AbsentFunction)
+    return isinstance(vars(Tensor).get(name), AbsentFunction)
 
 
 def add_absent_methods():
     """Give Tensor stand-ins for the methods that torch's has and ours has not."""
-    Tensor = tensor_class()
     for name, kind in (torch_names.of_class("torch.Tensor") or {}).items():
         if kind == "f" and not hasattr(Tensor, name):
             setattr(Tensor, name, AbsentFunction(f"torch.Tensor.{name}"))

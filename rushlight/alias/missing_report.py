@@ -8,6 +8,8 @@ import os
 import sys
 from pathlib import Path
 
+from .suggestions import nearest
+
 __all__ = ["VARIABLE", "is_kept", "join", "note", "start"]
 
 VARIABLE = "RUSHLIGHT_MISSING"
@@ -88,7 +90,7 @@ def _write(entries):
         except (OSError, ValueError, KeyError):
             known = {}
         for path, how, place in entries:
-            item = known.setdefault(path, {"name": path, "nearest": _nearest(path), "touched": []})
+            item = known.setdefault(path, {"name": path, "nearest": nearest(path), "touched": []})
             touch = {"how": how, "where": place}
             if touch not in item["touched"]:
                 item["touched"].append(touch)
@@ -100,12 +102,6 @@ def _replace(path, text):
     temporary = f"{path}.{os.getpid()}.tmp"
     Path(temporary).write_text(text)
     os.replace(temporary, path)
-
-
-def _nearest(path):
-    from .suggestions import nearest
-
-    return nearest(path)
 
 
 class _lock:

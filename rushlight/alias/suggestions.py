@@ -1,5 +1,7 @@
 """Which names of Rushlight come near to one that it has not."""
 
+from ..core.tensor.tensor import Tensor
+
 __all__ = ["hint", "nearest"]
 
 _PLACES = {
@@ -41,11 +43,7 @@ def _known(place):
     from . import lookup, torch_names
 
     if place == "torch.Tensor":
-        return [
-            n
-            for n in torch_names.of_class(place) or ()
-            if hasattr(lookup.tensor_class(), n) and not lookup.is_absent_method(n)
-        ]
+        return [n for n in torch_names.of_class(place) or () if hasattr(Tensor, n) and not lookup.is_absent_method(n)]
     module = lookup.loaded(place)
     theirs = torch_names.of_module(place)
     return [] if module is None else [n for n in dir(module) if n in theirs and not n.startswith("_")]

@@ -6,6 +6,7 @@ import traceback
 import warnings
 from typing import Any
 
+from ..core import own_code
 from ..core.dispatch.extension_points import trace_results
 from ..core.dispatch.mode import thread
 from ..core.tensor.node import Leaf, Output
@@ -26,8 +27,6 @@ def _trace_result(result: Any) -> None:
 
 def _user_frames() -> list:
     """The frames of the running call, without this package's and without those that started `rushlight run`."""
-    from ..core import own_code
-
     frames = traceback.extract_stack()
     start = max((i for i, f in enumerate(frames, 1) if f.filename.startswith(own_code.PACKAGE + "cli/")), default=0)
     return [f for f in frames[start:] if not f.filename.startswith(own_code.FILES)]

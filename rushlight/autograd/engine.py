@@ -22,12 +22,13 @@ from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, thread
 from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
-from ..core.tensor.layout import strided
+from ..core.tensor.dtype import from_numpy
+from ..core.tensor.layout import contiguous_format, strided
 from ..core.tensor.node import Freed, Leaf, Node, Output, nobody
 from ..core.tensor.placeholder import NoArray
 from ..core.tensor.size import sum_to_axes
 from ..core.tensor.storage import describe, user_line
-from ..core.tensor.tensor import Tensor, wrap
+from ..core.tensor.tensor import Tensor, type_word, wrap
 
 _by_seq, _shape_of = attrgetter("seq"), attrgetter("shape")
 
@@ -423,8 +424,6 @@ def _watched_copy(g: Tensor, like: np.ndarray) -> Any:
 
 
 def _plain_copy(g: Tensor) -> Any:
-    from ..core.tensor.layout import contiguous_format
-
     return g.clone(memory_format=contiguous_format)  # type: ignore[attr-defined]
 
 
@@ -458,8 +457,6 @@ def fit(g: Tensor, edge: Any) -> Tensor:
         if g._array.dtype.kind == "c" and edge.dtype.kind != "c":
             g = g.real  # type: ignore[attr-defined]
         if g._array.dtype != edge.dtype:
-            from ..core.tensor.dtype import from_numpy
-
             g = g.to(from_numpy(edge.dtype))  # type: ignore[attr-defined]
     return g
 
@@ -511,9 +508,6 @@ def _unpacked_backward(node: Any, g: Any) -> tuple:
 
 
 def _stale(node: Node, a: np.ndarray, s: Any, what: str) -> None:
-    from ..core.tensor.dtype import from_numpy
-    from ..core.tensor.tensor import type_word
-
     raise RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{type_word(from_numpy(a.dtype))}Tensor {list(a.shape)}], which {_where_from(node, what)}, is at version "

@@ -2,6 +2,8 @@
 
 import argparse
 
+from ..torch.utils.collect_env import print_environment, version
+
 __all__ = ["main"]
 
 
@@ -9,8 +11,6 @@ def main(argv=None):
     """Carry out the command line `argv` (sys.argv's arguments by default); returns the exit status."""
     args = _parser().parse_args(argv)
     if args.version:
-        from ..torch.utils.collect_env import version
-
         print(f"rushlight {version('rushlight') or 'from source'}")
     elif args.command == "run":
         from .run import run_program, start_hints
@@ -26,8 +26,6 @@ def main(argv=None):
 
         return check_programs(args.paths, args.json)
     elif args.command == "env":
-        from ..torch.utils.collect_env import print_environment
-
         print_environment()
     else:
         _parser().print_help()

@@ -2,11 +2,12 @@
 
 import sys
 
-from rushlight.alias import install
+from rushlight.alias import install, lookup, torch_names
 from rushlight.alias.finder import ABSENT_PACKAGES
 from rushlight.alias.lookup import status
 from rushlight.alias.program_names import names_in, python_files
 from rushlight.alias.suggestions import nearest
+from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["absent_names", "check_programs"]
 
@@ -57,10 +58,8 @@ def _is_inside_another(name, found):
 
 def _method_test(uses):
     """A function that tells a name that only torch's tensors have as a method, and that Rushlight's have not."""
-    from rushlight.alias import lookup, torch_names
-
     theirs = torch_names.of_class("torch.Tensor") or {}
-    missing = {n for n, kind in theirs.items() if lookup.is_absent_method(n) or not hasattr(lookup.tensor_class(), n)}
+    missing = {n for n, kind in theirs.items() if lookup.is_absent_method(n) or not hasattr(Tensor, n)}
     return (missing - _others()).__contains__
 
 

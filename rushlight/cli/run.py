@@ -5,6 +5,8 @@ import sys
 import types
 from pathlib import Path
 
+from rushlight.alias import install, missing_report
+from rushlight.alias.error_hints import advise, without_finder
 from rushlight.doctor.hints import start_hints
 
 __all__ = ["run_program", "start_hints"]
@@ -19,8 +21,6 @@ def run_program(program, arguments, as_module=False, missing=None, failed=None):
     a path for the record of missing names. failed: called with an error that ends the program, once it is printed. Returns the exit status; SystemExit passes through, and so does
     KeyboardInterrupt once its traceback is printed, so that the process ends by the signal as Python's does.
     """
-    from rushlight.alias import install, missing_report
-
     is_container = not as_module and _has_main(program)
     if not as_module and not is_container and program != "-" and not os.path.isfile(program):
         print(f"rushlight run: can't open file '{os.path.abspath(program)}': no such file", file=sys.stderr)
@@ -105,8 +105,6 @@ def _run_script(program):
 
 def _report(error, failed=None):
     """Print the traceback that `python` would print, without Rushlight's first frames, with advice; the exit status."""
-    from rushlight.alias.error_hints import advise, without_finder
-
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
         traceback = traceback.tb_next

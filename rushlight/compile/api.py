@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
+from ..backend.onednn.primitives import forget_unused
 from ..core.dispatch.mode import emit_event, thread
 from .capture.recorder import Listener
 from .jit.step import CompiledStep
@@ -88,7 +89,6 @@ def reset() -> None:
     """Forget every captured program and its code, and what eager loops compiled: of this thread, and what threads share."""
     import gc
 
-    from ..backend.onednn.primitives import forget_unused
     from .jit import backward, cache
     from .lower.llvm import engine
 

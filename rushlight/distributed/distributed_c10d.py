@@ -4,6 +4,7 @@ from typing import Any
 
 from . import *  # noqa: F403
 from .collectives import _all_gather_base, _reduce_scatter_base
+from .world import GroupMember
 from .world import default_group as _get_default_group
 
 __all__ = ["_all_gather_base", "_get_default_group", "_reduce_scatter_base"]
@@ -11,6 +12,4 @@ __all__ = ["_all_gather_base", "_get_default_group", "_reduce_scatter_base"]
 
 def _rank_not_in_group(group: Any) -> bool:
     """Whether this process is outside a group."""
-    from .world import GroupMember
-
     return group is GroupMember.NON_GROUP_MEMBER

@@ -11,10 +11,12 @@ from typing import Any
 
 from ..core import own_code
 from ..core.tensor.tensor import Tensor
+from ..nn.modules.container import Sequential
 from ..nn.modules.module import Module
 from ..nn.parameter import Parameter
 from .graph import Graph
 from .graph_module import GraphModule
+from .node import map_aggregate
 from .proxy import Proxy, TracerBase
 
 __all__ = ["Tracer", "symbolic_trace", "wrap"]
@@ -62,8 +64,6 @@ class Tracer(TracerBase):
 
     def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
         """Whether a module's call becomes one node: torch's own modules, but not Sequential."""
-        from ..nn.modules.container import Sequential
-
         return type(m).__module__.startswith(("torch.nn", "rushlight.nn")) and not isinstance(m, Sequential)
 
     def path_of_module(self, mod: Module) -> str:
@@ -248,7 +248,6 @@ class _Patched:
 
 def _kept_whole(function: Callable, tracer: Tracer) -> Callable:
     """A function whose calls with proxies become one node."""
-    from .node import map_aggregate
 
     def call(*args: Any, **kwargs: Any) -> Any:
         found: list[Proxy] = []

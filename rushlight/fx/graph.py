@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterator
 from types import GenericAlias, UnionType
 from typing import Any, NamedTuple, get_args
 
+from ..core.device.device import device
 from ..core.dispatch.extension_points import namespace
+from ..core.tensor.dtype import dtype
+from ..core.tensor.size import Size
 from .node import Argument, Node, Target, map_arg, qualified_name, type_repr
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
@@ -135,10 +138,6 @@ class _Source:
 
     def value(self, a: Argument) -> str:
         """The text of an argument."""
-        from ..core.device.device import device
-        from ..core.tensor.dtype import dtype
-        from ..core.tensor.size import Size
-
         if isinstance(a, Node):
             return a.name
         if type(a) is Size:

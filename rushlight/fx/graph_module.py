@@ -7,9 +7,12 @@ import linecache
 from itertools import count
 from typing import Any
 
+from ..core.tensor.tensor import Tensor
 from ..nn.modules.container import Sequential  # noqa: F401  (submodules along a path are plain modules)
 from ..nn.modules.module import Module
+from ..nn.parameter import Parameter
 from .graph import Graph
+from .node import map_aggregate, map_arg
 
 __all__ = ["GraphModule"]
 
@@ -149,8 +152,6 @@ def _leaves(module: GraphModule) -> dict[str, Any]:
 
 def _without_nodes(rows: list[tuple]) -> list[tuple]:
     """The rows with each node as the tuple ('node', its name): pickling nodes would recurse through the whole graph."""
-    from .node import map_arg
-
     return [(op, t, map_arg(a, _Named), map_arg(k, _Named), name, kind) for op, t, a, k, name, kind in rows]
 
 
@@ -162,8 +163,6 @@ class _Named:
 
 
 def _rebuild(root: dict[str, Any], rows: list[tuple], class_name: str, training: bool) -> GraphModule:
-    from .node import map_aggregate
-
     graph, known = Graph(), {}
 
     def node_of(a: Any) -> Any:
@@ -187,9 +186,6 @@ def _attribute(module: Any, path: str) -> Any:
 
 
 def _place(holder: Module, path: str, value: Any) -> None:
-    from ..core.tensor.tensor import Tensor
-    from ..nn.parameter import Parameter
-
     *way, last = path.split(".")
     for part in way:
         if not hasattr(holder, part):

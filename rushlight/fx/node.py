@@ -9,6 +9,9 @@ from types import FunctionType, GenericAlias
 from typing import Any
 
 from ..core.dispatch.extension_points import namespace
+from ..core.dispatch.op import OPS
+from ..nn import functional
+from ..nn.modules.module import Module
 
 __all__ = ["Argument", "Node", "Target", "has_side_effect", "map_aggregate", "map_arg"]
 
@@ -194,8 +197,6 @@ class Node:
         if self.op == "call_method":
             return self.target.endswith("_") and not self.target.endswith("__")
         if self.op == "call_module":
-            from ..nn.modules.module import Module
-
             module = self.graph.owning_module
             return module is None or not isinstance(module.get_submodule(self.target), Module)
         return False
@@ -253,9 +254,6 @@ def qualified_name(function: Callable) -> str:
         return f"builtins.{name}"
     if getattr(operator, name.lstrip("_"), None) is function:
         return f"operator.{name.lstrip('_')}"
-    from ..core.dispatch.op import OPS
-    from ..nn import functional
-
     if OPS.get(name) is function and getattr(namespace.value, name, None) is function:
         return f"torch.{name}"
     if getattr(functional, name, None) is function:

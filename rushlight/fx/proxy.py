@@ -6,8 +6,12 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..core.device.device import device
 from ..core.dispatch.op import OPS
 from ..core.dispatch.torch_function import activate
+from ..core.tensor.dtype import dtype
+from ..core.tensor.layout import layout, memory_format
+from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor
 from .graph import Graph
 from .node import Node, map_aggregate
@@ -94,11 +98,6 @@ class TracerBase:
 
 def _has_a_name(a: Any) -> bool:
     """Whether a graph's code can refer to an object: types of numbers, devices, functions and classes."""
-    from ..core.device.device import device
-    from ..core.tensor.dtype import dtype
-    from ..core.tensor.layout import layout, memory_format
-    from ..core.tensor.size import Size
-
     return isinstance(a, (dtype, device, layout, memory_format, type, Size)) or callable(a) and hasattr(a, "__module__")
 
 

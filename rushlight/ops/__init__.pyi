@@ -414,6 +414,74 @@ def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
     """A new last dimension with a one at each index."""
     ...
 
+def erf(input: Tensor, *, out: Any = None) -> Tensor:
+    """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
+    ...
+
+def erf_(self: Tensor) -> Tensor:
+    """In-place form of `erf`: the result is written into the tensor, which is returned."""
+    ...
+
+def erfc(input: Tensor, *, out: Any = None) -> Tensor:
+    """1 - erf(input) of each element, exact where that is near 0."""
+    ...
+
+def erfc_(self: Tensor) -> Tensor:
+    """In-place form of `erfc`: the result is written into the tensor, which is returned."""
+    ...
+
+def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
+    ...
+
+def erfinv_(self: Tensor) -> Tensor:
+    """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
+    ...
+
+def special_erfcx(input: Tensor, *, out: Any = None) -> Tensor:
+    """exp(input^2) * erfc(input) of each element, without overflow."""
+    ...
+
+def special_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The standard normal distribution function of each element: the probability of a smaller value."""
+    ...
+
+def special_log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logarithm of `ndtr`, exact in the lower tail."""
+    ...
+
+def special_ndtri(input: Tensor, *, out: Any = None) -> Tensor:
+    """The inverse of `ndtr`: the quantile of the standard normal distribution; infinite at 0 and 1, nan beyond."""
+    ...
+
+def gelu(input: Tensor, *, approximate: _str = 'none', out: Any = None) -> Tensor:
+    """input times the normal distribution function of it."""
+    ...
+
+def silu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """input * sigmoid(input) of each element."""
+    ...
+
+def mish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """input * tanh(softplus(input)) of each element."""
+    ...
+
+def softplus(input: Tensor, beta: _Number = 1.0, threshold: _float = 20.0, *, out: Any = None) -> Tensor:
+    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
+    ...
+
+def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
+    """log(sigmoid(input)), without overflow."""
+    ...
+
+def softsign(input: Tensor) -> Tensor:
+    """input / (1 + |input|) of each element."""
+    ...
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """input - tanh(input) of each element."""
+    ...
+
 def mse_loss(input: Tensor, target: Tensor, reduction: _str = 'mean') -> Tensor:
     """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
     ...
@@ -516,74 +584,6 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
 def local_response_norm(input: Tensor, size: _int | Sequence[_int], alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta."""
-    ...
-
-def erf(input: Tensor, *, out: Any = None) -> Tensor:
-    """The error function of each element: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to it."""
-    ...
-
-def erf_(self: Tensor) -> Tensor:
-    """In-place form of `erf`: the result is written into the tensor, which is returned."""
-    ...
-
-def erfc(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 - erf(input) of each element, exact where that is near 0."""
-    ...
-
-def erfc_(self: Tensor) -> Tensor:
-    """In-place form of `erfc`: the result is written into the tensor, which is returned."""
-    ...
-
-def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of `erf`: infinite at -1 and 1, nan beyond."""
-    ...
-
-def erfinv_(self: Tensor) -> Tensor:
-    """In-place form of `erfinv`: the result is written into the tensor, which is returned."""
-    ...
-
-def special_erfcx(input: Tensor, *, out: Any = None) -> Tensor:
-    """exp(input^2) * erfc(input) of each element, without overflow."""
-    ...
-
-def special_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The standard normal distribution function of each element: the probability of a smaller value."""
-    ...
-
-def special_log_ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logarithm of `ndtr`, exact in the lower tail."""
-    ...
-
-def special_ndtri(input: Tensor, *, out: Any = None) -> Tensor:
-    """The inverse of `ndtr`: the quantile of the standard normal distribution; infinite at 0 and 1, nan beyond."""
-    ...
-
-def gelu(input: Tensor, *, approximate: _str = 'none', out: Any = None) -> Tensor:
-    """input times the normal distribution function of it."""
-    ...
-
-def silu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """input * sigmoid(input) of each element."""
-    ...
-
-def mish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """input * tanh(softplus(input)) of each element."""
-    ...
-
-def softplus(input: Tensor, beta: _Number = 1.0, threshold: _float = 20.0, *, out: Any = None) -> Tensor:
-    """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold."""
-    ...
-
-def logsigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """log(sigmoid(input)), without overflow."""
-    ...
-
-def softsign(input: Tensor) -> Tensor:
-    """input / (1 + |input|) of each element."""
-    ...
-
-def tanhshrink(input: Tensor) -> Tensor:
-    """input - tanh(input) of each element."""
     ...
 
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
@@ -1158,6 +1158,98 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
     """beta * input + alpha * the outer product of two vectors."""
+    ...
+
+def get_device(input: Tensor) -> _int:
+    """The index of the tensor's device; -1 for the CPU and for devices without one."""
+    ...
+
+def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A new tensor that holds a copy of `data`."""
+    ...
+
+def from_numpy(ndarray: numpy.ndarray) -> Tensor:
+    """A tensor on the memory of an ndarray: writes to one show in the other."""
+    ...
+
+def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
+    ...
+
+def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
+    """`obj` as a tensor."""
+    ...
+
+def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
+    ...
+
+def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
+    """A 0-d tensor of the default float type (or `dtype`)."""
+    ...
+
+@overload
+def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of zeros of the given shape."""
+    ...
+@overload
+def zeros(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    ...
+
+@overload
+def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of ones of the given shape."""
+    ...
+@overload
+def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    ...
+
+@overload
+def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+    """A tensor of the given shape with undefined values."""
+    ...
+@overload
+def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+    ...
+
+def full(size: Sequence[_int], fill_value: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of shape `size` filled with a number."""
+    ...
+
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`zeros` in the shape, type and layout of `input`."""
+    ...
+
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`ones` in the shape, type and layout of `input`."""
+    ...
+
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`empty` in the shape, type and layout of `input`."""
+    ...
+
+def full_like(input: Tensor, fill_value: Tensor | _Number, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`full` in the shape and type of `input`."""
+    ...
+
+def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of undefined values with the given shape and strides (in elements)."""
+    ...
+
+def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
+    ...
+
+def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    ...
+
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
+    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
+    ...
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
+    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
     ...
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, out: Any = None) -> Tensor:
@@ -1886,98 +1978,6 @@ def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | 
 
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _Number, *, out: Any = None) -> Tensor:
     """input + weight * (end - input): the point between two tensors."""
-    ...
-
-def get_device(input: Tensor) -> _int:
-    """The index of the tensor's device; -1 for the CPU and for devices without one."""
-    ...
-
-def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A new tensor that holds a copy of `data`."""
-    ...
-
-def from_numpy(ndarray: numpy.ndarray) -> Tensor:
-    """A tensor on the memory of an ndarray: writes to one show in the other."""
-    ...
-
-def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
-    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
-    ...
-
-def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
-    """`obj` as a tensor."""
-    ...
-
-def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
-    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
-    ...
-
-def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
-    """A 0-d tensor of the default float type (or `dtype`)."""
-    ...
-
-@overload
-def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of zeros of the given shape."""
-    ...
-@overload
-def zeros(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    ...
-
-@overload
-def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of ones of the given shape."""
-    ...
-@overload
-def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    ...
-
-@overload
-def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    """A tensor of the given shape with undefined values."""
-    ...
-@overload
-def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    ...
-
-def full(size: Sequence[_int], fill_value: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of shape `size` filled with a number."""
-    ...
-
-def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`zeros` in the shape, type and layout of `input`."""
-    ...
-
-def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`ones` in the shape, type and layout of `input`."""
-    ...
-
-def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`empty` in the shape, type and layout of `input`."""
-    ...
-
-def full_like(input: Tensor, fill_value: Tensor | _Number, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`full` in the shape and type of `input`."""
-    ...
-
-def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values with the given shape and strides (in elements)."""
-    ...
-
-def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
-    ...
-
-def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A matrix with ones on the diagonal and zeros elsewhere."""
-    ...
-
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
-    ...
-
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
     ...
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:

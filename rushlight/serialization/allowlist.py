@@ -99,13 +99,20 @@ def _object_and_path(entry):
 
 
 @functools.cache
-def _built_in():
-    from rushlight.nn.parameter import Parameter, _rebuild_parameter, _rebuild_parameter_with_state
+def _parameter_module():
+    """Loaded by the first file that is read, not with `load`: all layers come with it."""
+    from rushlight.nn import parameter
 
+    return parameter
+
+
+@functools.cache
+def _built_in():
+    parameter = _parameter_module()
     table = {
         "collections.OrderedDict": (OrderedDict, _ordered_dict),
         "collections.Counter": (Counter, _counter),
-        "torch.nn.parameter.Parameter": (Parameter, _new_parameter),
+        "torch.nn.parameter.Parameter": (parameter.Parameter, _new_parameter),
         "torch.Size": (Size, _size),
         "torch.Tensor": (Tensor, None),
         "torch.device": (device, device),
@@ -118,8 +125,8 @@ def _built_in():
         "torch._utils._rebuild_tensor_v2": (rebuild_tensor_v2, _tensor_v2),
         "torch._utils._rebuild_tensor_v3": (rebuild_tensor_v3, _tensor_v3),
         "torch._utils._rebuild_meta_tensor_no_storage": (rebuild_meta_tensor, _meta_tensor),
-        "torch._utils._rebuild_parameter": (_rebuild_parameter, _parameter),
-        "torch._utils._rebuild_parameter_with_state": (_rebuild_parameter_with_state, _parameter_with_state),
+        "torch._utils._rebuild_parameter": (parameter._rebuild_parameter, _parameter),
+        "torch._utils._rebuild_parameter_with_state": (parameter._rebuild_parameter_with_state, _parameter_with_state),
         "torch._tensor._rebuild_from_type_v2": (rebuild_from_type_v2, _from_type),
         "torch._utils._rebuild_sparse_tensor": (_sparse_tensor, _sparse_tensor),
         "torch.serialization._get_layout": (get_layout, get_layout),
@@ -232,23 +239,18 @@ def _tensor(value):
 
 
 def _new_parameter(*args):
-    from rushlight.nn.parameter import Parameter
-
     arguments: list[Any] = [*map(_tensor, args[:1]), *args[1:]]
-    return Parameter(*arguments)
+    return _parameter_module().Parameter(*arguments)
 
 
 def _parameter(data, requires_grad, backward_hooks):
-    from rushlight.nn.parameter import _rebuild_parameter
-
-    return _rebuild_parameter(_tensor(data), requires_grad, backward_hooks)
+    return _parameter_module()._rebuild_parameter(_tensor(data), requires_grad, backward_hooks)
 
 
 def _parameter_with_state(data, requires_grad, backward_hooks, state):
-    from rushlight.nn.parameter import Parameter, _rebuild_parameter_with_state
-
-    _check_attributes(state, Parameter)
-    return _rebuild_parameter_with_state(_tensor(data), requires_grad, backward_hooks, state)
+    parameter = _parameter_module()
+    _check_attributes(state, parameter.Parameter)
+    return parameter._rebuild_parameter_with_state(_tensor(data), requires_grad, backward_hooks, state)
 
 
 def _from_type(rebuild, cls, args, state):

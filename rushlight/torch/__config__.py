@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from ..backend import onednn
+from ..backend.onednn.threads import get_num_threads
+from .version import __version__
+
 __all__ = ["parallel_info", "show"]
 
 
@@ -9,9 +13,6 @@ def show() -> str:
     """What the library is made of: lines that begin as torch's do."""
     import platform
     from importlib.metadata import version
-
-    from ..backend import onednn
-    from .version import __version__
 
     native = onednn.available()
     return (
@@ -24,8 +25,6 @@ def show() -> str:
 def parallel_info() -> str:
     """How many threads compute."""
     import os
-
-    from ..backend.onednn.threads import get_num_threads
 
     variables = "".join(
         f"\t{name} : {os.environ.get(name, '[not set]')}\n" for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")

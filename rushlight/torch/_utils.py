@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
+from ..core.device.device import device as Device
 from ..core.tensor.pickling import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ..core.tensor.pickling import rebuild_tensor_v2 as _rebuild_tensor_v2
 from ..core.tensor.pickling import rebuild_tensor_v3 as _rebuild_tensor_v3
@@ -71,8 +72,6 @@ def _get_all_device_indices() -> None:
 
 def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
     """The index of a device: -1 for the CPU with allow_cpu=True; raises ValueError or RuntimeError otherwise."""
-    from ..core.device.device import device as Device
-
     device = Device(device) if isinstance(device, str) else device
     if isinstance(device, int):
         return device

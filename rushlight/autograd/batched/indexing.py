@@ -7,7 +7,8 @@ from typing import Any
 
 from ... import ops
 from ...core.tensor.tensor import Tensor
-from .calls import Call
+from .calls import Call, one_by_one
+from .tensor import reveal
 
 __all__ = ["INDEXING"]
 
@@ -124,15 +125,11 @@ def of_rows(this: Call) -> Any:
     """index_select: entries along one dimension."""
     dim = this.dims(this.options()["dim"], this.ranks[0]) - 1
     index = this.seen[1].reshape(-1)
-    from .tensor import reveal
-
     return reveal(this.seen[0][(_FULL,) * dim + (index,)], this.level)
 
 
 def shared_index(this: Call) -> Any:
     """index_add, index_copy and index_fill along one dimension, where all examples share the index."""
-    from .calls import one_by_one
-
     if this.batched[1] or not this.ranks[0]:
         return one_by_one(this)
     tensors = [this.tensors[1] if i == 1 else this.whole(i) if self_ranked(this, i) else t

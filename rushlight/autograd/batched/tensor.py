@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import ops
 from ...core.dispatch.mode import thread
 from ...core.dispatch.torch_function import disabled_impl
 from ...core.random import default_generator
 from ...core.tensor.dtype import from_numpy
+from ...core.tensor.layout import contiguous_format
 from ...core.tensor.placeholder import NoArray, Placeholder
+from ...core.tensor.size import shape_from
 from ...core.tensor.tensor import Tensor, element_strides
+from ...ops.shape.copying import copied_over, filled
 
 if TYPE_CHECKING:
     from ...core.dispatch.op import Op
@@ -145,8 +149,6 @@ class Batched(Tensor):
         return apply(run, own, args)
 
     def _filled_like(self, name: str, dtype: Any, requires_grad: bool) -> Any:
-        from ... import ops
-
         return self._like(getattr(ops, name)(self._inner, dtype=dtype, requires_grad=requires_grad))
 
     def _like(self, inner: Any) -> Any:
@@ -207,14 +209,12 @@ class Batched(Tensor):
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
-        from ...ops.shape.copying import copied_over
         from .calls import write
 
         return write(copied_over.record, self, (src,), ()) if isinstance(src, Tensor) else self.fill_(src)
 
     def fill_(self, value: Any) -> Any:
         """Overwrite every element with `value`, a number or a 0-d tensor."""
-        from ...ops.shape.copying import filled
         from .calls import write
 
         if isinstance(value, Tensor):
@@ -240,8 +240,6 @@ class Batched(Tensor):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements of one example, and the examples, are contiguous in memory."""
-        from ...core.tensor.layout import contiguous_format
-
         if memory_format not in (None, contiguous_format):
             return False
         plain = np.broadcast_to(np.empty((), np.int8), self._array.shape)
@@ -319,8 +317,6 @@ class Batched(Tensor):
         return self._like(self._inner.new_full(self._sizes((size,), {}), fill_value, **options))
 
     def _sizes(self, args: tuple, options: dict[str, Any]) -> tuple[int, ...]:
-        from ...core.tensor.size import shape_from
-
         return (self._level.size, *shape_from(args or (options.pop("size"),)))
 
 

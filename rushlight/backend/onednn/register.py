@@ -5,6 +5,24 @@ from typing import Any
 
 import numpy as np
 
+from ...ops.nn.activation import _leaky_relu, _sloped
+from ...ops.nn.normalize import (
+    _batch_norm,
+    _batch_norm_backward,
+    _group_norm,
+    _group_norm_backward,
+    _layer_norm,
+    _layer_norm_backward,
+)
+from ...ops.nn.smooth import _gelu, _gelu_backward, _silu, _silu_backward
+from ...ops.nn.softmax import _log_softmax_backward, _softmax, _softmax_backward
+from ...ops.product.matmul import _linear, _linear_nd, _linear_nd_plain, _matmul, bmm, gram, linear_plain, mm
+from ...ops.shape.copying import _to_copy
+from ...ops.spatial import adaptive_pool, avg_pool
+from ...ops.spatial.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
+from ...ops.spatial.pool import max_pool_2d, max_pool_3d
+from ...ops.spatial.pool import max_pool_backward as max_pool_gradient
+from ...ops.special.logistic import sigmoid
 from . import elementwise as functions
 from . import normalization
 from .calls import BFLOAT16, FLOAT32
@@ -83,9 +101,6 @@ def install() -> None:
 
 
 def _install_products() -> None:
-    from ...ops.product.matmul import _linear, _linear_nd, _linear_nd_plain, _matmul, bmm, gram, linear_plain, mm
-    from ...ops.spatial.conv import convolution, convolution_input, convolution_weight, convolution_weight_and_bias
-
     prefer(convolution, conv_forward)
     prefer(convolution_input, _conv_input)
     prefer(convolution_weight, _conv_weight)
@@ -99,8 +114,6 @@ def _install_products() -> None:
 
 
 def _install_casts() -> None:
-    from ...ops.shape.copying import _to_copy
-
     reference = _to_copy.record.reference
 
     def cast(x, dtype):
@@ -111,10 +124,6 @@ def _install_casts() -> None:
 
 
 def _install_pools() -> None:
-    from ...ops.spatial import adaptive_pool, avg_pool
-    from ...ops.spatial.pool import max_pool_2d, max_pool_3d
-    from ...ops.spatial.pool import max_pool_backward as max_pool_gradient
-
     for operator in (max_pool_2d, max_pool_3d):
         prefer(operator, _max_pool)
     prefer(max_pool_gradient, _max_pool_backward)
@@ -127,16 +136,6 @@ def _install_pools() -> None:
 
 
 def _install_normalization() -> None:
-    from ...ops.nn.normalize import (
-        _batch_norm,
-        _batch_norm_backward,
-        _group_norm,
-        _group_norm_backward,
-        _layer_norm,
-        _layer_norm_backward,
-    )
-    from ...ops.nn.softmax import _log_softmax_backward, _softmax, _softmax_backward
-
     _prefer_also_in_bfloat16(_batch_norm, normalization.batch_norm)
     _prefer_also_in_bfloat16(_batch_norm_backward, normalization.batch_norm_backward, rounded=False)
     _prefer_also_in_bfloat16(_group_norm, normalization.group_norm)
@@ -153,10 +152,6 @@ def _scores(x, dim, dtype):
 
 
 def _install_functions() -> None:
-    from ...ops.nn.activation import _leaky_relu, _sloped
-    from ...ops.nn.smooth import _gelu, _gelu_backward, _silu, _silu_backward
-    from ...ops.special.logistic import sigmoid
-
     few, more = functions.WORTHWHILE_ELEMENTS, functions.WORTHWHILE_ELEMENTS_IF_SIMPLE
     gelu = {"none": functions.GELU, "tanh": functions.GELU_TANH}
     _prefer_also_in_bfloat16(_gelu, lambda x, approximate: _gelu_of(gelu, x, approximate), least=few)

@@ -10,7 +10,7 @@ import gc
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ...core.tensor.node import Leaf, Node, Output
+from ...core.tensor.node import Freed, Leaf, Node, Output
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import address_of, describe
 from ...core.tensor.tensor import Tensor, element_strides
@@ -268,8 +268,6 @@ def _by_source(entry: tuple) -> tuple:
 
 def is_consumed(edge: Any) -> bool:
     """Whether a backward has used up something of the history."""
-    from ...core.tensor.node import Freed
-
     seen, stack = set(), [edge]
     while stack:
         node = stack.pop()

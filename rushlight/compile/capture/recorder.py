@@ -19,6 +19,7 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.slow_path import common_type
 from ...core.tensor.storage import describe, user_line
 from ...core.tensor.tensor import Tensor, element_strides
+from ...ops.shape.copying import _clone
 from ..guards.python_state import MOST_BYTES, PythonState
 from ..guards.python_trace import Reads
 from ..ir.graph import Call, Graph, Ref, Update, Value, Write, same_strides
@@ -315,8 +316,6 @@ class Recorder:
         source = self.ref(t, line)
         if not copy._array.size or self._alias_copy(source, copy._array, line):
             return
-        from ...ops.shape.copying import _clone
-
         result = self._result(copy._array, line)
         self.graph.nodes.append(Call(_clone.record, (source,), ("C",), None, (result,), line))
 

@@ -25,6 +25,9 @@ from typing import Any
 
 import numpy as np
 
+from ...backend.onednn import calls
+from ...backend.onednn.library import available, load
+from ...backend.onednn.threads import get_num_threads
 from ...core import poison
 from .cache import Entry, Route
 
@@ -68,10 +71,6 @@ class NativeUpdate:
     def _find_pool(self) -> bool:
         """Write the addresses of the OpenMP pool's functions to the block, if there is a pool."""
         import ctypes
-
-        from ...backend.onednn import calls
-        from ...backend.onednn.library import available, load
-        from ...backend.onednn.threads import get_num_threads
 
         if not available():
             return False

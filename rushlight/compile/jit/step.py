@@ -26,7 +26,7 @@ from ..capture.memory import PATIENCE_S, recording
 from ..capture.outputs import Outcome
 from ..capture.recorder import Listener, Recorder
 from ..capture.sources import CaptureError
-from ..capture.structure import Slot, containers, flatten
+from ..capture.structure import Slot, containers, flatten, rebuild
 from ..guards.guards import Guards, modes
 from ..ir.graph import Graph
 from ..ir.prune import prune
@@ -332,8 +332,6 @@ def _unmarked(result: Any) -> Any:
         return result
     if type(template) is Slot:
         return scalars_read.plain(result)
-    from ..capture.structure import rebuild
-
     return rebuild(template, lambda i: scalars_read.plain(leaves[i]))
 
 

@@ -28,6 +28,7 @@ from ..tensor.node import Node
 from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
 from .autocast import followed
+from .inplace import make_inplace, make_inplace_operator
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
@@ -201,8 +202,6 @@ def publish(
 
 
 def _publish_inplace(record: Op, aliases: tuple[str, ...]) -> None:
-    from .inplace import make_inplace
-
     function = make_inplace(record)
     for n in (record.name, *aliases):
         setattr(Tensor, n + "_", function)
@@ -308,6 +307,4 @@ def publish_operator(record: Op, operator: str) -> None:
         return
     setattr(Tensor, f"__r{operator}__", plain if operator in _COMMUTATIVE else reflected)
     if record.inplace:
-        from .inplace import make_inplace_operator
-
         setattr(Tensor, f"__i{operator}__", make_inplace_operator(record))

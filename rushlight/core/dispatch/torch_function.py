@@ -15,6 +15,7 @@ from typing import Any
 from ..locks import lock
 from ..tensor.tensor import Tensor
 from .entry import is_unspecialised
+from .op import OPS
 
 __all__ = [
     "DisableTorchFunction",
@@ -204,8 +205,6 @@ def activate() -> None:
     with _lock:
         if _active:
             return
-        from .op import OPS
-
         methods = {n: f for n, f in vars(Tensor).items() if _is_asked(n) and isinstance(f, FunctionType)}
         for name, function in methods.items():
             _replace(function, _shown(name, function, methods))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .continuous import largest
 from .layout import FLOATING, INTEGRAL, NUMBERS, NUMBERS_OR_BOOL, UNSIGNED, cast, count, mantissa, require, torch_name
 from .mersenne import Generator, resolve
 
@@ -137,8 +138,6 @@ def _range(dtype: np.dtype, low: int, high: int | None) -> tuple[int, int]:
 
 def _check_range(dtype: np.dtype, low: int, last: int) -> None:
     if dtype.name in FLOATING:
-        from .continuous import largest
-
         minimum, maximum = -largest(dtype), largest(dtype)
     elif dtype.name == "bool":
         minimum, maximum = 0, 1

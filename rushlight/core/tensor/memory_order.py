@@ -6,6 +6,7 @@ import warnings
 from itertools import pairwise
 from typing import Any
 
+from ..dispatch.op import OPS
 from .layout import channels_last, contiguous_format
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
@@ -58,8 +59,6 @@ def new_empty_strided(
     pin_memory: bool = False,
 ) -> Tensor:
     """`torch.empty_strided` of this tensor's type."""
-    from ..dispatch.op import OPS
-
     return OPS["empty_strided"](
         size,
         stride,

@@ -12,6 +12,7 @@ from collections import OrderedDict
 from typing import Any
 
 from ..dispatch.extension_points import list_saved, read_saved
+from .hooks import RemovableHandle
 from .storage import describe
 
 
@@ -213,8 +214,6 @@ class Hooks:
         self.packed = False  # whether saved-tensor hooks packed what the node saved
 
     def add(self, kind: str, hook: Any):
-        from .hooks import RemovableHandle
-
         table = getattr(self, kind)
         if table is None:
             table = OrderedDict()

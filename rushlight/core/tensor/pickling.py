@@ -17,9 +17,10 @@ import numpy as np
 
 from ..device.backend import on_device
 from ..device.buffer import Buffer
-from ..device.device import CPU, backend
+from ..device.device import CPU, backend, check
 from . import dtype as dtypes
 from .storage import Storage, address_of, storage_of
+from .tensor import Tensor, alias, wrap
 
 __all__ = [
     "Memory",
@@ -84,8 +85,6 @@ class Memory:
 
     def cuda(self, device: Any = None) -> Memory:
         """Raises: there is no CUDA device."""
-        from ..device.device import check
-
         check("cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device)
         raise NotImplementedError("storages cannot be moved to a CUDA device")
 
@@ -179,8 +178,6 @@ def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
 
     History and hooks do not travel: a tensor that requires grad becomes a leaf, and a hook is warned about.
     """
-    from .tensor import Tensor
-
     _warn_of_hooks(tensor)
     if tensor.is_meta and type(tensor) is Tensor and not tensor.__dict__:
         return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.requires_grad)
@@ -223,8 +220,6 @@ def rebuild_tensor_v2(
     Raises RuntimeError when any element would be outside the memory. `metadata` marks values that torch had left to
     be conjugated or negated later. `backward_hooks` is what torch's files carry there, always empty.
     """
-    from .tensor import wrap
-
     if metadata:
         memory = Memory(_resolved(memory.flat, metadata))  # the whole of it: a view may repeat elements without end
     tensor = wrap(_view(memory.flat, storage_offset, size, stride))
@@ -238,8 +233,6 @@ def rebuild_meta_tensor(
     dtype: dtypes.dtype, size: tuple[int, ...], stride: tuple[int, ...], requires_grad: bool
 ) -> Any:
     """A tensor of the meta device, which has no memory to be kept."""
-    from .tensor import wrap
-
     where = backend("meta")
     assert where is not None
     if not all(type(n) is int and 0 <= n < _ADDRESS_MAX for n in (*size, *stride)) or len(size) != len(stride):
@@ -279,8 +272,6 @@ def rebuild_tensor_v3(
 
 def rebuild_from_type_v2(rebuild: Any, cls: type, args: tuple, state: Any) -> Any:
     """A tensor of class `cls` with the attributes `state`, from the call `rebuild(*args)`."""
-    from .tensor import Tensor
-
     tensor = rebuild(*args)
     if not isinstance(tensor, Tensor):
         raise TypeError(f"rebuilding a {cls.__name__} gave {type(tensor).__name__} in place of a Tensor")
@@ -297,8 +288,6 @@ def rebuild_from_type_v2(rebuild: Any, cls: type, args: tuple, state: Any) -> An
 
 
 def _as_class(tensor: Any, cls: type) -> Any:
-    from .tensor import alias
-
     converted = alias(tensor, cls)
     if tensor.requires_grad:
         converted.requires_grad_(True)

@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ..device.buffer import Buffer
+from .dtype import get_default_dtype
 
 __all__ = ["describe_tensor", "get_printoptions", "printoptions", "set_printoptions", "tensor_repr"]
 
@@ -73,8 +74,6 @@ def printoptions(**kwargs):
 
 def describe_tensor(tensor, contents=None):
     """The `repr` of a tensor of any class; `contents`, when given, replaces the text of its values."""
-    from .dtype import get_default_dtype
-
     cls = type(tensor)
     plain = cls.__module__ in ("rushlight.core.tensor.tensor", "rushlight.nn.parameter", "torch", "torch.nn.parameter")
     array, where = tensor._array, None

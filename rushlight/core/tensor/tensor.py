@@ -19,6 +19,7 @@ from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
 from .node import Leaf, Output, hooks_of
+from .printing import describe_tensor
 from .size import Size, wrap_dim
 from .storage import Storage, address_of, beside, expose, storage_of
 
@@ -475,8 +476,6 @@ class Tensor:
         return iter(self.unbind(0))  # type: ignore[attr-defined]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .printing import describe_tensor
-
         if thread.state.level > 1:
             emit_event("read", self, "printing")
         return describe_tensor(self, tensor_contents)

@@ -17,6 +17,7 @@ from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
 from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of
+from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, beside as beside, expose as expose, storage_of as storage_of
 
@@ -1077,6 +1078,54 @@ class Tensor:
         """In-place form of `addr`: the result is written into the tensor, which is returned."""
         ...
 
+    @overload
+    def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
+        """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
+        ...
+    @overload
+    def type(self, dtype: Any, non_blocking: _bool=False) -> Tensor:
+        ...
+
+    def get_device(self) -> _int:
+        """The index of the tensor's device; -1 for the CPU and for devices without one."""
+        ...
+
+    @overload
+    def new_zeros(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`zeros` of the type of this tensor."""
+        ...
+    @overload
+    def new_zeros(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    @overload
+    def new_ones(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`ones` of the type of this tensor."""
+        ...
+    @overload
+    def new_ones(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    @overload
+    def new_empty(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`empty` of the type of this tensor."""
+        ...
+    @overload
+    def new_empty(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    def new_full(self, size: _int | Sequence[_int], fill_value: Tensor | _Number, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+        """`full` of the type of this tensor."""
+        ...
+
+    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+        """A tensor that holds a copy of `data`, of the type of this one."""
+        ...
+
+    def new(self, *args: Any, device: _Device = None) -> Any:
+        """An old constructor: a tensor of this one's type from sizes or data."""
+        ...
+
     def kron(self, other: Tensor | _Number) -> Tensor:
         """The Kronecker product: every element of the first times the whole second."""
         ...
@@ -1951,54 +2000,6 @@ class Tensor:
 
     def lerp(self, end: Tensor, weight: Tensor | _Number) -> Tensor:
         """input + weight * (end - input): the point between two tensors."""
-        ...
-
-    @overload
-    def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
-        """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
-        ...
-    @overload
-    def type(self, dtype: Any, non_blocking: _bool=False) -> Tensor:
-        ...
-
-    def get_device(self) -> _int:
-        """The index of the tensor's device; -1 for the CPU and for devices without one."""
-        ...
-
-    @overload
-    def new_zeros(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`zeros` of the type of this tensor."""
-        ...
-    @overload
-    def new_zeros(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    @overload
-    def new_ones(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`ones` of the type of this tensor."""
-        ...
-    @overload
-    def new_ones(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    @overload
-    def new_empty(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`empty` of the type of this tensor."""
-        ...
-    @overload
-    def new_empty(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    def new_full(self, size: _int | Sequence[_int], fill_value: Tensor | _Number, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
-        """`full` of the type of this tensor."""
-        ...
-
-    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
-        """A tensor that holds a copy of `data`, of the type of this one."""
-        ...
-
-    def new(self, *args: Any, device: _Device = None) -> Any:
-        """An old constructor: a tensor of this one's type from sizes or data."""
         ...
 
     def tril(self, diagonal: _int = 0) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..device.backend import on_device
 from ..device.buffer import Buffer
-from ..device.device import CPU, backend, device
+from ..device.device import CPU, backend, check, device
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .pickling import memory_of
@@ -94,8 +94,6 @@ class _Storage:
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
         """Raises: there is no CUDA device."""
-        from ..device.device import check
-
         check("cuda")
 
     def is_shared(self) -> bool:

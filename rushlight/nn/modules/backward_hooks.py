@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rushlight.autograd import Function
 from rushlight.core.dispatch.mode import is_grad_enabled
 from rushlight.core.tensor.tensor import Tensor
 
@@ -21,7 +22,6 @@ __all__ = ["BackwardHook", "warn_about_legacy_hook"]
 @functools.cache
 def _identity() -> Any:
     """The identity as a function whose node the hooks watch. Made on first use: most programs never hook a gradient."""
-    from rushlight.autograd import Function
 
     class BackwardHookFunction(Function):
         """Gives its tensors, and their gradients, on as they are."""

@@ -11,6 +11,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, number_as, type_name
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ..creation.from_data import array_from
 from ..shape.slicing import embed, part
 from .duplicate_index import add_at
 
@@ -178,8 +179,6 @@ def _item(i: Any) -> Any:
     if isinstance(i, np.ndarray):
         return _index_tensor(constant(i))
     if isinstance(i, (list, tuple, range)):
-        from ..creation.from_data import array_from
-
         a = array_from(list(i))
         return _index_tensor(constant(a if a.size else a.astype(np.int64)))
     if hasattr(i, "__index__"):

@@ -13,6 +13,7 @@ from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
+from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..pointwise.checks import word
 from ..twins import twins
@@ -119,8 +120,6 @@ def _masked_select(input, mask, /):
 
 @_masked_select.vjp("input")
 def _(g, input_shape, mask):
-    from ...core.tensor.size import broadcast_shapes
-
     zeros = g.new_zeros(broadcast_shapes(input_shape, mask._array.shape))
     return _masked_scatter(zeros, mask, g)
 

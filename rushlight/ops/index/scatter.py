@@ -17,6 +17,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.checks import lies_within
+from ..shape.slicing import embed
 from ..twins import twins
 from .duplicate_index import add_at, combine_at
 
@@ -201,8 +202,6 @@ def padded(g: Tensor, shape: tuple) -> Tensor:
     """`g` with zeros up to `shape`: entries of a source that no index reached."""
     if g._array.shape == shape:
         return g
-    from ..shape.slicing import embed
-
     return embed(g, shape, (*(slice(0, n) for n in g._array.shape), ...))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.mode import is_grad_enabled
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.tensor.tensor import Tensor
@@ -388,8 +389,6 @@ def _no_driver(name, driver):
 
 def wants_gradient(t: Tensor) -> bool:
     """Whether what is computed from `t` now is recorded."""
-    from ...core.dispatch.mode import is_grad_enabled
-
     return t.requires_grad and is_grad_enabled()
 
 

@@ -8,7 +8,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ..creation.filled import eye
 from ..pointwise.checks import word
-from ..shape.concatenate import stack
+from ..shape.concatenate import cat, stack
 from .matrices import check_kernel, check_matrix, fresh
 
 
@@ -132,8 +132,6 @@ def _reflect_backward(g, A, tau, x, adjoint):
     g_tau = stack(g_factors, -1)
     rest = A.shape[-1] - k
     if rest:
-        from ..shape.concatenate import cat
-
         g_v = cat([g_v, g_v.new_zeros((*g_v.shape[:-1], rest))], -1)
     return g_v, g_tau.conj() if adjoint and tau.is_complex() else g_tau, g
 

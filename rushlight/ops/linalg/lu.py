@@ -10,6 +10,7 @@ import numpy as np
 
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
+from ...core.dispatch.slow_path import write_out
 from ..creation.filled import eye
 from ..shape.concatenate import cat
 from ..shape.resize import pad
@@ -384,8 +385,6 @@ def legacy_lu(A, pivot=True, get_infos=False, out=None):
     result = _LU_INFO(*result) if get_infos else tuple(result[:2])
     if out is None:
         return result
-    from ...core.dispatch.slow_path import write_out
-
     return write_out("lu", (A,), result, out)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite
+from ...core.tensor.dtype import int64
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.choice import where
@@ -317,13 +318,7 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None):
     check_decimal(A._array)
     atol, rtol = tolerances(A, atol, rtol)
     if not A._array.size:
-        return A.new_zeros(A.shape[:-2], dtype=_int64())
+        return A.new_zeros(A.shape[:-2], dtype=int64)
     s = eigvalsh(A).abs() if hermitian else svdvals(A)
     cutoff = cutoff_of(s.amax(-1), atol, rtol)
     return (s > cutoff.unsqueeze(-1)).sum(-1)
-
-
-def _int64():
-    from ...core.tensor.dtype import int64
-
-    return int64

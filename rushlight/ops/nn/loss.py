@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import MANY
 from ..pointwise.checks import extremes, lies_within, not_implemented
+from .smooth import logsigmoid
 
 
 def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
@@ -372,8 +373,6 @@ def kl_div(input, target, reduction="mean", log_target=False):
         raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         return _reduce(target.exp() * (target - input), reduction)
-    from ...core.dispatch.op import OPS
-
     return _reduce(OPS["xlogy"](target, target) - target * input, reduction)
 
 
@@ -434,8 +433,6 @@ def _(g, input, target, weight, pos_weight, reduction):
 
 @_bce_logits.vjp("target")
 def _(g, input, target, weight, pos_weight, reduction):
-    from ...core.dispatch.op import OPS
-
     softplus = OPS["softplus"]
     slope = -input if pos_weight is None else softplus(-input) * (pos_weight - 1) - input
     slope = slope + target * 0
@@ -473,8 +470,6 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
 
 def _bce_logits_of_two_types(input, target, weight, pos_weight, reduction):
     """As torch computes it, in place in (1 - target): the result has the target's dtype, and is rounded to it twice."""
-    from .smooth import logsigmoid
-
     tail = logsigmoid(input)
     if pos_weight is not None:
         tail = tail * ((pos_weight - 1) * target + 1)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...core.dispatch.mode import no_grad, thread
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.channels_last import in_suggested_format, is_channels_last
+from ...core.tensor.dtype import bfloat16, float16
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.storage import storage_of
 from ...core.tensor.tensor import Tensor
@@ -240,13 +241,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return out.to(input.dtype) if small else out
 
 
-def _sixteen() -> tuple:
-    from ...core.tensor.dtype import bfloat16, float16
-
-    return float16, bfloat16
-
-
-_SIXTEEN = _sixteen()
+_SIXTEEN = float16, bfloat16
 
 # ---------------------------------------------------------------------------------------------- batch norm
 
@@ -504,8 +499,6 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     >>> local_response_norm(ones(1, 2, 1), 2, alpha=1.0, beta=1.0).flatten()
     tensor([0.6667, 0.5000])
     """
-    from ...core.dispatch.op import OPS
-
     shape = input._array.shape
     if len(shape) < 3:
         raise ValueError(

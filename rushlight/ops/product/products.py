@@ -10,9 +10,11 @@ from math import prod
 import numpy as np
 
 from ...core.dispatch.errors import argument_type
-from ...core.dispatch.op import composite, primitive
+from ...core.dispatch.op import OPS, composite, primitive
+from ...core.dispatch.slow_path import write_out
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor
+from ..creation.filled import eye
 from ..shape.view import _unsafe_view
 from .matmul import bmm, conjugate, matmul, mm
 
@@ -61,8 +63,6 @@ def tensordot(a, b, dims=2, out=None):
     r = _contract_pairs(a, b, dims_a, dims_b)
     if out is None:
         return r
-    from ...core.dispatch.slow_path import write_out
-
     return write_out("tensordot", (a, b), r, out)
 
 
@@ -194,14 +194,10 @@ def matrix_power(input, n):
             "matrices"
         )
     if n == 0:
-        from ..creation.filled import eye
-
         return input * 0 + eye(a.shape[-1], dtype=input.dtype, device=input.device)
     if n == 1:
         return input.clone()
     if n < 0:
-        from ...core.dispatch.op import OPS
-
         return matrix_power(OPS["inverse"](input), -n)
     result = None
     square = input
@@ -236,8 +232,6 @@ def trace(input, /):
 
 @trace.vjp
 def _(g, input_shape):
-    from ..creation.filled import eye
-
     return g * eye(*input_shape, dtype=g.dtype, device=g.device)
 
 

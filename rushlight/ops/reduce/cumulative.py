@@ -14,6 +14,7 @@ from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, MANY, conjugate, dense, widened
 from ..pointwise.elementary import log_add_exp
+from ..shape.concatenate import cat
 from .reduction import shifted, unless_zero
 
 # ---------------------------------------------------------------------------------------------- sums and products
@@ -190,8 +191,6 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
         return input.clone()
     parts = [t for t in (prepend, input, append) if t is not None]
     if len(parts) > 1:
-        from ..shape.concatenate import cat
-
         input = cat(parts, dim)
     for _ in range(min(input.shape[dim], n)):
         m = input.shape[dim]

@@ -10,7 +10,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.channels_last import is_channels_last
 from ...core.tensor.size import wrap_dim
-from ...core.tensor.tensor import Tensor
+from ...core.tensor.tensor import Tensor, constant
 from .slicing import slice_
 from .view import _expand, _view, reshape
 
@@ -342,8 +342,6 @@ def combinations(input, r=2, with_replacement=False):
     """
     from itertools import combinations as without
     from itertools import combinations_with_replacement as with_
-
-    from ...core.tensor.tensor import constant
 
     rows = list((with_ if with_replacement else without)(range(input.numel()), r))
     return input[constant(on_device_of(input._array, lambda: np.array(rows, np.int64).reshape(-1, r)))]

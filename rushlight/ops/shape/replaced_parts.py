@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.dispatch.op import composite
-from ...core.tensor.tensor import Tensor
+from .slicing import slice_
 
 
 def _embedding(name: str, view: Any, doc: str) -> None:
@@ -57,7 +57,7 @@ _embedding(
 )
 _embedding(
     "slice_scatter",
-    lambda t, dim=0, start=None, end=None, step=1: _sliced(t, dim, start, end, step),
+    lambda t, dim=0, start=None, end=None, step=1: slice_(t, dim, start, end, step),
     """The input with `src` at start, start + step, ... below end of `dim`.
 
     Args:
@@ -70,12 +70,6 @@ _embedding(
     tensor([0., 1., 1., 0.])
     """,
 )
-
-
-def _sliced(t: Tensor, dim: int, start: Any, end: Any, step: int) -> Tensor:
-    from .slicing import slice_
-
-    return slice_(t, dim, start, end, step)
 
 
 @composite(method=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.dispatch.docs import like
 from ...core.dispatch.op import OPS, primitive
+from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
@@ -166,8 +167,6 @@ def _points(input: Any, n: int | None, dim: int) -> tuple[Any, int]:
 def _finished(name: str, input: Any, result: Any, out: Any) -> Any:
     if out is None:
         return result
-    from ...core.dispatch.slow_path import write_out
-
     return write_out(name, (input,), result, out)
 
 

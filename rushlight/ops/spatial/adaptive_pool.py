@@ -17,6 +17,7 @@ from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
 from ..pointwise.building_blocks import zeros_of
 from ..product.matmul import F32
+from ..random.sample import rand
 from .avg_pool import avg_pool_kernel
 from .pool import numbers
 
@@ -539,8 +540,6 @@ def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_i
         if o + k - 1 > s:
             raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
     if samples is None:
-        from ..random.sample import rand
-
         samples = rand(1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n, dtype=input.dtype)
     y, at = (_fractional_3d if n == 3 else _fractional_2d)(input, samples, window, out)
     return (y, at) if return_indices else y

@@ -11,10 +11,11 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import zeros_of
 from ..product.matmul import F32
-from .pool import check_windows, max_pool2d, max_pool3d, numbers, outputs, pad_for_windows, remembered, tap
+from .pool import check_windows, max_pool1d, max_pool2d, max_pool3d, numbers, outputs, pad_for_windows, remembered, tap
 
 # ---------------------------------------------------------------------------------------------- sums of windows
 
@@ -80,7 +81,7 @@ def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_
     """The mean of each window. Shape: (*, n axes) -> (*, n axes)"""
     n, d, ones = len(window), input.dtype, (1,) * len(window)
     if d.kind == "b" or d.kind in "iu" and d.itemsize < 8:
-        raise NotImplementedError(f"\"avg_pool{n}d\" not implemented for '{_type_word(d)}'")
+        raise NotImplementedError(f"\"avg_pool{n}d\" not implemented for '{type_word(from_numpy(d))}'")
     sizes = input.shape[-n:]
     outs = outputs(sizes, window, stride, padding, ones, ceil_mode)
     x = input.astype(F32) if d.itemsize == 2 else input
@@ -88,12 +89,6 @@ def avg_pool_kernel(input, /, window, stride, padding, ceil_mode, count_include_
     sums = _window_sums(x, outs, window, stride)
     divisor = _divisor(sizes, outs, window, stride, padding, count_include_pad, divisor_override)
     return _divide(sums, divisor, d).astype(d, copy=False)
-
-
-def _type_word(d):
-    from ...core.tensor.dtype import from_numpy
-
-    return type_word(from_numpy(d))
 
 
 @primitive(name="avg_pool.backward", public=False, node="AvgPool2DBackwardBackward0")
@@ -286,8 +281,6 @@ def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     >>> lp_pool1d(tensor([[3.0, 4.0]]), 2, 2)
     tensor([[5.]])
     """
-    from .pool import max_pool1d
-
     return _lp(
         avg_pool1d,
         max_pool1d,

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+from ...backend import onednn
+
 
 def is_available() -> bool:
     """Whether oneDNN is installed and works on this processor."""
-    from ...backend import onednn
-
     return onednn.available()
 
 
@@ -26,8 +26,6 @@ class _Switch(ModuleType):
     @enabled.setter
     def enabled(self, value: bool) -> None:
         if bool(value) is not is_available():
-            from ...backend import onednn
-
             reason = onednn.reason_unavailable() or "start the process with RUSHLIGHT_ONEDNN=0 in its environment"
             raise NotImplementedError(f"torch.backends.mkldnn.enabled cannot be changed to {value}: {reason}")
 

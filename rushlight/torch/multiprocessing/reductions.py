@@ -5,6 +5,7 @@ from __future__ import annotations
 from multiprocessing import reduction
 from typing import Any
 
+from ...core.tensor import dtype as dtypes
 from ...core.tensor.shared_memory import block_of, description, open_block, share, tensor_on
 from ...core.tensor.tensor import Tensor
 from ...nn.parameter import Buffer, Parameter
@@ -20,8 +21,6 @@ def rebuild_tensor(cls: type, descriptor: Any, place: tuple, requires_grad: bool
         block = open_block(descriptor.detach(), size)
         tensor = tensor_on(block, dtype_name, offset, shape, strides, requires_grad and cls is Tensor)
     else:
-        from ...core.tensor import dtype as dtypes
-
         tensor = empty(shape, dtype=dtypes._by_name(dtype_name)).requires_grad_(requires_grad)
     if cls is not Tensor:
         tensor = Tensor._make_subclass(cls, tensor, requires_grad)

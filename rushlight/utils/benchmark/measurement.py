@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...backend.onednn.threads import get_num_threads, set_num_threads
+
 __all__ = [
     "Measurement", "TaskSpec", "ordered_unique", "select_unit", "set_torch_threads", "trim_sigfig", "unit_to_english",
 ]  # fmt: skip
@@ -184,8 +186,6 @@ def ordered_unique(elements: Iterable[Any]) -> list[Any]:
 @contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
     """Compute with n threads in the block."""
-    from ...backend.onednn.threads import get_num_threads, set_num_threads
-
     before = get_num_threads()
     set_num_threads(n)
     try:

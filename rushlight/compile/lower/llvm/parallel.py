@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 
+from ....backend.onednn import library
 from ....core.locks import made_once
 from . import engine
 from .nest import Kernel
@@ -14,8 +15,6 @@ THRESHOLD_NS = 10_000  # less work than this is done faster than a second thread
 @made_once
 def pool() -> bool:
     """Whether the OpenMP pool can be used; its functions are then known to generated code."""
-    from ....backend.onednn import library
-
     if not library.available():
         return False
     loaded = library.load()
