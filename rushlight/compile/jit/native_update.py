@@ -18,20 +18,24 @@ overlap anything else. A step that returns another number than 0 has written not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from struct import error as PackingError
 from struct import pack_into
 from typing import Any
 
 import numpy as np
 
-from ...backend.onednn import calls
-from ...backend.onednn.library import available, load
+from ...backend.onednn import calls, library
 from ...backend.onednn.threads import get_num_threads
 from ...core import poison
+from ..ir.graph import is_dense, same_strides
+from ..lower.fast_math import serves
+from ..lower.llvm.engine import available
+from ..lower.update import BLOCK_WORDS, Kernel
 from .cache import Entry, Route
+from .options import constants_of, named, several
+from .update import NotTraceable, holds, trace
 
-__all__ = ["NativeUpdate", "constants_of", "named", "native_update", "several"]
+__all__ = ["NativeUpdate", "native_update"]
 
 # Work is counted in `Kernel.weight` for each element; 40 take about a nanosecond. A pool that sleeps takes 50 us to wake
 # up, so two threads take over when one would need 25 us: SGD with momentum over 200,000 elements, Adam over 40,000, its
@@ -51,8 +55,6 @@ class NativeUpdate:
     )
 
     def __init__(self, kernel: Any, arrays: list[list[np.ndarray]]):
-        from ..lower.update import BLOCK_WORDS
-
         n = len(arrays[0])
         self.kernel = kernel
         self.names = tuple(kernel.update.options)
@@ -72,10 +74,10 @@ class NativeUpdate:
         """Write the addresses of the OpenMP pool's functions to the block, if there is a pool."""
         import ctypes
 
-        if not available():
+        if not library.available():
             return False
         names = ("GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads")
-        self.block[7:] = [ctypes.cast(getattr(load(), name), ctypes.c_void_p).value or 0 for name in names]
+        self.block[7:] = [ctypes.cast(getattr(library.load(), name), ctypes.c_void_p).value or 0 for name in names]
         self._pool, self._usual = calls, get_num_threads()
         return True
 
@@ -107,8 +109,6 @@ class NativeUpdate:
 
     def accepts(self, options: dict[str, Any]) -> bool:
         """Whether a step with these options is what the code does."""
-        from .update import holds
-
         return holds(self.kernel.update, options)
 
 
@@ -119,9 +119,6 @@ def native_update(
 
     None where the arrays or the update do not allow it, or llvmlite is missing.
     """
-    from ..ir.graph import is_dense, same_strides
-    from ..lower.llvm.engine import available
-
     kinds = _kinds(lists)
     arrays = [row for row in lists if row is not None]
     if kinds is None or not available():
@@ -172,8 +169,6 @@ class _Versions(Entry):
 
 def _kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
     """The compiled update for these kinds and options, made on first need; None if it cannot be traced."""
-    from .update import holds
-
     key = update, kinds, constants_of(options), quick
     versions = _kernels.make(key, _Versions, lambda: f"the code for {named(update)}") or _Versions()
     versions.used = _kernels.state.clock()
@@ -188,32 +183,9 @@ def _kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool
 
 
 def _make_kernel(update: Callable, kinds: tuple, options: dict[str, Any], quick: bool) -> Any:
-    from ..lower.fast_math import serves
-    from ..lower.update import Kernel
-    from .update import NotTraceable, trace
-
     try:
         traced = trace(update, kinds, options)
         return Kernel(traced, quick and serves(traced), flush=quick)
     except (NotTraceable, NotImplementedError) as why:
         _kernels.tell_refused(lambda: named(update), why)
         return None
-
-
-def constants_of(options: dict[str, Any]) -> tuple:
-    """The options that are no numbers."""
-    from .update import is_number
-
-    return tuple([(name, repr(value)) for name, value in options.items() if not is_number(value)])
-
-
-def named(update: Callable) -> str:
-    """What the log calls a step."""
-    return f"a step of {getattr(update, '__qualname__', update)}"
-
-
-def several(keys: list) -> Callable[[Any], tuple]:
-    """As `itemgetter`, which gives no tuple for less than two keys."""
-    if len(keys) > 1:
-        return itemgetter(*keys)
-    return lambda x: tuple([x[key] for key in keys])

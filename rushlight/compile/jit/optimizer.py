@@ -11,17 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import ref
 
-import numpy as np
-
 from ...core.jit_switch import jit
-from ...core.locks import lock
-from .cache import Entry, Refused, Route
-from .native_update import NativeUpdate, constants_of, named, native_update, several
+from .cache import Route
+from .options import constants_of, named
 
-__all__ = ["step"]
+if TYPE_CHECKING:
+    from .plan import Plan
+
+__all__ = ["Group", "clock", "step"]
 
 _FIRST = 3  # the call of a structure at which its native code is made
 _VERSIONS = 8  # of one group's plans
@@ -29,10 +29,10 @@ _VERSIONS = 8  # of one group's plans
 # Whether steps of eager loops take the quick variant. The first two steps run over arrays, so a run that resumes from a
 # checkpoint would not give the bits of one that was not interrupted.
 _quick = False
-_groups: dict[tuple[Callable, int], _Group] = {}
+_groups: dict[tuple[Callable, int], Group] = {}
 _serials = count().__next__
-_plans: Route[_Plan] = Route("optimizer", is_shared=True, is_held=True)  # counts by group and structure
-_clock = _plans.state.clock
+_plans: Route[Plan] = Route("optimizer", is_shared=True, is_held=True)  # counts by group and structure
+clock = _plans.state.clock
 
 
 def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
@@ -46,7 +46,7 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
     key = update, id(first)
     group = _groups.get(key)
     if group is None:
-        group = _groups.setdefault(key, _Group(ref(first, lambda _: _groups.pop(key, None))))
+        group = _groups.setdefault(key, Group(ref(first, lambda _: _groups.pop(key, None))))
     if group.refused:
         return False
     for plan in group.plans:
@@ -55,14 +55,14 @@ def step(update: Callable, lists: Sequence[list | None], options: dict[str, Any]
     return group.try_compiled(update, lists, options)
 
 
-class _Group:
+class Group:
     """What is known about the steps of one group of parameters, as long as `first`, the first of them, lives."""
 
     __slots__ = ("first", "plans", "serial", "refused", "__weakref__")
 
     def __init__(self, first: ref) -> None:
         self.first = first
-        self.plans: list[_Plan] = []
+        self.plans: list[Plan] = []
         self.serial = _serials()
         self.refused = False
 
@@ -80,7 +80,7 @@ class _Group:
         self.plans = [plan, *self.plans[: _VERSIONS - 1]]
         return plan.run(lists, options)
 
-    def forget(self, plan: _Plan) -> None:
+    def forget(self, plan: Plan) -> None:
         """Do without a plan that is not in the cache any more."""
         self.plans = [p for p in self.plans if p is not plan]
 
@@ -95,76 +95,7 @@ def _structure(lists: Sequence[list | None], options: dict[str, Any]) -> tuple |
     return shapes, kinds, tuple(map(type, options.values())), constants_of(options)
 
 
-def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str, Any], group: _Group) -> _Plan:
-    """A plan for these lists. Raises Refused where native code cannot do it."""
-    from ..lower.llvm.engine import available
+def _make_plan(update: Callable, lists: Sequence[list | None], options: dict[str, Any], group: Group) -> Plan:
+    from .plan import make_plan  # with what makes native code, which most processes that import an optimizer never need
 
-    if not available():
-        raise Refused("llvmlite is not installed")
-    from ..lower.pointers import layout
-
-    arrays = [None if tensors is None else [t._array for t in tensors] for tensors in lists]
-    if layout() is None or any(type(a) is not np.ndarray for row in arrays if row is not None for a in row):
-        raise Refused("a tensor of the optimizer has no plain memory on the CPU")
-    native = native_update(update, arrays, options, _quick)
-    if native is None:
-        raise Refused("the update rule, or the types and strides of its tensors, cannot be compiled")
-    return _Plan(native, lists, options, group)
-
-
-class _Plan(Entry):
-    """Runs the native code for tensors like those that it was made from."""
-
-    __slots__ = (
-        *("native", "table", "types", "fixed", "constants", "pick", "absent", "lock", "call", "address"),
-        "group",
-    )
-
-    def __init__(self, native: NativeUpdate, lists: Sequence[list | None], options: dict[str, Any], group: _Group):
-        from ..lower.pointers import Table
-
-        super().__init__(native.size_bytes)
-        self.group = ref(group)
-        written = native.kernel.update.written()
-        roles = [tensors for tensors in lists if tensors is not None]
-        self.native = native
-        self.table = Table(roles, tuple(i in written for i in range(len(roles))), native.pointers)
-        self.types = tuple(map(type, options.values()))
-        names = [name for name in options if name not in native.names]
-        self.constants = several(names)
-        self.fixed = self.constants(options)
-        self.pick = several([i for i, tensors in enumerate(lists) if tensors is not None])
-        self.absent = [i for i, tensors in enumerate(lists) if tensors is None]
-        self.lock = lock()
-        self.call, self.address = native.kernel.call, native.block.ctypes.data
-
-    def is_running(self) -> bool:
-        return self.lock.locked()
-
-    def evicted(self) -> None:
-        group = self.group()
-        if group is not None:
-            group.forget(self)
-
-    def run(self, lists: Sequence[list | None], options: dict[str, Any]) -> bool:
-        """Do the step and return True, or do nothing if something is not as it was."""
-        if tuple(map(type, options.values())) != self.types or self.constants(options) != self.fixed:
-            return False
-        for i in self.absent:
-            if lists[i] is not None:
-                return False
-        for p in lists[0]:  # pyright: ignore[reportOptionalIterable]
-            s = p._storage
-            if s is not None and s.inference:
-                return False
-        if not self.lock.acquire(False):
-            return False  # another thread is in the middle of a step with these tables
-        self.used = _clock()
-        try:
-            return (
-                self.table.update(list(self.pick(lists)))
-                and self.native.set_options(options)
-                and not self.call(self.address)
-            )
-        finally:
-            self.lock.release()
+    return make_plan(update, lists, options, group, _quick)

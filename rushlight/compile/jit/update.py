@@ -27,13 +27,13 @@ import numpy as np
 from ..ir.expression import Expr, apply, cast, const, load
 from ..ir.graph import Value
 from ..ir.scalar_ops import SCALAR_OPS
+from .options import is_number
 
 _F64 = np.dtype(np.float64)
 _DEPTH, _RUNS = (
     8,
     64,
 )  # comparisons of counters one after the other, and calls of the update: each can double the leaves
-_EXACT = 2**53  # integers up to here are float64 numbers
 
 
 class NotTraceable(Exception):
@@ -83,11 +83,6 @@ class Update(NamedTuple):
     def written(self) -> tuple[int, ...]:
         """The positions of the roles that some leaf writes."""
         return tuple(sorted({role for leaf in self.leaves() for role in leaf.stores}))
-
-
-def is_number(option: Any) -> bool:
-    """Whether an option is an input: a float (NumPy's float64 is one) or an integer that a float64 can hold."""
-    return isinstance(option, float) or (type(option) is int and -_EXACT <= option <= _EXACT)
 
 
 def trace(update: Callable, kinds: Sequence[tuple[Any, bool] | None], options: dict[str, Any]) -> Update:

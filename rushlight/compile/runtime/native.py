@@ -29,6 +29,7 @@ from ..capture.sources import External, Fresh, Into
 from ..install import install_native
 from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify
+from ..jit.native_update import native_update
 from ..log import show
 from ..lower.llvm import trials, twister
 from ..lower.llvm.engine import available
@@ -284,8 +285,6 @@ class Native:
         return by_arrays if native is None else _Fused(self, node, native, options, by_arrays)
 
     def _native_update(self, node: Update) -> Any:
-        from ..jit.native_update import native_update
-
         shapes: list[Any] = [refs and [_empty_like(r) for r in refs] for refs in node.lists]
         if any(a is None for row in shapes if row for a in row):
             return None
