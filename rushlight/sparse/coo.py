@@ -7,7 +7,9 @@ tensor: it keeps no graph of its own. Operators see a `Placeholder` in place of 
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,13 +20,30 @@ from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo
 from ..core.tensor.placeholder import Placeholder, no_kernel
 from ..core.tensor.tensor import Tensor, alias, type_word, wrap
-from .entries import as_values, gather, indices_of, merge, places_of, scatter, values_of
+from .entries import as_values, check_indices, gather, indices_of, merge, places_of, scatter, values_of
+from .printing import describe
 
 if TYPE_CHECKING:
     from ..core.dispatch.op import Op
 
 
 _new = object.__new__
+
+
+@cache
+def _rules() -> ModuleType:
+    """What operators do with sparse tensors: a file above this one, as it makes them."""
+    from . import rules
+
+    return rules
+
+
+@cache
+def _csr() -> ModuleType:
+    """The other layout, made of this one."""
+    from . import csr
+
+    return csr
 
 
 class WithoutArray(Tensor):
@@ -61,8 +80,6 @@ class WithoutArray(Tensor):
         """`zeros_like` and its like."""
         if name not in ("zeros_like", "empty_like"):
             raise no_kernel(name)
-        from .create import empty_like
-
         t = empty_like(self, dtype)
         return t.requires_grad_() if requires_grad else t
 
@@ -201,14 +218,10 @@ class WithoutArray(Tensor):
     # operators
 
     def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
-        from .rules import call
-
-        return call(record, tensors, metadata)
+        return _rules().call(record, tensors, metadata)
 
     def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
-        from .rules import write
-
-        return write(record, target, others, metadata)
+        return _rules().write(record, target, others, metadata)
 
 
 _TYPE_NAMES = {
@@ -325,9 +338,7 @@ class SparseTensor(WithoutArray):
 
     def to_sparse_csr(self, dense_dim: int | None = None) -> Any:
         """The tensor in compressed sparse row form."""
-        from .csr import from_coo
-
-        return from_coo(self)
+        return _csr().from_coo(self)
 
     def sparse_mask(self, other: Any) -> Any:
         """The entries at the places of `other`; zeros where this tensor stores none."""
@@ -336,9 +347,7 @@ class SparseTensor(WithoutArray):
     # ---------------------------------------------------------------- Python's view of it
 
     def __getitem__(self, index: Any) -> Any:
-        from .rules import item
-
-        return item(self, index)
+        return _rules().item(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise no_kernel("index_put_")
@@ -349,8 +358,6 @@ class SparseTensor(WithoutArray):
         return (self.select(0, i) for i in range(len(self)))  # type: ignore[attr-defined]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .printing import describe
-
         return describe(self)
 
     def __reduce_ex__(self, protocol: Any):
@@ -378,14 +385,26 @@ def assemble(indices: Tensor, values: Tensor, shape: tuple[int, ...], coalesced:
     return t
 
 
+def empty_like(t: Any, dtype: Any = None) -> Any:
+    """A sparse tensor of the size, layout and sparse dimensions of `t`, without entries."""
+    n = t.sparse_dim()
+    kind = t._entries._array.dtype if dtype is None else dtype.numpy
+    values = np.zeros((0, *t._array.shape[n:]), kind)
+    empty = assemble(wrap(np.zeros((n, 0), np.int64)), wrap(values), t._array.shape, True)
+    return empty if t.layout is sparse_coo else empty.to_sparse_csr()
+
+
+def replace(target: Any, result: Any) -> Any:
+    """Give a sparse tensor the entries of another in place; the type stays."""
+    target._places, target._is_coalesced = result._places, result._is_coalesced
+    target._entries = result._entries.to(target.dtype)
+    return target
+
+
 def rebuild(layout: Any, data: tuple) -> Any:
     """A sparse tensor from its pickle: (indices, values, size[, is_coalesced])."""
-    from .create import check_indices
-
     if layout is not sparse_coo:
-        from .csr import rebuild_csr
-
-        return rebuild_csr(layout, data)
+        return _csr().rebuild_csr(layout, data)
     indices, values, size, *coalesced = data
     check_indices(indices._array, tuple(size))
     return assemble(indices, values, tuple(size), bool(coalesced and coalesced[0]))
@@ -446,4 +465,14 @@ def convert(t: Any, *sparse_dim: Any, layout: Any = None, blocksize: Any = None,
     return t.to_sparse()  # type: ignore[attr-defined]
 
 
-__all__ = ["SparseTensor", "WithoutArray", "as_values", "assemble", "convert", "mask", "rebuild"]
+__all__ = [
+    "SparseTensor",
+    "WithoutArray",
+    "as_values",
+    "assemble",
+    "convert",
+    "empty_like",
+    "mask",
+    "rebuild",
+    "replace",
+]

@@ -17,7 +17,8 @@ from ..core.tensor.tensor import Tensor, alias, wrap
 from ..ops.creation.arguments import check_options
 from ..ops.creation.from_data import tensor
 from .coo import SparseTensor, assemble
-from .entries import as_values, gather, indices_of
+from .csr import CsrTensor, assemble_csr, check_rows, from_coo
+from .entries import as_values, check_indices, gather, indices_of
 
 
 def sparse_coo_tensor(
@@ -94,15 +95,6 @@ def _empty(shape: tuple[int, ...], dtype: Any, requires_grad: bool) -> Any:
     return t.requires_grad_() if requires_grad else t
 
 
-def empty_like(t: Any, dtype: Any = None) -> Any:
-    """A sparse tensor of the size, layout and sparse dimensions of `t`, without entries."""
-    n = t.sparse_dim()
-    kind = t._entries._array.dtype if dtype is None else dtype.numpy
-    values = np.zeros((0, *t._array.shape[n:]), kind)
-    empty = assemble(wrap(np.zeros((n, 0), np.int64)), wrap(values), t._array.shape, True)
-    return empty if t.layout is sparse_coo else empty.to_sparse_csr()
-
-
 def _smallest(indices: np.ndarray, values: np.ndarray) -> tuple[int, ...]:
     if indices.size:
         if indices.min() < 0:
@@ -125,17 +117,42 @@ def _check_shape(indices: np.ndarray, values: np.ndarray, shape: tuple[int, ...]
     check_indices(indices, shape)
 
 
-def check_indices(indices: np.ndarray, shape: tuple[int, ...]) -> None:
-    """Raise RuntimeError where an index is outside `shape`."""
-    if not indices.size:
-        return
-    for d, (low, high) in enumerate(zip(indices.min(1), indices.max(1), strict=True)):
-        if low < 0:
-            raise RuntimeError(f"found negative index {low} for dim {d}")
-        if high >= shape[d]:
-            raise RuntimeError(
-                f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {high}"
-            )
+def sparse_csr_tensor(
+    crow_indices: Any,
+    col_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+) -> CsrTensor:
+    """A sparse matrix by rows: row i has the entries crow_indices[i] to crow_indices[i + 1].
+
+    Shape: crow_indices (n + 1,), col_indices (nnz,), values (nnz,) -> size (n, m). The indices are always checked
+    (check_invariants changes nothing). Batches and dense dimensions raise NotImplementedError.
+    """
+    devices.check(device)
+    check_options(None, pin_memory)
+    crow, col, entries = _integers(crow_indices), _integers(col_indices), _value_tensor(values, dtype)
+    if crow._array.ndim != 1 or entries._array.ndim != 1:
+        raise NotImplementedError("sparse_csr_tensor: batches of matrices and dense dimensions are not implemented")
+    rows = len(crow._array) - 1
+    columns = int(col._array.max()) + 1 if size is None and col._array.size else 0
+    shape = (rows, columns) if size is None else _size(size)
+    check_rows(crow._array, col._array, entries._array, shape)
+    entries = entries.detach() if requires_grad else as_values(entries)
+    t = assemble_csr(crow, col, entries, shape)
+    return t.requires_grad_() if requires_grad else t
+
+
+def _integers(indices: Any) -> Any:
+    t: Any = indices if isinstance(indices, Tensor) else tensor(indices)
+    if t.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(f"crow_indices and col_indices must be an int32 or int64 type, but got: {t.dtype}")
+    return t
 
 
 def from_dense(t: Any, sparse_dim: int) -> SparseTensor:
@@ -174,8 +191,6 @@ def to_layout(t: Any, layout: Any, dense_dim: Any = None) -> Any:
 
 def to_csr(t: Any, dense_dim: int | None = None) -> Any:
     """What `Tensor.to_sparse_csr` does."""
-    from .csr import from_coo
-
     if dense_dim:
         raise NotImplementedError("to_sparse_csr(dense_dim=...): dense dimensions are not implemented")
     return from_coo(t.to_sparse())

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import device as devices
 from ..core.dispatch.mode import emit_event, thread
-from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo, sparse_csr
 from ..core.tensor.placeholder import Placeholder
 from ..core.tensor.tensor import Tensor, alias, wrap
-from .coo import SparseTensor, WithoutArray, assemble, convert
-from .entries import as_values, values_of
+from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild
+from .entries import values_of
+from .printing import describe
 
 _new = object.__new__
 
@@ -86,13 +85,9 @@ class CsrTensor(WithoutArray):
         return self.to_sparse().to_dense(dtype, masked_grad=masked_grad)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .printing import describe
-
         return describe(self)
 
     def __reduce_ex__(self, protocol: Any):
-        from .coo import rebuild
-
         return rebuild, (sparse_csr, (self._crow, self._col, self._entries.detach(), self.size()))
 
     def __deepcopy__(self, memo: dict) -> Any:
@@ -116,49 +111,7 @@ def assemble_csr(crow: Tensor, col: Tensor, values: Tensor, shape: tuple[int, ..
     return t
 
 
-def sparse_csr_tensor(
-    crow_indices: Any,
-    col_indices: Any,
-    values: Any,
-    size: Any = None,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    pin_memory: bool = False,
-    requires_grad: bool = False,
-    check_invariants: bool | None = None,
-) -> CsrTensor:
-    """A sparse matrix by rows: row i has the entries crow_indices[i] to crow_indices[i + 1].
-
-    Shape: crow_indices (n + 1,), col_indices (nnz,), values (nnz,) -> size (n, m). The indices are always checked
-    (check_invariants changes nothing). Batches and dense dimensions raise NotImplementedError.
-    """
-    from .create import _size, _value_tensor, check_options
-
-    devices.check(device)
-    check_options(None, pin_memory)
-    crow, col, entries = _integers(crow_indices), _integers(col_indices), _value_tensor(values, dtype)
-    if crow._array.ndim != 1 or entries._array.ndim != 1:
-        raise NotImplementedError("sparse_csr_tensor: batches of matrices and dense dimensions are not implemented")
-    rows = len(crow._array) - 1
-    columns = int(col._array.max()) + 1 if size is None and col._array.size else 0
-    shape = (rows, columns) if size is None else _size(size)
-    _check(crow._array, col._array, entries._array, shape)
-    entries = entries.detach() if requires_grad else as_values(entries)
-    t = assemble_csr(crow, col, entries, shape)
-    return t.requires_grad_() if requires_grad else t
-
-
-def _integers(indices: Any) -> Any:
-    from ..ops.creation.from_data import tensor
-
-    t: Any = indices if isinstance(indices, Tensor) else tensor(indices)
-    if t.dtype not in (dtypes.int64, dtypes.int32):
-        raise RuntimeError(f"crow_indices and col_indices must be an int32 or int64 type, but got: {t.dtype}")
-    return t
-
-
-def _check(crow: np.ndarray, col: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
+def check_rows(crow: np.ndarray, col: np.ndarray, values: np.ndarray, shape: tuple[int, ...]) -> None:
     if len(shape) != 2:
         raise RuntimeError(
             f"tensor dimensionality must be sum of batch, base, and dense dimensions, got size {list(shape)}"
@@ -197,5 +150,5 @@ def rebuild_csr(layout: Any, data: tuple) -> Any:
     if layout is not sparse_csr:
         raise NotImplementedError(f"rebuilding a tensor of layout {layout!r} is not implemented")
     crow, col, values, size = data
-    _check(crow._array, col._array, values._array, tuple(size))
+    check_rows(crow._array, col._array, values._array, tuple(size))
     return assemble_csr(crow, col, values, tuple(size))

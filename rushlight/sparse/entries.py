@@ -23,6 +23,19 @@ def places_of(indices: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
     return flat
 
 
+def check_indices(indices: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raise RuntimeError where an index is outside `shape`."""
+    if not indices.size:
+        return
+    for d, (low, high) in enumerate(zip(indices.min(1), indices.max(1), strict=True)):
+        if low < 0:
+            raise RuntimeError(f"found negative index {low} for dim {d}")
+        if high >= shape[d]:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {d}, size is {shape[d]} but found index {high}"
+            )
+
+
 def indices_of(places: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
     """The indices (sparse_dim, nnz) of places."""
     if not sizes:

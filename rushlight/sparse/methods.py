@@ -6,7 +6,7 @@ from typing import Any
 
 from ..core.tensor.tensor import Tensor
 from . import create, products
-from .coo import SparseTensor, convert, mask
+from .coo import SparseTensor, convert, empty_like, mask, replace
 
 
 def to_sparse(self: Any, *sparse_dim: Any, layout: Any = None, blocksize: Any = None, dense_dim: Any = None) -> Any:
@@ -99,15 +99,11 @@ for _name, _method in METHODS.items():
 
 def _zero_(self: Any) -> Any:
     """Remove all entries in place."""
-    from .rules import replace
-
-    return replace(self, create.empty_like(self))
+    return replace(self, empty_like(self))
 
 
 def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
     """Take over the entries of another sparse tensor of the same size."""
-    from .rules import replace
-
     if not isinstance(src, SparseTensor) or src._array.shape != self._array.shape:
         raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self type = sparse")
     return replace(self, src.clone())  # type: ignore[attr-defined]

@@ -17,7 +17,7 @@ from ..core.tensor.placeholder import no_kernel
 from ..core.tensor.size import wrap_dim
 from ..core.tensor.tensor import Tensor, wrap
 from . import products
-from .coo import SparseTensor, assemble, mask
+from .coo import SparseTensor, assemble, mask, replace
 from .csr import CsrTensor, from_coo
 from .entries import gather, indices_of, merge, places_of
 
@@ -61,13 +61,6 @@ def write(record: Op, target: Any, others: tuple, metadata: tuple) -> Any:
     if not isinstance(result, SparseTensor) or result._array.shape != target._array.shape:
         raise RuntimeError(f"{record.name}_(): the result does not fit the sparse tensor {list(target.shape)}")
     return replace(target, result)
-
-
-def replace(target: Any, result: Any) -> Any:
-    """Give a sparse tensor the entries of another in place; the type stays."""
-    target._places, target._is_coalesced = result._places, result._is_coalesced
-    target._entries = result._entries.to(target.dtype)
-    return target
 
 
 def _write_dense(record: Op, target: Any, others: tuple) -> Any:

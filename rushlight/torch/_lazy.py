@@ -12,8 +12,7 @@ from ..core.tensor.tensor import Tensor
 
 # name in the top package -> module that has it
 NAMES = {
-    **dict.fromkeys(("sparse_coo_tensor",), "sparse.create"),
-    **dict.fromkeys(("sparse_csr_tensor",), "sparse.csr"),
+    **dict.fromkeys(("sparse_coo_tensor", "sparse_csr_tensor"), "sparse.create"),
     **dict.fromkeys(("spmm", "dsmm", "hspmm", "smm", "sspaddmm", "saddmm"), "sparse.products"),
     **dict.fromkeys(("_convert_indices_from_coo_to_csr", "_convert_indices_from_csr_to_coo"), "sparse.indices"),
     **dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "torch._stand_ins"),

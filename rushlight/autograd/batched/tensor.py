@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,6 +125,14 @@ class _Outline(Placeholder):
         return NoArray("vmap: the elements of a batched tensor were asked for below the operators")
 
 
+@cache
+def _calls() -> ModuleType:
+    """How operators are called on batched tensors: a file above this one, as it makes them."""
+    from . import calls
+
+    return calls
+
+
 class Batched(Tensor):
     """A tensor (size, *shape) that appears as one of `shape`. Its history is that of the tensor behind it."""
 
@@ -134,19 +144,13 @@ class Batched(Tensor):
     # ------------------------------------------------------------------------------------------ operators
 
     def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> Any:
-        from .calls import call
-
-        return call(record, tensors, metadata)
+        return _calls().call(record, tensors, metadata)
 
     def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> Any:
-        from .calls import write
-
-        return write(record, target, others, metadata)
+        return _calls().write(record, target, others, metadata)
 
     def _apply_function(self, run: Callable, own: Callable | None, args: Sequence[Any]) -> Any:
-        from .calls import apply
-
-        return apply(run, own, args)
+        return _calls().apply(run, own, args)
 
     def _filled_like(self, name: str, dtype: Any, requires_grad: bool) -> Any:
         return self._like(getattr(ops, name)(self._inner, dtype=dtype, requires_grad=requires_grad))
@@ -209,16 +213,14 @@ class Batched(Tensor):
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
-        from .calls import write
-
-        return write(copied_over.record, self, (src,), ()) if isinstance(src, Tensor) else self.fill_(src)
+        return (
+            self._write_operator(copied_over.record, self, (src,), ()) if isinstance(src, Tensor) else self.fill_(src)
+        )
 
     def fill_(self, value: Any) -> Any:
         """Overwrite every element with `value`, a number or a 0-d tensor."""
-        from .calls import write
-
         if isinstance(value, Tensor):
-            return write(filled.record, self, (value,), ())
+            return self._write_operator(filled.record, self, (value,), ())
         self._inner.fill_(value)
         self._level.wrote = True
         return self

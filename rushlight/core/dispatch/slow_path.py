@@ -110,14 +110,9 @@ def _any_asks(values: tuple) -> bool:
 
 
 def _asked(record: Op, tensors: tuple, metadata: tuple) -> Any:
-    """What such a class says; from the next call on the public function asks, with the arguments as they were written."""
-    from .op import OPS
-    from .torch_function import activate, ask, overloaded_args
+    from .torch_function import ask_operands
 
-    activate()
-    shown: Any = OPS.get(record.name, record.function)
-    given = {k: v for k, v in zip(record.signature.metadata, metadata) if v not in (None, False, 1)}
-    return ask(shown, overloaded_args(tensors, {}), tensors, given)
+    return ask_operands(record, tensors, metadata)
 
 
 def are_operands(values: tuple) -> bool:

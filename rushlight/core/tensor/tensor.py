@@ -6,6 +6,8 @@ This file holds what every tensor has whatever operators exist. Operators add th
 
 from __future__ import annotations
 
+from functools import cache
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,12 +33,25 @@ def version_of(t: Tensor) -> int:
     return 0 if t._storage is None else t._storage.version
 
 
+@cache
+def _torch_function() -> ModuleType:
+    """How classes of tensors are asked: above this file, and needed once there is a subclass."""
+    from ..dispatch import torch_function
+
+    return torch_function
+
+
+@cache
+def _pickling() -> ModuleType:
+    from . import pickling
+
+    return pickling
+
+
 def _let_functions_ask(cls: type) -> None:
     """See to it that public functions ask a class of tensors that wants to be asked."""
-    from ..dispatch.torch_function import activate, has_override
-
-    if has_override(cls):
-        activate()
+    if _torch_function().has_override(cls):
+        _torch_function().activate()
 
 
 _ADDRESS = "the address of a tensor's memory, which differs in the next call"
@@ -73,9 +88,7 @@ class Tensor:
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         """How a call of `func` goes that has instances of subclasses among its arguments: results get the subclass."""
-        from ..dispatch.torch_function import default_impl
-
-        return default_impl(cls, func, types, args, kwargs)
+        return _torch_function().default_impl(cls, func, types, args, kwargs)
 
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False) -> Any:  # pyright: ignore[reportSelfClsParameterName]: torch's name
@@ -481,14 +494,10 @@ class Tensor:
         return describe_tensor(self, tensor_contents)
 
     def __reduce_ex__(self, protocol: Any):
-        from .pickling import reduce_tensor
-
-        return reduce_tensor(self, protocol)
+        return _pickling().reduce_tensor(self, protocol)
 
     def __deepcopy__(self, memo: dict) -> Any:
-        from .pickling import deepcopy_tensor
-
-        return deepcopy_tensor(self, memo)
+        return _pickling().deepcopy_tensor(self, memo)
 
     def __format__(self, spec: str) -> str:
         if not self._array.ndim and type(self) is Tensor:

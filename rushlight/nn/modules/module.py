@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 from rushlight.core.dispatch.extension_points import module_class, training_observer
@@ -59,6 +60,13 @@ _HOOK_TABLES = (
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )
+
+
+def _compiled() -> ModuleType:
+    """What compiles modules, loaded with the first that is: it brings the compiler."""
+    from . import compiled
+
+    return compiled
 
 
 def _forward_unimplemented(self: Module, *input: Any) -> None:
@@ -136,15 +144,11 @@ class Module(Hookable, Stateful, Convertible, Tree):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's forward in place; the arguments are those of `rushlight.compile`."""
-        from .compiled import compile_in_place
-
-        compile_in_place(self, args, kwargs)
+        _compiled().compile_in_place(self, args, kwargs)
 
     def _compiled_wrapper(self, options: dict[str, Any]) -> Module:
         """What `rushlight.compile(module)` returns."""
-        from .compiled import OptimizedModule
-
-        return OptimizedModule(self, options)
+        return _compiled().OptimizedModule(self, options)
 
     # Registration -----------------------------------------------------------------------------------------------------
 
