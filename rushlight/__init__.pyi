@@ -849,7 +849,7 @@ from .torch._stand_ins import sparse_bsr_tensor as sparse_bsr_tensor
 from .torch._stand_ins import sparse_compressed_tensor as sparse_compressed_tensor
 from .sparse.create import sparse_coo_tensor as sparse_coo_tensor
 from .torch._stand_ins import sparse_csc_tensor as sparse_csc_tensor
-from .sparse.csr import sparse_csr_tensor as sparse_csr_tensor
+from .sparse.create import sparse_csr_tensor as sparse_csr_tensor
 from .sparse.products import spmm as spmm
 from .sparse.products import sspaddmm as sspaddmm
 from .ops.signal.stft import stft as stft

@@ -7,6 +7,8 @@ from typing import Any, Literal, NamedTuple, TypeAlias, overload
 import numpy
 from typing_extensions import Self, TypeIs
 
+from functools import cache as cache
+from types import ModuleType as ModuleType
 import numpy as np
 from .. import own_code as own_code
 from ..device.buffer import Buffer as Buffer, as_array as as_array
@@ -2707,6 +2709,12 @@ class Tensor:
         ...
 
 def version_of(t: Tensor) -> int:
+    ...
+@cache
+def _torch_function() -> ModuleType:
+    ...
+@cache
+def _pickling() -> ModuleType:
     ...
 def _let_functions_ask(cls: type) -> None:
     ...
