@@ -4,7 +4,7 @@ _VERDICTS: tuple[str, ...] = ("equal", "rounding", "runs", "differs", "fails", "
 
 
 def verdict(found):
-    """equal, rounding (parts as torch parts from itself), differs, runs (nothing to compare with), or fails."""
+    """equal, rounding (diverges as torch diverges from itself), differs, runs (nothing to compare with), or fails."""
     if found is None:
         return "not run"
     if found["rushlight"]["status"] != "ok":
@@ -102,7 +102,7 @@ def _beside(found):
     if yardsticks := found.get("yardsticks"):
         steps = [yardstick["apart_at"] for yardstick in yardsticks]
         at = " and ".join("never" if step is None else f"at step {step}" for step in steps)
-        sentences.append(f"torch parts from itself {at}.")
+        sentences.append(f"torch diverges from itself {at}.")
     if exact := found.get("exact"):
         sentences.append(
             f"Against the same run in double precision torch keeps {exact['torch']:.1f} digits until then, Rushlight "
@@ -141,7 +141,7 @@ and from the same seed.
 
 - **equal**: the loss that `backward` was called on agrees to 4 digits at every step, and so does every number that the
   program printed (a difference of one unit in the last printed place counts as agreement; times and dates are left out).
-- **rounding**: a number parts, but no sooner than torch parts from itself when it runs on twice the threads without
+- **rounding**: a number diverges, but no sooner than torch diverges from itself when it runs on twice the threads without
   oneDNN, or starts from parameters that are one unit in the last place away; or no further from what torch computes in
   double precision, from the same parameters and random numbers, than torch is (a factor of 5).
 - **differs**: it runs to the end, and at least one number does not agree.

@@ -83,11 +83,11 @@ def draw_bounding_boxes(
         )
     colors = _parsed(colors, count)
     written = _parsed(label_colors or "black", count) if label_colors or fill_labels else colors
-    behind = _parsed(label_background_colors, count) if fill_labels and label_background_colors else colors
+    backgrounds = _parsed(label_background_colors, count) if fill_labels and label_background_colors else colors
     canvas, draw = _canvas(image, "RGBA" if fill else None)
     typeface = _font(font, font_size)
     for box, color, text, text_color, back in zip(
-        boxes.to(int64).tolist(), colors, labels or [None] * count, written, behind
+        boxes.to(int64).tolist(), colors, labels or [None] * count, written, backgrounds
     ):
         inside = (*color, 100) if fill else None
         if len(box) > 4:

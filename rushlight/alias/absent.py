@@ -77,7 +77,7 @@ def _of_path(path):
 
 
 def _decorates(frame):
-    """Whether the frame is about to decorate with what it calls: its text there begins behind an `@`."""
+    """Whether the frame is about to decorate with what it calls: its text there follows an `@`."""
     import linecache
 
     code = frame.f_code

@@ -17,7 +17,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Use(NamedTuple):
-    """A full dotted `name`, or a method's name behind a dot; the `file` and `line` where it occurs."""
+    """A full dotted `name`, or a method's name after a dot; the `file` and `line` where it occurs."""
 
     name: str
     file: str

@@ -24,7 +24,7 @@ from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
 from ..core.tensor.dtype import from_numpy
 from ..core.tensor.layout import contiguous_format, strided
-from ..core.tensor.node import Freed, Leaf, Node, Output, nobody
+from ..core.tensor.node import Freed, Leaf, Node, Output, no_tensor
 from ..core.tensor.placeholder import NoArray
 from ..core.tensor.size import sum_to_axes
 from ..core.tensor.storage import describe, user_line
@@ -294,7 +294,7 @@ class _Pass:
         if leaf.hooks is not None and leaf.hooks.tensor:
             g = _run_tensor_hooks(leaf.hooks.tensor, g)
         if self.wanted is not None:
-            if leaf not in self.captured_edges or leaf.ref is nobody:
+            if leaf not in self.captured_edges or leaf.ref is no_tensor:
                 return
             if not self.accumulate:
                 self._capture(leaf, g)

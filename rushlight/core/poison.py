@@ -41,7 +41,7 @@ def empty(shape: Any, dtype: Any) -> np.ndarray:
 
 
 def guarded(size_bytes: int, alignment: int) -> tuple[np.ndarray, int]:
-    """A buffer, and where in it `size_bytes` begin on a multiple of `alignment`, with guards before and behind."""
+    """A buffer, and where in it `size_bytes` begin on a multiple of `alignment`, with guards before and after."""
     buffer = np.full(size_bytes + 2 * GUARD_BYTES + alignment, _GUARD, np.uint8)
     return buffer, GUARD_BYTES + -(buffer.ctypes.data + GUARD_BYTES) % alignment
 

@@ -8,7 +8,7 @@ REMEMBERED = 4096  # calls, for processes that lag behind
 
 
 class Ledger:
-    """This process's calls, and those of others that came first. Keys: `group#number`, perhaps with `/part` behind.
+    """This process's calls, and those of others that came first. Keys: `group#number`, perhaps followed by `/part`.
 
     A call is text: the operation with its options, dtype and shape. A group in which two calls differ has failed, for
     good: it is unknown which of its later messages belong together. Not safe for threads by itself.

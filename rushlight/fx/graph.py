@@ -317,7 +317,7 @@ class Graph:
         return _Place(self, n.prepend)
 
     def inserting_after(self, n: Node | None = None) -> _Place:
-        """A context in which new nodes go behind `n` (None: the end)."""
+        """A context in which new nodes go after `n` (None: the end)."""
         if n is None:
             return self.inserting_before(self._root)
         last = [n]

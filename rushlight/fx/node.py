@@ -101,7 +101,7 @@ class Node:
         x._next, self._prev = self, x
 
     def append(self, x: Node) -> None:
-        """Move `x` to the place behind this node."""
+        """Move `x` to the place after this node."""
         self._next.prepend(x)
 
     def _remove_from_list(self) -> None:

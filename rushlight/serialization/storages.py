@@ -47,7 +47,7 @@ def storage_type_of(memory):
 
 
 def check_saved_id(saved_id, length):
-    """The fields of a storage's persistent id behind its kind. Raises UnpicklingError when they are not such."""
+    """The fields of a storage's persistent id after its kind. Raises UnpicklingError when they are not such."""
     if type(saved_id) is not tuple or len(saved_id) != length or saved_id[0] not in ("storage", b"storage"):
         raise pickle.UnpicklingError("unknown kind of persistent id in the pickle")
     _, kind, key, location, numel, *more = saved_id

@@ -1,6 +1,6 @@
 """The archive that torch saves: an uncompressed zip whose records begin at multiples of 64 bytes.
 
-The writer lays every byte as torch 2.13 does (padding in an 'FB' extra field, sizes in a descriptor behind the data,
+The writer lays every byte as torch 2.13 does (padding in an 'FB' extra field, sizes in a descriptor after the data,
 zip64 end records always), because torch computes where records are instead of looking. The reader trusts nothing: it
 takes the central directory, and checks each record's place, header, size and checksum.
 """

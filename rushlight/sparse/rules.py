@@ -373,7 +373,7 @@ def unbind(x: Any, dim: int) -> tuple:
 
 
 def cat(*tensors: Any, dim: int) -> Any:
-    """Sparse tensors one behind the other along a sparse or a dense dimension."""
+    """Sparse tensors one after the other along a sparse or a dense dimension."""
     first = tensors[0]
     if not all(isinstance(t, SparseTensor) for t in tensors):
         raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found")

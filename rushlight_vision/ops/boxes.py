@@ -65,8 +65,8 @@ def batched_nms(boxes, scores, idxs, iou_threshold):
         return _nms_by_class(boxes, scores, idxs, iou_threshold)
     if boxes.numel() == 0:
         return torch.empty((0,), dtype=int64)
-    apart = idxs.to(boxes) * (boxes.max() + torch.tensor(1).to(boxes))  # so far that classes cannot overlap
-    return nms(boxes + apart[:, None], scores, iou_threshold)
+    separated = idxs.to(boxes) * (boxes.max() + torch.tensor(1).to(boxes))  # so far that classes cannot overlap
+    return nms(boxes + separated[:, None], scores, iou_threshold)
 
 
 def _nms_by_class(boxes, scores, idxs, iou_threshold):
@@ -316,8 +316,8 @@ def _distance_iou(boxes1, boxes2, eps):
     diagonal = sides[..., 0] ** 2 + sides[..., 1] ** 2 + eps
     x1, y1 = ((boxes1[..., i] + boxes1[..., i + 2]) / 2 for i in (0, 1))
     x2, y2 = ((boxes2[..., i] + boxes2[..., i + 2]) / 2 for i in (0, 1))
-    apart = _upcast(x1[..., None] - x2[..., None, :]) ** 2 + _upcast(y1[..., None] - y2[..., None, :]) ** 2
-    return iou - apart / diagonal, iou
+    separated = _upcast(x1[..., None] - x2[..., None, :]) ** 2 + _upcast(y1[..., None] - y2[..., None, :]) ** 2
+    return iou - separated / diagonal, iou
 
 
 def complete_box_iou(boxes1, boxes2, eps=1e-7):

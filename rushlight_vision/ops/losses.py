@@ -92,8 +92,8 @@ def _distance_loss(boxes1, boxes2, eps):
     width, height = _hull(boxes1, boxes2)
     x1, y1, x2, y2 = boxes1.unbind(-1)
     u1, v1, u2, v2 = boxes2.unbind(-1)
-    apart = ((x2 + x1) / 2 - (u1 + u2) / 2) ** 2 + ((y2 + y1) / 2 - (v1 + v2) / 2) ** 2
-    return 1 - iou + apart / (width**2 + height**2 + eps), iou
+    squared_distance = ((x2 + x1) / 2 - (u1 + u2) / 2) ** 2 + ((y2 + y1) / 2 - (v1 + v2) / 2) ** 2
+    return 1 - iou + squared_distance / (width**2 + height**2 + eps), iou
 
 
 def distance_box_iou_loss(boxes1, boxes2, reduction="none", eps=1e-7):

@@ -59,7 +59,7 @@ class Call:
         return tuple({**self.options(), **changed}.values())
 
     def dims(self, value: Any, rank: int) -> Any:
-        """Dimensions as the program counts them, counted behind the hidden one."""
+        """Dimensions as the program counts them, counted after the hidden one."""
         if isinstance(value, (tuple, list)):
             return tuple([wrap_dim(d, rank) + 1 for d in value])
         return wrap_dim(value, rank) + 1

@@ -11,7 +11,7 @@ __all__ = ["beneath", "for_each_row"]
 
 
 def beneath(levels: Sequence[Level], run: Callable, *groups: Sequence[Any]) -> list[Any]:
-    """`run(*groups)`, a list of tensors or None, on the tensors behind `levels`; so are its results."""
+    """`run(*groups)`, a list of tensors or None, on the tensors under `levels`; so are its results."""
     if not levels:
         return run(*groups)
 

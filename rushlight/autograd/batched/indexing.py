@@ -45,7 +45,7 @@ def unfold_gradient(this: Call) -> Any:
 class _Places:
     """The index tensors of a call, from argument `start` on, and where their dimensions are in a result.
 
-    lead: how many dimensions stay in front of the first index; k: how many the indices have together; apart: whether a
+    lead: how many dimensions stay in front of the first index; k: how many the indices have together; separated: whether a
     dimension stays between two of them, which puts those of the indices first (NumPy's rule).
     """
 
@@ -54,7 +54,7 @@ class _Places:
         used = [i for i in range(start, len(this.seen)) if this.seen[i] is not None]
         self.lead = used[0] - start
         self.k = max(this.ranks[i] for i in used)
-        self.apart = used[-1] - used[0] + 1 != len(used)
+        self.separated = used[-1] - used[0] + 1 != len(used)
         self.own = any(this.batched[i] for i in used)
 
     def whole(self) -> list[Any]:
@@ -74,19 +74,19 @@ class _Places:
         """What `full` reads, with its dimensions in an example's order."""
         lead, k = self.lead, self.k
         if self.own:  # the examples' index is another one in front
-            if not lead or self.apart:
+            if not lead or self.separated:
                 return result
             return result.movedim(tuple(range(1, k + 1)), tuple(range(lead + 1, lead + k + 1)))
-        return result.movedim(k, 0) if self.apart else result
+        return result.movedim(k, 0) if self.separated else result
 
     def inward(self, value: Any) -> Any:
         """The reverse of `outward`, for what is written at `full`."""
         lead, k = self.lead, self.k
         if self.own:
-            if not lead or self.apart:
+            if not lead or self.separated:
                 return value
             return value.movedim(tuple(range(lead + 1, lead + k + 1)), tuple(range(1, k + 1)))
-        return value.movedim(0, k) if self.apart else value
+        return value.movedim(0, k) if self.separated else value
 
 
 def by_tensors(this: Call) -> Any:
@@ -95,7 +95,7 @@ def by_tensors(this: Call) -> Any:
     if this.batched[0]:
         return places.outward(this.run([this.tensors[0], *places.full()]))
     result = this.run([this.tensors[0], *places.whole()])
-    return result if places.apart else result.movedim(places.lead, 0)
+    return result if places.separated else result.movedim(places.lead, 0)
 
 
 def by_tensors_gradient(this: Call) -> Any:
@@ -112,7 +112,7 @@ def put(this: Call) -> Any:
     rank = this.ranks[0] - sum(t is not None for t in this.seen[2:]) + places.k
     if this.batched[1]:
         value = places.inward(this.aligned(1, rank))
-    elif places.own or places.apart:
+    elif places.own or places.separated:
         value = places.inward(_as_batch(value, rank))
     return this.run([x, value, *places.full()])
 

@@ -368,7 +368,7 @@ def reveal(t: Any, level: Level) -> Any:
 
 
 def bare(t: Any) -> Any:
-    """The tensor behind all levels."""
+    """The tensor under all levels."""
     while isinstance(t, Batched):
         t = t._inner
     return t

@@ -97,9 +97,9 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
 
 def _candidates():
     """Paths to try, cheapest first. A bare name makes the system's loader search."""
-    beside = os.path.join(sys.prefix, "lib", _FILE)
-    if os.path.exists(beside):
-        yield beside
+    in_prefix = os.path.join(sys.prefix, "lib", _FILE)
+    if os.path.exists(in_prefix):
+        yield in_prefix
     yield from _installed_files()
     yield _FILE
 

@@ -123,10 +123,10 @@ def _batch_moments(x):
         return moments
     means, variances = (a.reshape(n, c) for a in moments)
     mean = column_sums(means) / np.float32(n)
-    apart = means - mean
-    apart *= apart
-    apart += variances
-    return mean, column_sums(apart) / np.float32(n)
+    spread = means - mean
+    spread *= spread
+    spread += variances
+    return mean, column_sums(spread) / np.float32(n)
 
 
 def batch_norm_backward(g, x, mean, rstd, weight, training):

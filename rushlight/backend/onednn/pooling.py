@@ -184,7 +184,7 @@ class _Geometry:
         # A comparison in plain memory takes as long as 16 of a convolution's multiply-adds (2 and 30 per ns).
         self.work = 16 * math.prod(self.out_shape) * math.prod(kernel)
         self.padded = any(padding)
-        self.overhangs = any(behind > before for before, behind in zip(padding, after, strict=True))
+        self.overhangs = any(end > start for start, end in zip(padding, after, strict=True))
         self.steps = tuple(dims(values) for values in (stride, kernel, [d - 1 for d in dilation], padding, after))
 
     def average(self, count_include_pad):

@@ -209,7 +209,7 @@ def _append(attributes: Owned, then) -> None:
 
 
 def operand(i: int) -> int:
-    """The argument kind of the i-th binary operation behind a primitive."""
+    """The argument kind of the i-th binary operation after a primitive."""
     return _POST_OP * (i + 1) | SRC_1
 
 
@@ -225,7 +225,7 @@ def writes_outside(desc: Owned, channels: int, stride) -> bool:
     """Whether a convolution's gradient of the weight writes beyond its scratchpad.
 
     oneDNN 3.x with AVX2 gathers the strided input of a 1 x 1 kernel in whole vectors of 8 channels, and counts room for
-    those that there are: with fewer than 8 it overwrites up to 264 bytes behind (all of 738 out of 13,671 geometries that
+    those that there are: with fewer than 8 it overwrites up to 264 bytes past its end (all of 738 out of 13,671 geometries that
     did so). Values there come out wrong, such as the gradient that the bias's is summed from.
     """
     return channels < 8 and max(stride) > 1 and implementation(desc) == "jit_1x1:avx2"

@@ -80,7 +80,7 @@ def _forward_desc(layout, log):
 
 
 def _around(shape, dim):
-    """Descriptor of the array as (axes before, the axis, axes behind): axis 1 is the one to be normalised."""
+    """Descriptor of the array as (axes before, the axis, axes after): axis 1 is the one to be normalised."""
     dim %= len(shape)
-    before, behind = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
-    return plain((before, shape[dim], behind) if behind > 1 else (before, shape[dim]))
+    before, after = math.prod(shape[:dim]), math.prod(shape[dim + 1 :])
+    return plain((before, shape[dim], after) if after > 1 else (before, shape[dim]))

@@ -37,7 +37,7 @@ class Backward:
         forward, self.graph = recorder.graph, Graph()
         recorder.graph, listener = self.graph, Listener(recorder, strict=True)
         _refuse_hooks(edges, set(wanted))
-        hooks = [(e, e.hooks) for e in wanted]  # the engine runs them, behind the program
+        hooks = [(e, e.hooks) for e in wanted]  # the engine runs them after the program
         try:
             for e in wanted:
                 e.hooks = None

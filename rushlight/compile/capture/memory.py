@@ -69,7 +69,9 @@ class Memory:
     def __init__(self) -> None:
         self.starts: list[int] = []
         self.regions: dict[int, Region] = {}
-        self.beside: list[Region] = []  # memory of other regions, seen as another type or shared in part; never written
+        self.reinterpreted: list[
+            Region
+        ] = []  # memory of other regions, seen as another type or shared in part; never written
         self.freed: list[Region] = []  # to be forgotten by the next question: the collector may free an array amid one
 
     def find(self, a: np.ndarray) -> Region | None:
@@ -81,7 +83,9 @@ class Memory:
         inside = region is not None and high <= region.end and (low - region.start) % a.itemsize == 0
         if region is not None and inside and region.value.dtype == a.dtype:
             return region
-        return next((r for r in self.beside if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None)
+        return next(
+            (r for r in self.reinterpreted if r.start <= low and high <= r.end and r.value.dtype == a.dtype), None
+        )
 
     def add(self, a: np.ndarray, source: Any = None, line: Any = None) -> Region:
         """A region for an array that no region contains."""
@@ -93,7 +97,7 @@ class Memory:
             region.keep = weakref.ref(owner, lambda _: self.freed.append(region))
         before = self.find_any(low)
         if (before is not None and before.end > low) or any(s < high for s in self._inside(low, high)):
-            self.beside.append(region)
+            self.reinterpreted.append(region)
             return region
         insort(self.starts, low)
         self.regions[low] = region
@@ -107,7 +111,7 @@ class Memory:
                 del self.regions[region.start]
                 del self.starts[bisect_left(self.starts, region.start)]
             else:
-                self.beside.remove(region)
+                self.reinterpreted.remove(region)
 
     def _inside(self, low: int, high: int) -> list[int]:
         i = bisect_right(self.starts, low)
@@ -116,12 +120,12 @@ class Memory:
 
     def all(self) -> list[Region]:
         self._forget_freed()
-        return [*self.regions.values(), *self.beside]
+        return [*self.regions.values(), *self.reinterpreted]
 
     def check_write(self, region: Region) -> None:
         """Refuse a write to memory that is also known as part of another region."""
         self._forget_freed()
-        for r in self.beside:
+        for r in self.reinterpreted:
             if region is r or (r.start < region.end and region.start < r.end):
                 raise CaptureError(
                     "in-place write to a tensor whose memory is also used as part of another tensor, or as another dtype; "
@@ -239,7 +243,7 @@ class Existing:
 def add_source(memory: Memory, a: np.ndarray, source: Any) -> Region:
     """A region for memory from outside."""
     region = memory.add(a, source)
-    if region in memory.beside:
+    if region in memory.reinterpreted:
         memory.check_unwritten(region)
     if not is_dense(a.shape, element_strides(a)):
         region.source = Window(source, region.value.size)

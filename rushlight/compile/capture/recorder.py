@@ -634,7 +634,7 @@ def _shown(value: Value, a: np.ndarray) -> Ref:
 
 
 def _arrays(record: Op, result: Any, r: Any) -> list:
-    """The arrays of a call's results as the kernel gave them, those for backward's use only behind them."""
+    """The arrays of a call's results as the kernel gave them, those for backward's use only after them."""
     if isinstance(r, (tuple, list)):
         return [a if isinstance(a, np.ndarray) else None for a in r]
     tensors = [result] if isinstance(result, Tensor) else list(result)

@@ -174,7 +174,7 @@ class Fresh(NamedTuple):
 
 
 def extent(a: np.ndarray) -> tuple[int, int]:
-    """The addresses of an array's first byte and behind its last."""
+    """The addresses of an array's first byte and after its last."""
     low = high = address_of(a)
     if a.flags.c_contiguous:
         return low, low + a.nbytes

@@ -54,7 +54,7 @@ class Guards:
         writes_argument = any(isinstance(s, Argument) for s in written)
         self.aliases = shared if any(shared) or writes_argument else ()
         ids = {id(s.held) for s in written if isinstance(s, External)}
-        self.apart = [i for i, t in enumerate(self.externals) if writes_argument or id(t) in ids]
+        self.must_not_overlap = [i for i, t in enumerate(self.externals) if writes_argument or id(t) in ids]
         self.extents: tuple[Any, list, list] = None, [], []
         free = {s.key() for s in sources if isinstance(s, Option)}
         self.groups = tuple(_group(group, before, free) for group, before in recorder.groups.values())
@@ -92,11 +92,11 @@ class Guards:
         for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
             if not _fits(leaf, described):
                 return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
-        extents = _extents(leaves) if self.aliases or self.apart else []
+        extents = _extents(leaves) if self.aliases or self.must_not_overlap else []
         if self.aliases and _aliases(extents) != self.aliases:
             return "which arguments share memory"
         changed = self._state_changed() or self._arguments_changed(leaves)
-        if changed is None and self.apart and self._overlaps(extents):
+        if changed is None and self.must_not_overlap and self._overlaps(extents):
             return "which arguments share memory with tensors that the function writes"
         return changed or (self._values_changed(leaves) if self.values or self.contents else None)
 
@@ -158,7 +158,7 @@ class Guards:
     def _overlaps(self, extents: list) -> bool:
         """Whether an argument overlaps memory outside that the program writes, or, if it writes arguments, reads."""
         if self.extents[0] is not self.arrays:
-            places = sorted(extent(self.arrays[i]) for i in self.apart if self.arrays[i].size)
+            places = sorted(extent(self.arrays[i]) for i in self.must_not_overlap if self.arrays[i].size)
             ends = accumulate((end for _, end in places), max)  # of all that begin no later
             self.extents = self.arrays, [low for low, _ in places], list(ends)
         _, starts, ends = self.extents
@@ -285,7 +285,7 @@ def _extents(leaves: list) -> list[tuple[int, int]]:
 
 
 def _aliases(extents: list[tuple[int, int]]) -> tuple:
-    """For each array among the arguments the first one that it shares memory with, and how far behind it it begins."""
+    """For each array among the arguments the first one that it shares memory with, and how far after its start it begins."""
     if all(high <= low for (_, high), (low, _) in pairwise(sorted(extents))):
         return (None,) * len(extents)
     return tuple(_first_shared(extents[: i + 1]) for i in range(len(extents)))

@@ -50,7 +50,7 @@ class Builder:
         return value.ref()
 
     def lines(self, x: Lazy, axis: int) -> Ref:
-        """A window onto `x` of which the axes before `axis` are one in memory, and those behind it; stored if need be."""
+        """A window onto `x` of which the axes before `axis` are one in memory, and those after it; stored if need be."""
         ref = x.ref()
         lines = ref.reshape((prod(x.shape[:axis]), x.shape[axis], prod(x.shape[axis + 1 :])))
         return self.store(self.lazy(ref)) if lines is None else ref

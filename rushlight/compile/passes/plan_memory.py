@@ -273,7 +273,7 @@ class _Planner:
 
 def _offsets(wanted: list[tuple[int, int, int, int, Any]]) -> dict[Any, tuple[int, int]]:
     """Offset and bytes by what is (bytes, tie, first node, last node, what)."""
-    placed: list[tuple[int, int, int, int]] = []  # first node, last node, first byte, byte behind
+    placed: list[tuple[int, int, int, int]] = []  # first node, last node, first byte, end byte
     found = {}
     for nbytes, _, first, last, v in sorted(wanted, key=lambda w: (-w[0], w[1])):
         size = aligned(max(1, nbytes))

@@ -1,6 +1,6 @@
 """What operators become where their kernel's own text does not say it: one function for each operator, by name.
 
-A rule has the kernel's parameters behind a first one, the builder. Arrays come as `Lazy`; it returns what the kernel
+A rule has the kernel's parameters after a first one, the builder. Arrays come as `Lazy`; it returns what the kernel
 returns, as `Lazy`, or raises `Untraceable`, which leaves the call to the kernel.
 """
 

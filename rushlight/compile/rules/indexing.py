@@ -186,8 +186,8 @@ def index_rule(b, input, *indices):
     rest = input.ndim - first - len(arrays)
     shape = (*input.shape[:first], *middle, *input.shape[input.ndim - rest :])
     spread = [i.broadcast_to(middle).reshape(*middle, *(1,) * rest).broadcast_to(shape).expr for i in places]
-    behind = (index(len(shape) - rest + k) for k in range(rest))
-    return Lazy(b, shape, gather(input.ref(), (*map(index, range(first)), *spread, *behind)))
+    after = (index(len(shape) - rest + k) for k in range(rest))
+    return Lazy(b, shape, gather(input.ref(), (*map(index, range(first)), *spread, *after)))
 
 
 @rule("index_put", checks=True)
@@ -210,8 +210,8 @@ def index_backward(b, g, *indices, shape):
     flat, middle = b.constant(0, np.int64), np.broadcast_shapes(*(i.shape for i in arrays))
     for i, n in zip(arrays, shape[first:], strict=False):
         flat = flat * np.int64(n) + _counted(i, n)
-    behind = shape[first + len(arrays) :]
-    rows, size, width = prod(shape[:first]), prod(shape[first : first + len(arrays)]), prod(behind)
+    after = shape[first + len(arrays) :]
+    rows, size, width = prod(shape[:first]), prod(shape[first : first + len(arrays)]), prod(after)
     g, flat = g.reshape(rows, prod(middle), width), flat.broadcast_to(middle).reshape(-1)
     if rows == 1:
         operands, out = (_in_rows(b, g.reshape(flat.size, width)), flat.ref()), ((size, width), g.dtype)

@@ -67,7 +67,7 @@ def fill(b, input, value):
 
 
 def _join(b: Builder, parts: list[Lazy], shape: tuple[int, ...], axis: int, dtype) -> Lazy:
-    """`parts` one behind the other along an axis."""
+    """`parts` one after the other along an axis."""
     old, start = b.undefined(shape, dtype), 0
     for part in parts:
         value = Value(shape, dtype)
@@ -118,7 +118,7 @@ def placed(b: Builder, whole: Lazy, part: Lazy, index) -> Lazy:
 
 
 def surrounded(b: Builder, x: Lazy, around, value) -> Lazy:
-    """`x` with so many `value` before and behind each axis, none of them negative; each element is written once."""
+    """`x` with so many `value` before and after each axis, none of them negative; each element is written once."""
     shape = tuple(low + n + high for n, (low, high) in zip(x.shape, around, strict=True))
     inside = [slice(low, low + n) for n, (low, high) in zip(x.shape, around, strict=True)]
     parts = [(x, tuple(inside))]

@@ -31,7 +31,7 @@ def _outputs(x: Lazy, window, stride, padding, dilation, ceil_mode) -> tuple[int
 
 
 def _around(sizes, outs, window, stride, padding, dilation) -> list[tuple[int, int]]:
-    """How far the windows reach before and behind each axis."""
+    """How far the windows reach before and after each axis."""
     axes = zip(sizes, outs, window, stride, padding, dilation, strict=True)
     return [(p, max(0, (o - 1) * s + d * (k - 1) + 1 - n - p)) for n, o, k, s, p, d in axes]
 

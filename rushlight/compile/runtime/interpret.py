@@ -83,7 +83,7 @@ class Interpreter:
 
     def _overwrites(self, graph: Graph) -> dict[Value, tuple[str, int]]:
         """By value, the input whose memory it is written into."""
-        lies: dict[Value, tuple[str, int]] = {v: ("input", i) for i, v in enumerate(graph.inputs)}
+        locations: dict[Value, tuple[str, int]] = {v: ("input", i) for i, v in enumerate(graph.inputs)}
         for i, node in enumerate(graph.nodes):
             pairs: list[tuple[Any, Any]] = []
             if isinstance(node, Write):
@@ -92,9 +92,9 @@ class Interpreter:
                 rows = zip(node.lists, node.results, strict=True)
                 pairs = [pair for refs, values in rows if values for pair in zip(refs or (), values, strict=False)]
             for target, value in pairs:
-                if value is not None and target.value in lies and (target.value, i) in self.free:
-                    lies[value] = lies[target.value]
-        return lies
+                if value is not None and target.value in locations and (target.value, i) in self.free:
+                    locations[value] = locations[target.value]
+        return locations
 
     def _last_uses(self, graph: Graph) -> list[tuple[int, ...]]:
         kept = {self.slots[r.value] for r, _ in graph.outputs if r.value in self.slots}

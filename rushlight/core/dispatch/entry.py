@@ -69,7 +69,7 @@ class Signature:
         return [(n, own) for n, own in found if all(p in self.defaults for p in self._behind(own))]
 
     def _behind(self, name: str) -> tuple[str, ...]:
-        """The positional parameters behind one of that name."""
+        """The positional parameters after one of that name."""
         return self.positional[self.positional.index(name) + 1 :] if name in self.positional else ()
 
     def public_defaults(self) -> tuple | None:

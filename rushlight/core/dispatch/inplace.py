@@ -193,7 +193,7 @@ def _is_inside(filename: str) -> bool:
 
 
 def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:
-    """The arguments behind the first, in the order of the signature, with defaults."""
+    """The arguments after the first, in the order of the signature, with defaults."""
     sig = record.signature
     names = [*sig.arrays[1:], *sig.positional]
     values = dict(zip(names, args, strict=False))

@@ -1,7 +1,7 @@
 """One record per operator: its kernel, gradient rules, names and samples, and the entry points made from them.
 
 `@primitive` turns a kernel into the public function. The parameters before `/` in the kernel's signature are arrays,
-those behind it metadata:
+those after it metadata:
 
     @primitive(method=True)
     def softmax(input, /, dim):
@@ -41,7 +41,7 @@ class Op:
     name: the public name; kernel: on raw arrays; kind: "general", or "unary" and "binary" for a row of the table;
     promote: how array inputs of different types are brought together; view: the result shares memory with the first
     input; rest: of `*arrays`, where those begin that `<arrays>_rest` keeps; outputs: None for one result, or the number
-    of differentiable results (-1: a tuple of unknown length); extras: names of arrays that the kernel returns behind its
+    of differentiable results (-1: a tuple of unknown length); extras: names of arrays that the kernel returns after its
     one result for backward's use only: rules receive them by these names, as tensors without history; returns: the named
     tuple class of several results; rules: gradient rules by array name, or one joint rule under None; node: torch's name
     of the node where `node_name` does not give it; inplace, out: also `name_`, accepts `out=`; samples: inputs for tests; draws: "shape" or "data" where the kernel takes random numbers, by

@@ -40,7 +40,7 @@ def fill_with_trials(gen: Generator, out: np.ndarray, p: float) -> None:
     high_limit, low_limit = _limits(float(p))
     decide = random_trials.value or decide_by_numpy
     with gen.lock:
-        end = min(out.size, gen.words_left() // 2 or _STRIP)  # whole blocks behind that
+        end = min(out.size, gen.words_left() // 2 or _STRIP)  # whole blocks after that
         start = 0
         while start < out.size:
             part = out[start:end]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .storage import beside, expose, storage_of
+from .storage import expose, private_storage, storage_of
 from .tensor import Tensor, wrap
 
 __all__ = ["DLDeviceType", "taken_over"]
@@ -53,7 +53,7 @@ def taken_over(source: Any, copy: bool | None = None) -> Tensor:
         if copy:
             return wrap(source._array.copy())
         t = wrap(source._array)
-        t._storage = beside(storage_of(source))
+        t._storage = private_storage(storage_of(source))
         return t
     if type(source).__name__ == "PyCapsule":
         source = _Capsule(source)

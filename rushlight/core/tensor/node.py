@@ -136,7 +136,7 @@ class Output(Node):
     index: int
 
 
-def nobody() -> None:
+def no_tensor() -> None:
     return None
 
 
@@ -155,7 +155,7 @@ class Leaf:
     def __init__(self, tensor: Any, array: Any = None):
         """The leaf of `tensor`; of nothing (None) where a view was made of `array` without recording."""
         array = array if tensor is None else tensor._array
-        self.ref = nobody if tensor is None else weakref.ref(tensor)
+        self.ref = no_tensor if tensor is None else weakref.ref(tensor)
         self.shape = array.shape
         self.dtype = array.dtype
         self.hooks: Any = None

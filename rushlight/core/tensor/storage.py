@@ -90,7 +90,7 @@ def expose(t: Any) -> None:
         s.content.exposed = True
 
 
-def beside(s: Storage, version: int = 0) -> Storage:
+def private_storage(s: Storage, version: int = 0) -> Storage:
     """A record of its own, at `version`, for another alias of the same memory."""
     other = _new(Storage)
     other.root, other.version, other.content = s.root, version, content_of(s)

@@ -23,7 +23,7 @@ from .layout import strided
 from .node import Leaf, Output, hooks_of
 from .printing import describe_tensor
 from .size import Size, wrap_dim
-from .storage import Storage, address_of, beside, expose, storage_of
+from .storage import Storage, address_of, expose, private_storage, storage_of
 
 _new = object.__new__
 
@@ -385,7 +385,7 @@ class Tensor:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self._array = value._array
         # the counter stays the tensor's own: a later write does not count for `value`
-        self._storage = beside(storage_of(value), version_of(self))
+        self._storage = private_storage(storage_of(value), version_of(self))
         edge = self._edge
         if type(edge) is Leaf:
             edge.shape, edge.dtype = self._array.shape, self._array.dtype
@@ -530,7 +530,7 @@ def alias(t: Tensor, cls: type, share_version: bool = True) -> Any:
     out._array = t._array
     out._edge = out._grad = out._view = None
     s = storage_of(t)
-    out._storage = s if share_version else beside(s)
+    out._storage = s if share_version else private_storage(s)
     return out
 
 

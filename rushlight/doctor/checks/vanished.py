@@ -68,7 +68,7 @@ class Vanished(Check):
             self,
             place,
             f"{first.label} has received only zeros, in {self.zeros[id(first)]} of {many(self.looks[id(first)], 'step')}{others}",
-            "look at the activation behind it (dead ReLUs: a smaller learning rate, another initialization), and at weights "
+            "look at the activation after it (dead ReLUs: a smaller learning rate, another initialization), and at weights "
             "that start as zeros",
         )
 

@@ -16,7 +16,7 @@ def grouped_mm(
 
     Args:
         offs: (G), int32: where the groups end.
-    Shape: (M, K), (G, K, N) -> (M, N), the rows cut into groups (rows behind the last are zero)
+    Shape: (M, K), (G, K, N) -> (M, N), the rows cut into groups (rows after the last are zero)
         (G, M, K), (K, N) -> (M, N), the columns of mat_b and of the result cut
         (M, K), (K, N) -> (G, M, N), the dimension K cut
         (G, M, K), (G, K, N) -> (G, M, N), without offs
@@ -38,7 +38,7 @@ def grouped_mm(
 
 
 def _filled(parts: list[Tensor], dim: int, size: Any) -> Tensor:
-    """The parts in one tensor, with zeros behind them up to `size`."""
+    """The parts in one tensor, with zeros after them up to `size`."""
     sizes: list[Any] = [part.shape[dim] for part in parts]
     rest = size - sum(sizes)
     if rest > 0:

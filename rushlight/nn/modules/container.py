@@ -134,7 +134,7 @@ class Sequential(_Numbered):
             raise ValueError(f"Non-positive multiplication factor {factor} for {type(self)}")
 
     def insert(self, index: int, module: Module) -> Sequential:
-        """Put a module at a position; those behind it move up."""
+        """Put a module at a position; those after it move up."""
         if not isinstance(module, Module):
             raise AssertionError(f"module should be of type: {Module}")
         if not -len(self) <= index <= len(self):
@@ -182,7 +182,7 @@ class ModuleList(_Numbered):
         return self.extend(modules)
 
     def insert(self, index: int, module: Module) -> None:
-        """Put a module at a position; those behind it move up."""
+        """Put a module at a position; those after it move up."""
         self._make_room(index, module)
 
     def extend(self, modules: Iterable[Module]) -> Self:

@@ -107,7 +107,7 @@ class Dropout3d(_DropoutNd):
 
 
 class AlphaDropout(_DropoutNd):
-    """Dropout that keeps mean and variance behind `SELU`; nothing happens in evaluation.
+    """Dropout that keeps mean and variance after `SELU`; nothing happens in evaluation.
 
     Source: Klambauer et al., Self-Normalizing Neural Networks, 2017.
 

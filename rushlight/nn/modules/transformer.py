@@ -44,7 +44,7 @@ class TransformerEncoderLayer(Module):
     Args:
         activation: "relu", "gelu" or a function of one tensor.
         batch_first: the batch comes before the sequence.
-        norm_first: the norms come before attention and affine maps instead of behind the sums.
+        norm_first: the norms come before attention and affine maps instead of after the sums.
     Shape: (S, N, d_model), with `batch_first` (N, S, d_model), without batch (S, d_model) -> the same
     Raises:
         RuntimeError: `activation` is another text, as in `TransformerEncoderLayer(4, 2, activation="x")`.

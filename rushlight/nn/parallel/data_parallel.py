@@ -61,7 +61,7 @@ def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """Parts from devices, joined on one of them. Raises AssertionError: there are no such devices."""
+    """Tensors of several devices, joined on one of them. Raises AssertionError: there are no such devices."""
     raise AssertionError("Torch not compiled with CUDA enabled: " + _NO_DEVICE.format("gather"))
 
 

@@ -1,7 +1,7 @@
 """The numbers of arange, linspace and logspace, each rounded where torch's compiled loops round it.
 
 Those loops use fused multiply-add. linspace counts up from the start in the first half and down from the end in the
-second; arange fills pairs of vectors, each counted on from its own first element, and single elements behind them.
+second; arange fills pairs of vectors, each counted on from its own first element, and single elements after them.
 """
 
 from __future__ import annotations

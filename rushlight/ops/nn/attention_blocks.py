@@ -84,7 +84,7 @@ class _Scores:
         """x y for every head, in the room of this name."""
         return np.matmul(x, y, self.room(name, len(x), x.shape[1], y.shape[2]))
 
-    def beside(self, name: str, a: np.ndarray, column: np.ndarray) -> np.ndarray:
+    def with_column(self, name: str, a: np.ndarray, column: np.ndarray) -> np.ndarray:
         """`a` with one more column. Shape: (N, L, E), (N, L, 1) -> (N, L, E + 1)"""
         r = self.room(name, a.shape[0], a.shape[1], a.shape[2] + 1)
         r[:, :, :-1] = a
@@ -155,9 +155,13 @@ def backward(
     dq, dk, dv = (np.empty(a.shape, a.dtype) for a in inputs)
     work = _Scores(mask, causal, q.dtype)
     for heads, parts in blocks(q.shape[0], q.shape[1], k.shape[1], causal):
-        q1, k1, v1 = work.beside("q", q[heads], -shift[heads]), work.turned("k", k[heads]), work.turned("v", v[heads])
+        q1, k1, v1 = (
+            work.with_column("q", q[heads], -shift[heads]),
+            work.turned("k", k[heads]),
+            work.turned("v", v[heads]),
+        )
         q1[:, :, :-1] *= kind(scale)
-        g1 = work.beside("g", g[heads], -np.vecdot(g[heads], out[heads])[..., None])
+        g1 = work.with_column("g", g[heads], -np.vecdot(g[heads], out[heads])[..., None])
         g1 *= share[heads]
         for rows, seen in parts:
             weights = work.product("scores", q1[:, rows], k1[:, :, :seen])

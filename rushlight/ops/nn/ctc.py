@@ -195,7 +195,7 @@ def _check_targets(targets: np.ndarray, sizes: np.ndarray) -> None:
 
 
 def _labels(targets: np.ndarray, sizes: np.ndarray, blank: int, classes: int) -> np.ndarray:
-    """(N, L): each target with blanks around and between its labels, and behind its end. IndexError for no class."""
+    """(N, L): each target with blanks around and between its labels, and after its end. IndexError for no class."""
     places = np.arange(sizes.max())
     inside = places < sizes[:, None]
     rows = np.full(inside.shape, blank)

@@ -659,7 +659,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
 
 @primitive(name="label_sets", public=False, outputs=2, differentiable=False)
 def _label_sets(target, /):
-    """Rows of labels up to a first -1: the labels (0 behind their end), and which pairs (label, class) do not count."""
+    """Rows of labels up to a first -1: the labels (0 after their end), and which pairs (label, class) do not count."""
     alive = np.logical_and.accumulate(target >= 0, axis=1)
     labels = np.where(alive, target, 0)
     is_target = np.zeros(target.shape, bool)

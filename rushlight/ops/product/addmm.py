@@ -48,7 +48,7 @@ def _sum_with(of, input, x, y, beta, alpha):
 
 
 def _times(g, factor):
-    """The gradient behind a product with the number `factor`."""
+    """The gradient through a product with the number `factor`."""
     return g if factor == 1 else g * conjugate(factor)
 
 

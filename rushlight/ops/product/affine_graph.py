@@ -1,4 +1,4 @@
-"""What torch's graph shows behind an affine map, which is one operator here: x w^T + b has a product and a transpose."""
+"""What torch's graph shows for an affine map, which is one operator here: x w^T + b has a product and a transpose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _graphs: WeakKeyDictionary[Any, tuple] = WeakKeyDictionary()
 
 
 def affine_graph(rows: str, product: str, first: str) -> Callable[[Any], tuple]:
-    """What torch's graph shows behind an affine map's node: a product inside, of the input's rows and a transpose.
+    """What torch's graph shows for an affine map's node: a product inside, of the input's rows and a transpose.
 
     rows: the node by which the input becomes a matrix, or "" for one; product: the node inside, or "" if it is the node.
     """

@@ -115,7 +115,7 @@ def _lstm(
 
     Shape: input (T, N, I) or packed (*, I); h0 (N, P), c0 (N, H); weight_ih (4 H, I), weight_hh (4 H, P),
     weight_hr (P, H); P = H without weight_hr -> output (T, N, P) or (*, P)
-    Behind those: the gates (rows, 4 H), the h, c before each step, tanh(c') after it (rows, H).
+    After those: the gates (rows, 4 H), the h, c before each step, tanh(c') after it (rows, H).
     """
     _check(input, weight_ih, weight_hh, bias_ih, bias_hh, (h0, c0), 4)
     if weight_hr is not None and (weight_hr.dtype != input.dtype or weight_hr.shape != (h0.shape[1], c0.shape[1])):
@@ -260,7 +260,7 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
     h' = (1 - z) n + z h
 
     Shape: input (T, N, I) or packed (*, I), h0 (N, H), weight_ih (3 H, I), weight_hh (3 H, H) -> (T, N, H) or (*, H)
-    Behind those: the gates (rows, 3 H), W_hn h + b_hn and the h before each step (rows, H).
+    After those: the gates (rows, 3 H), W_hn h + b_hn and the h before each step (rows, H).
     """
     _check(input, weight_ih, weight_hh, bias_ih, bias_hh, (h0,), 3)
     d = input.dtype
@@ -344,7 +344,7 @@ def _rnn(
     h' = tanh(W_ih x_t + b_ih + W_hh h + b_hh), or max(0, ...) with `relu`
 
     Shape: input (T, N, I) or packed (*, I), h0 (N, H), weight_ih (H, I), weight_hh (H, H) -> (T, N, H) or (*, H)
-    Behind those: h' again, and the h before each step (rows, H).
+    After those: h' again, and the h before each step (rows, H).
     """
     _check(input, weight_ih, weight_hh, bias_ih, bias_hh, (h0,), 1)
     d = input.dtype

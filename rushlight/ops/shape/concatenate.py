@@ -217,7 +217,7 @@ def vstack(tensors):
 
 @composite(out=True)
 def dstack(tensors):
-    """The tensors, at least 3-D, behind each other: along dimension 2.
+    """The tensors, at least 3-D, joined along dimension 2.
 
     Args:
         out: the tensor to write the result to.

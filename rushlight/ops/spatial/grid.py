@@ -70,7 +70,7 @@ def _place(c, n, align_corners):
 
 
 def _place_within(c, n, align_corners):
-    """How far behind an element, in (0, 1)."""
+    """How far past an element, in (0, 1)."""
     at = _place(c, n, align_corners)
     return at - np.floor(at)
 

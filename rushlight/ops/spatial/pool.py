@@ -4,7 +4,7 @@ Windows have stride `stride` over the last n axes (n the length of `window`), wh
 
     out = floor((in + 2 padding - dilation (window - 1) - 1) / stride) + 1
 
-with ceil for floor in ceil mode, less a last window that would start in the padding behind the input. Maxima and sums are
+with ceil for floor in ceil mode, less a last window that would start in the padding after the input. Maxima and sums are
 taken one axis after another (k + k steps instead of k * k), except where a maximum's place is asked for.
 """
 
@@ -194,11 +194,11 @@ def max_pool_backward(g, input, place, /, window, stride, padding, dilation, cei
     reach = [r + p if r == size + p else r for r, size, p in zip(reach, shape[-n:], padding, strict=True)]
     wide = F32 if g.dtype.itemsize == 2 and g.dtype.kind not in "iu" else g.dtype
     out = np.zeros((*shape[:-n], *reach), wide)
-    apart = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, stride, dilation, strict=True))
+    disjoint = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, stride, dilation, strict=True))
     g = g.astype(wide, copy=False)
     for k, at in enumerate(places(*map(range, window))):
         target, here = out[_window_slices(at, outs, stride, dilation)], _kept(g, place != k)
-        if apart:
+        if disjoint:
             target[...] = here
         else:
             target += here

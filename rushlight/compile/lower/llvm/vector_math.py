@@ -439,7 +439,7 @@ def log_add_exp(b: Builder, x: Val, y: Val) -> Val:
     if x.elem == "float":
         wide = log_add_exp(b, b.convert("fpext", x, "double"), b.convert("fpext", y, "double"))
         return b.convert("fptrunc", wide, "float")
-    apart = b.intrinsic("fabs", b.op("fsub", x, y))
+    difference = b.intrinsic("fabs", b.op("fsub", x, y))
     larger = b.select(b.compare("fcmp ogt", x, y), x, y)
-    z = b.op("fadd", larger, _log1p_double(b, exp(b, b.fneg(apart))))
+    z = b.op("fadd", larger, _log1p_double(b, exp(b, b.fneg(difference))))
     return b.select(b.compare("fcmp oeq", x, y), b.op("fadd", x, math.log(2)), z)

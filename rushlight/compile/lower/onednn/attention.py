@@ -177,7 +177,7 @@ def _matrix(ref: Ref, turned: bool = False) -> Ref:
 
 
 class _Room:
-    """Memory for a block's scores: rows that are whole vectors long, one behind the other."""
+    """Memory for a block's scores: rows that are whole vectors long, one after the other."""
 
     def __init__(self, binder: Probe, q: Ref, k: Ref, causal: bool):
         self.row = -(-k.shape[-2] // kernels.lanes()) * kernels.lanes()

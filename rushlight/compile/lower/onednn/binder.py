@@ -74,7 +74,7 @@ class Probe:
         self._at: dict[Value, int] = {}  # address of each scratch value of the present extern
 
     def pointer(self, ref: Ref, offset: int = 0) -> Place:
-        """The place of a ref's first element, or of the element `offset` behind it."""
+        """The place of a ref's first element, or of the element `offset` after it."""
         return ("address", 0)
 
     def memory(self, ref: Ref, layout: Owned, offset: int = 0) -> int:
@@ -118,7 +118,7 @@ class Probe:
     def only_if(self, flag: int) -> Iterator[None]:
         """Primitives and reorders within are made only if the number at the address `flag` is not 0 when the step runs.
 
-        Behind them it is set to 0. No packs are made for them.
+        After them it is set to 0. No packs are made for them.
         """
         self._is_conditional = True
         yield
@@ -166,7 +166,7 @@ class Probe:
         return temporary
 
     def result(self, desc: Owned, kind: int, ref: Ref, layout: Owned) -> tuple[int, Callable[[], None]]:
-        """A memory object for a result, and what emits the reorder behind the primitive, if it needs one."""
+        """A memory object for a result, and what emits the reorder after the primitive, if it needs one."""
         outside, wanted = self.memory(ref, layout), wanted_desc(desc, kind)
         if equal(wanted, layout.value):
             return outside, lambda: None

@@ -34,7 +34,7 @@ def function(dtype: np.dtype) -> int | None:
 
 
 def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float, offsets: tuple[int, int, int]) -> bool:
-    """Emit out = scale x y + keep out for one matrix of each ref, `offsets` elements behind its first; False: refused.
+    """Emit out = scale x y + keep out for one matrix of each ref, `offsets` elements after its first; False: refused.
 
     BLAS counts by columns, so what it computes is out^T = y^T x^T.
     """
@@ -48,7 +48,7 @@ def multiply(binder: Probe, x: Ref, y: Ref, out: Ref, scale: float, keep: float,
     binder.keep(sizes, numbers, letters)
     m_at, n_at, k_at, y_step, x_step, out_step = (address(sizes) + 8 * i for i in range(6))
     letter, alpha = ctypes.addressof(letters), address(numbers)
-    # Behind the sizes Fortran passes the lengths of the two letters.
+    # After the sizes Fortran passes the lengths of the two letters.
     rest = (letter, letter + 1, m_at, n_at, k_at, alpha, y_step, x_step, alpha + numbers.itemsize, out_step, 1, 1)
     places = (binder.pointer(r, offset) for r, offset in zip((x, y, out), offsets, strict=True))
     binder.note("OpenBLAS")

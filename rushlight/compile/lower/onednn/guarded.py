@@ -1,4 +1,4 @@
-"""Scratchpads of the check build: filled before a primitive runs, and between guards that are looked at behind it."""
+"""Scratchpads of the check build: filled before a primitive runs, and between guards that are checked after it."""
 
 from __future__ import annotations
 

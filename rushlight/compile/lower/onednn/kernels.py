@@ -188,7 +188,7 @@ define i32 @gemm(ptr %block, i64 %x, i64 %y, i64 %out) #0 {{
 
 # -- writing bodies ----------------------------------------------------------------------------------------------------
 def share(b: Builder, units: Val, most: Val) -> tuple[Val, Val, Val]:
-    """(number of this thread, its first unit, the one behind its last), where there is room for `most` threads.
+    """(number of this thread, its first unit, the one after its last), where there is room for `most` threads.
 
     The team that runs may be smaller than that, or larger: then the rest of it has nothing to do.
     """
@@ -202,18 +202,18 @@ def share(b: Builder, units: Val, most: Val) -> tuple[Val, Val, Val]:
 
 
 def element(b: Builder, start: Val, index: Val, elem: str = "float") -> str:
-    """A pointer to an element behind an address."""
+    """A pointer to an element at an offset from an address."""
     pointer = b.emit(f"inttoptr i64 {start.text} to ptr", "ptr")
     return b.emit(f"getelementptr {elem}, ptr {pointer.text}, i64 {index.text}", "ptr").text
 
 
 def further(b: Builder, pointer: str, offset: Val) -> str:
-    """A pointer to the float `offset` behind another."""
+    """A pointer to the float `offset` after another."""
     return b.emit(f"getelementptr float, ptr {pointer}, i64 {offset.text}", "ptr").text
 
 
 def address(b: Builder, start: Val, offset: Val) -> Val:
-    """The address of the float `offset` behind an address."""
+    """The address of the float `offset` after an address."""
     return b.op("add", start, b.op("mul", offset, 4))
 
 

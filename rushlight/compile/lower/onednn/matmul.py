@@ -131,10 +131,10 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
     if plain and _bind_parts(binder, x, y, bias, out, layouts):
         return True
     operations: list[Operation] = [("rounded",)] if rounded else []
-    beside = bias is not None and (scale != 1 or accumulate)
+    separate_bias = bias is not None and (scale != 1 or accumulate)
     if scale != 1:
         operations.append(("linear", float(scale)))
-    if beside:
+    if separate_bias:
         operations.append(("add", dbias))
     if activation:
         operations.append((activation,))
@@ -142,12 +142,12 @@ def _bind_onednn(binder, x, y, bias, out, scale, activation, accumulate, work, r
         operations.append(("sum",))
     with threads_for(work) as threads:
         pack = rounded or x.shape[-2] >= _FEWEST_ROWS_TO_PACK or binder.uses(y) >= _FEWEST_USES_TO_PACK
-        desc = _choose(x, y, dx, dy, None if beside else dbias, dout, tuple(operations), pack)
+        desc = _choose(x, y, dx, dy, None if separate_bias else dbias, dout, tuple(operations), pack)
         if desc is None or not equal(wanted_desc(desc, DST), dout.value):
             return False
         arguments = [(SRC, binder.inside(desc, SRC, x, dx)), (WEIGHTS, binder.packed(desc, WEIGHTS, y, dy))]
         if bias is not None:
-            kind = _POST_OP * (1 + (scale != 1)) | _SRC_1 if beside else BIAS
+            kind = _POST_OP * (1 + (scale != 1)) | _SRC_1 if separate_bias else BIAS
             arguments.append((kind, binder.memory(bias, dbias)))
         binder.execute(desc, [*arguments, (DST, binder.memory(out, dout))], threads)
     return True

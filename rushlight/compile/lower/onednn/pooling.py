@@ -56,7 +56,7 @@ def _steps(options: dict, x: tuple[int, ...], y: tuple[int, ...]) -> tuple:
 
 
 def _behind(options: dict, x: tuple[int, ...], y: tuple[int, ...]) -> list[int]:
-    """How far behind the input the last windows reach."""
+    """How far past the input the last windows reach."""
     window, stride, padding = options["window"], options["stride"], options["padding"]
     dilation = options.get("dilation") or (1,) * len(window)
     axes = zip(x[2:], y[2:], window, stride, padding, dilation, strict=True)

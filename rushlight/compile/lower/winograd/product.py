@@ -39,7 +39,7 @@ def multiply(
     """out = x y, or, where `fresh` is given and does not hold, out + x y.
 
     x, y, out: addresses. x_steps: of x, elements to the next row and to the next number of the sum. y has `block.width`
-    numbers for each of the `count` numbers of the sum, one behind the other. unroll: by which count can be divided.
+    numbers for each of the `count` numbers of the sum, one after the other. unroll: by which count can be divided.
     """
     row_step, sum_step = x_steps
     cells = [(i, v) for i in range(block.rows) for v in range(block.vectors)]

@@ -1,6 +1,6 @@
 """Through a weight (K, C, 3, 3), 16 by 16 channels at a time: into the 16 matrices of the products, and back.
 
-    matrices: for each `width` lanes one behind the other, (16, sums, width)
+    matrices: for each `width` lanes one after the other, (16, sums, width)
 
 Lanes are K and sums run over C in the forward direction; for the gradient of the input it is the other way around, and
 the kernel is turned by 180 degrees, which only changes the order of the 16.
