@@ -1,11 +1,14 @@
 """A pytest plugin: with `--gradient-doctor` each test runs under Rushlight's gradient doctor, and findings fail it.
 
+Severity info never does. A test that is wrong on purpose says `@pytest.mark.gradients_unwatched`. Errors of tests that use
+Rushlight are shown without its own frames; RUSHLIGHT_TRACEBACK=full shows all.
+
 A module of its own, since pytest loads it in every run: Rushlight itself is only imported where the option is given.
-Severity info never does. A test that is wrong on purpose says `@pytest.mark.gradients_unwatched`.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -27,13 +30,25 @@ def pytest_configure(config: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: Any) -> Any:
-    """Run the test's body under the doctor."""
+    """Run the test's body, under the doctor if that is asked for."""
     if not item.config.getoption("--gradient-doctor") or item.get_closest_marker("gradients_unwatched"):
-        return (yield)
+        return (yield from _shortened())
     from rushlight.doctor import watch
 
     with watch() as report:
-        result = yield
+        result = yield from _shortened()
     if any(f.severity != "info" for f in report.findings):
         pytest.fail(str(report), pytrace=False)
     return result
+
+
+def _shortened() -> Any:
+    """What the test's body returns; its error leaves without the frames inside Rushlight."""
+    try:
+        return (yield)
+    except Exception as error:
+        if "rushlight" in sys.modules:
+            from rushlight.core.tracebacks import shorten
+
+            shorten(error)
+        raise

@@ -100,6 +100,10 @@ _torch.install()
 _lazy.install()
 _install_compiler()
 _extension_points.namespace.register(_sys.modules[__name__])
+if hasattr(_sys.modules.get("IPython"), "get_ipython"):
+    from .alias import notebook as _notebook
+
+    _notebook.install()
 
 
 def __getattr__(name):

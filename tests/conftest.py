@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 
 import ml_dtypes
 import numpy as np
@@ -33,6 +34,8 @@ def _unwritten(make):
 
 np.empty, np.empty_like = _unwritten(np.empty), _unwritten(np.empty_like)
 
+
+os.environ.setdefault("RUSHLIGHT_TRACEBACK", "full")  # whoever tests Rushlight wants to see its frames
 
 gc.disable()  # while the tests are collected: nearly everything that is made stays
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from rushlight.alias import install, missing_report
 from rushlight.alias.error_hints import advise, without_finder
+from rushlight.core.tracebacks import shorten
 from rushlight.doctor.hints import start_hints
 
 __all__ = ["run_program", "start_hints"]
@@ -104,7 +105,7 @@ def _run_script(program):
 
 
 def _report(error, failed=None):
-    """Print the traceback that `python` would print, without Rushlight's first frames, with advice; the exit status."""
+    """Print the traceback that `python` would print, without Rushlight's frames, with advice; the exit status."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(_FOLDER):
         traceback = traceback.tb_next
@@ -112,6 +113,8 @@ def _report(error, failed=None):
         traceback = without_finder(traceback)
     error = error.with_traceback(traceback)
     advise(error)
+    shorten(error)
+    traceback = error.__traceback__
     sys.excepthook(type(error), error, traceback)
     if failed is not None:
         failed(error)

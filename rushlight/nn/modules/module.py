@@ -13,6 +13,7 @@ from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
 
+from ._error_place import note_module
 from .conversion import Convertible
 from .hooks import (
     Hookable,
@@ -138,9 +139,13 @@ class Module(Hookable, Stateful, Convertible, Tree):
                 f"'{type(self).__name__}' object has no attribute {missing}: call super().__init__() in its __init__"
             ) from None
         observer = training_observer.value
-        if observer is not None:
-            return observer.call_module(self, _call, hooked, args, kwargs)
-        return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
+        try:
+            if observer is not None:
+                return observer.call_module(self, _call, hooked, args, kwargs)
+            return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
+        except Exception as error:
+            note_module(error, self, args, kwargs)
+            raise
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's forward in place; the arguments are those of `rushlight.compile`."""

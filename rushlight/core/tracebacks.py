@@ -1,0 +1,82 @@
+"""Tracebacks of errors that a program causes: its own frames, and one line for those inside Rushlight.
+
+`rushlight run`, pytest and notebooks shorten the errors that they show; the frames are only left out of what is printed
+when nothing can catch the error any more. RUSHLIGHT_TRACEBACK=full shows all.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from .own_code import FILES
+
+__all__ = ["shorten", "was_raised_inside"]
+
+_NUMPY = (str(Path(np.__file__).parent), "<__array_function__")
+
+
+def shorten(error: BaseException) -> None:
+    """Take Rushlight's frames out of the tracebacks of an error, of its causes and contexts; a note counts those of `error`.
+
+    Nothing happens where the program has no frame, or under RUSHLIGHT_TRACEBACK=full.
+    """
+    if os.environ.get("RUSHLIGHT_TRACEBACK", "") == "full":
+        return
+    seen: set[int] = set()
+    pending: list[BaseException | None] = [error]
+    while pending:
+        one = pending.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        hidden = _shorten_one(one)
+        if hidden and one is error:
+            frames = "1 frame" if hidden == 1 else f"{hidden} frames"
+            one.add_note(f"({frames} inside Rushlight left out: RUSHLIGHT_TRACEBACK=full shows all)")
+        pending += [one.__cause__, None if one.__suppress_context__ else one.__context__]
+
+
+def was_raised_inside(traceback: TracebackType | None) -> bool:
+    """Whether the frame that raised is Rushlight's, or NumPy's."""
+    if traceback is None:
+        return False
+    while traceback.tb_next is not None:
+        traceback = traceback.tb_next
+    return _file(traceback).startswith((*FILES, *_NUMPY))
+
+
+def _shorten_one(error: BaseException) -> int:
+    """How many frames were taken out."""
+    frames = _frames(error.__traceback__)
+    kept = [tb for i, tb in enumerate(frames) if not _is_hidden(frames, i)]
+    if not kept or len(kept) == len(frames):
+        return 0
+    for tb, following in zip(kept, [*kept[1:], None], strict=True):
+        tb.tb_next = following
+    error.__traceback__ = kept[0]
+    return len(frames) - len(kept)
+
+
+def _frames(traceback: TracebackType | None) -> list[TracebackType]:
+    frames = []
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    return frames
+
+
+def _is_hidden(frames: list[TracebackType], i: int) -> bool:
+    """Rushlight's frames, and NumPy's where Rushlight has called it."""
+    name = _file(frames[i])
+    if name.startswith(_NUMPY):
+        return i > 0 and _is_hidden(frames, i - 1)
+    return name.startswith(FILES)
+
+
+def _file(traceback: Any) -> str:
+    return traceback.tb_frame.f_code.co_filename

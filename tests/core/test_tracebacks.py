@@ -1,0 +1,99 @@
+"""The program's own frames, one line for those inside Rushlight, and the module that an error comes from."""
+
+import os
+import subprocess
+import sys
+import traceback
+
+import pytest
+
+import rushlight as torch
+from rushlight import nn
+from rushlight.core.tracebacks import shorten
+
+PROGRAM = """
+import torch
+from torch import nn
+net = nn.Sequential(nn.Linear(4, 21), nn.ReLU(), nn.Linear(20, 2))
+def train(x):
+    return net(x)
+train(torch.ones(3, 4))
+"""
+
+
+def caught(function, *args):
+    with pytest.raises(Exception) as info:
+        function(*args)
+    return info.value
+
+
+def run(path, **environment):
+    done = subprocess.run(
+        [sys.executable, "-m", "rushlight", "run", str(path)], capture_output=True, text=True, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+    assert done.returncode == 1
+    return done.stderr
+
+
+def test_rushlight_run_shows_the_programs_frames(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM)
+    text = run(path, RUSHLIGHT_TRACEBACK="")
+    assert [line.split(",")[1] for line in text.splitlines() if line.startswith("  File")] == [" line 7", " line 6"]
+    assert "mat1 and mat2 shapes cannot be multiplied (3x21 and 20x2)\n" in text
+    assert "in `2: Linear(20 -> 2)` of `Sequential`: input (3, 21)\n" in text
+    assert "frames inside Rushlight left out" in text.splitlines()[-1]
+    full = run(path, RUSHLIGHT_TRACEBACK="full")
+    assert full.count("  File") > 8
+    assert "left out" not in full
+
+
+def test_frames_called_back_stay_and_causes_are_shortened(monkeypatch):
+    monkeypatch.delenv("RUSHLIGHT_TRACEBACK")
+
+    class Net(nn.Module):
+        def forward(self, x):
+            try:
+                return x @ x
+            except RuntimeError as error:
+                raise ValueError("mine") from error
+
+    error = caught(Net(), torch.ones(2, 3))
+    shorten(error)
+    assert [f.name for f in traceback.extract_tb(error.__traceback__)] == ["caught", "forward"]
+    assert [f.name for f in traceback.extract_tb(error.__cause__.__traceback__)] == ["forward"]
+    assert [note.partition(" inside")[0] for note in error.__notes__] == ["(1 frame"]
+
+
+def test_a_traceback_without_frames_of_the_program_stays():
+    error = caught(torch.ones(2, 3).__matmul__, torch.ones(2, 3))
+    error.__traceback__ = error.__traceback__.tb_next
+    before = traceback.extract_tb(error.__traceback__)
+    shorten(error)
+    assert traceback.extract_tb(error.__traceback__) == before
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "note"),
+    [
+        (nn.Linear(4, 2), (torch.ones(3, 5),), "in `Linear(4 -> 2)`: input (3, 5)"),
+        (nn.LSTM(4, 8), (torch.ones(3, 5),), "in `LSTM(4 -> 8)`: input (3, 5)"),
+        (nn.Embedding(4, 2), (torch.tensor([7]),), "in `Embedding(4, 2)`: input (1,) int64"),
+        (nn.ModuleDict({"a": nn.Linear(1, 1)})["a"], (torch.ones(3, 5),), "in `Linear(1 -> 1)`: input (3, 5)"),
+        (nn.Sequential(nn.ReLU(), nn.Sequential(nn.Conv2d(3, 4, 3))), (torch.ones(1, 2, 8, 8),),
+         "in `1.0: Conv2d(3 -> 4)` of `Sequential`: input (1, 2, 8, 8)"),
+        (nn.CrossEntropyLoss(), (torch.ones(3, 5), torch.ones(2, dtype=torch.int64)),
+         "in `CrossEntropyLoss`: input (3, 5), (2,) int64"),
+    ],
+)  # fmt: skip
+def test_the_module_is_named(module, arguments, note):
+    assert caught(module, *arguments).__notes__ == [note]
+
+
+def test_an_error_of_the_programs_own_code_has_no_note():
+    class Net(nn.Module):
+        def forward(self, x):
+            raise KeyError(x.shape)
+
+    assert not hasattr(caught(nn.Sequential(Net()), torch.ones(1)), "__notes__")
