@@ -54,7 +54,7 @@ class _Thread(threading.local):
         self.step: Any = None
         self.scaler_step: Any = None
         self.witness: Witness | None = None
-        self.in_module = False
+        self.module: Any = None  # the outermost that is being called
         self.layers: list[Any] = []  # of the running call of a module: those that act as in training
 
 
@@ -80,6 +80,7 @@ class Doctor:
         self.armed_windows = _ARMED_WINDOWS if lines else 0
         self.on_certain: Callable[[Finding], None] | None = None
         self.process = os.getpid()
+        self.with_dropout: weakref.WeakSet[Any] = weakref.WeakSet()  # modules whose forward calls a dropout function
         self.here = _Thread()
         self.lock = threading.RLock()
         self.handlers: dict[str, list[Callable]] = defaultdict(list)
@@ -505,7 +506,11 @@ class Doctor:
             tensor = entry.ref()
             if tensor is None:
                 continue
-            self.ledger.reconcile(entry)
+            held, pending = entry.contributions, entry.pending
+            if self.ledger.reconcile(entry) == "cleared" and pending and entry.cleared is not None:
+                cleared, entry.contributions = entry.cleared, held
+                self.emit("zero", Zero(cleared, [entry], [entry], "writing zeros into .grad"))
+                entry.clear(cleared)
             if tensor._grad is not None:
                 event.entries.append(entry)
 
@@ -704,23 +709,28 @@ class Doctor:
                 self._tell(handler, here(2), module, name, value)
 
     def acts_by_mode(self, module: Any, /) -> None:
-        """A layer acts as in training."""
-        self.here.layers.append(module)
+        """A layer acts as in training; None: a call of a dropout function, by the outermost module that is being called."""
+        here_now = self.here
+        if module is not None:
+            here_now.layers.append(module)
+        elif (outer := here_now.module) is not None and outer.training and outer not in here_now.layers:
+            here_now.layers.append(outer)
+            self.with_dropout.add(outer)
 
     def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
         """A module is called. Only the outermost call is an event."""
         here_now = self.here
-        if here_now.in_module or not self.handlers["forward"]:
+        if here_now.module is not None or not self.handlers["forward"]:
             return call(module, hooked, args, kwargs)
         place = here(2)
-        here_now.in_module = True
+        here_now.module = module
         here_now.layers = []
         if here_now.witness is not None:
             here_now.witness.outer = place
         try:
             result = call(module, hooked, args, kwargs)
         finally:
-            here_now.in_module = False
+            here_now.module = None
             if here_now.witness is not None:
                 here_now.witness.outer = None
         if place is not None and here_now.backward is None and os.getpid() == self.process:

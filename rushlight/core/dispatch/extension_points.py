@@ -234,7 +234,8 @@ class TrainingObserver(Protocol):
         ...
 
     def acts_by_mode(self, module: Any, /) -> None:
-        """The forward of a layer in training mode that would act differently in evaluation (dropout, batch norm)."""
+        """The forward of a layer in training mode that would act differently in evaluation (batch norm, recurrent layers with
+        dropout); None for a call of a dropout function."""
         ...
 
     def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:

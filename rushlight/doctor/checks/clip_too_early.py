@@ -18,7 +18,8 @@ class ClipTooEarly(Check):
         self.later: Backward | None = None
 
     def on_clip(self, event: Clip) -> None:
-        self.clip, self.later = event, None
+        if self.later is None:
+            self.clip = event
 
     def on_cleared(self, event: Zero) -> None:
         if self.clip is not None and any(e.contributions for e in self.clip.entries):
@@ -43,8 +44,8 @@ class ClipTooEarly(Check):
         self.doctor.report(
             self,
             clip.place,
-            f"{clip.what} runs before the backward at line {later.place.line} has added to the same gradients: the step at line "
-            f"{event.place.line} uses gradients that are not limited",
+            f"{clip.what} runs before the backward at line {later.place.line} has added to the same gradients: it limits a part of "
+            f"what the step at line {event.place.line} uses",
             "limit once, after the last backward and before the step",
             [(later.place, "the backward that adds to them"), (event.place, "the step")],
             after=2,

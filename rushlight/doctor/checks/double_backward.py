@@ -21,9 +21,14 @@ class DoubleBackward(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.freed: set[int] = set()  # nodes of the running backward's tape that were freed before it
+        self.latest_root = 0  # of the backwards so far, by time
 
     def on_before_backward(self, event: Backward) -> None:
         self.freed = {id(n) for n in event.tape.nodes if type(n.saved) is Freed} if event.tape is not None else set()
+
+    def on_backward(self, event: Backward) -> None:
+        if event.tape is not None and event.tape.nodes:
+            self.latest_root = max(self.latest_root, event.tape.nodes[0].seq)
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         if not isinstance(error, RuntimeError) or "backward through the graph a second time" not in str(error):
@@ -36,7 +41,7 @@ class DoubleBackward(Check):
             return
         where = freed[0].saved.where
         first = place_of(*where) if isinstance(where, tuple) else None
-        crossing, user = _crossing(tape, self.freed)
+        crossing, user = _crossing(tape, self.freed, self.latest_root)
         made = self.doctor.outer_line_of(crossing) or self.doctor.line_of(crossing, tape)
         used = self.doctor.outer_line_of(user) or self.doctor.line_of(user, tape)
         made = made or used
@@ -66,10 +71,12 @@ class DoubleBackward(Check):
         )
 
 
-def _crossing(tape: Tape, freed: set[int]) -> tuple[Any, Any]:
+def _crossing(tape: Tape, freed: set[int], latest_root: int) -> tuple[Any, Any]:
     """(the latest freed node that a node with its values uses, that node): where the old graph enters the new one."""
     old = set(freed)
     for node in reversed(tape.nodes):  # what keeps nothing was freed with all that it was made from
+        if node.seq > latest_root:
+            break
         inputs = [_node(e) for e in node.edges if e is not None and type(e) is not Leaf]
         if inputs and all(id(n) in old for n in inputs) and not keeps_tensors(type(node)):
             old.add(id(node))

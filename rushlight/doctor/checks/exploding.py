@@ -36,10 +36,12 @@ class Exploding(Check):
                 if f.dtype.kind == "f"
             )
         norm = total**0.5
+        if not np.isfinite(norm):
+            return  # `nan-inf-grad` tells where it begins
         known = self.norms.setdefault(optimizer.number, [])
         if len(known) >= 5 and event.window:
             usual = sorted(known)[len(known) // 2]
-            if usual > 0 and (norm > 100 * usual or not np.isfinite(norm)):
+            if usual > 0 and norm > 100 * usual:
                 self.doctor.report(
                     self,
                     event.window[-1].place,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from ...core.tensor.node import Leaf
 from ..events import Backward, Call
 from ..places import Place
+from ..tape import Tape
 from . import Check
 
 
@@ -16,7 +18,8 @@ class MissingCreateGraph(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.sources: dict[int, Place] = {}  # results of grad() and what was computed of them, by identity
-        self.joined: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds
+        self.joined: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to a loss
+        self.updated: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to weights
 
     def on_differentiated(self, place: Place | None, results: tuple) -> None:
         if place is None:
@@ -47,9 +50,17 @@ class MissingCreateGraph(Check):
             if len(self.joined) > 1000:
                 self.joined.clear()
             self.joined[call.seq] = place
+        elif place is not None and call.has_history and call.name in ("add", "sub") and call.seq:
+            if len(self.updated) > 1000:
+                self.updated.clear()
+            self.updated[call.seq] = place
 
     def on_before_backward(self, event: Backward) -> None:
-        if not self.joined or event.tape is None:
+        if event.tape is None:
+            return
+        if self.updated and event.accumulates:
+            self._look_for_updates(event, event.tape)
+        if not self.joined:
             return
         for node in event.tape.nodes:
             place = self.joined.pop(node.seq, None)
@@ -61,5 +72,24 @@ class MissingCreateGraph(Check):
                     "trains nothing",
                     "call grad() with create_graph=True",
                     [(event.place, "the backward of the loss")],
+                    after=1,
+                )
+
+    def _look_for_updates(self, event: Backward, tape: Tape) -> None:
+        """Weights after a step of an inner loop, whose gradient does not know of that step."""
+        for node in tape.nodes:
+            place = self.updated.pop(node.seq, None)
+            if place is None or "create_graph" in place.text:
+                continue
+            weights = next((e.ref() for e in node.edges if type(e) is Leaf), None)
+            entry = None if weights is None else self.doctor.ledger.entry(weights)
+            if entry is not None and (entry.is_parameter or entry.owners):
+                self.doctor.report(
+                    self,
+                    place,
+                    "the weights are updated by what grad() returns here, and then trained through the update: without a "
+                    "history the gradient treats the update as a constant",
+                    "call grad() with create_graph=True (or say create_graph=False, where a first-order gradient is meant)",
+                    [(event.place, "the backward through the updated weights")],
                     after=1,
                 )

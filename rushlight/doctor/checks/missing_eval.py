@@ -11,14 +11,6 @@ from ..words import many
 from . import Check
 
 
-class _Phase:
-    """The calls of one model at one line since its last backward."""
-
-    def __init__(self, event: Forward) -> None:
-        self.place, self.count, self.kinds = event.place, 0, sorted({type(m).__name__ for m in event.layers})
-        self.since_step = event.steps
-
-
 class MissingEval(Check):
     """Calls of a trained model under no_grad, in training mode, in a phase of their own."""
 
@@ -59,12 +51,16 @@ class MissingEval(Check):
             if any(self.set_at.get(id(m), -1) == event.steps and event.steps for m in event.layers):
                 return
             self.phases.setdefault(key, []).append(event.steps)
-            self.kinds[key] = sorted({type(m).__name__ for m in event.layers})
+            self.kinds[key] = self._kinds_of(event)
             self.loaders.setdefault(key, set()).add(self.loader)
         elif event.layers and event.recording:
             node = getattr(event.result, "_edge", None)
             if node is not None:
                 self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module), event)]
+
+    def _kinds_of(self, event: Forward) -> list[str]:
+        """What acts as in training."""
+        return sorted({"dropout" if m in self.doctor.with_dropout else type(m).__name__ for m in event.layers})
 
     def _note_feeding(self, event: Forward) -> None:
         if not self.pending or next(event.module.parameters(), None) is None:

@@ -34,8 +34,21 @@ class NoGradPath(Check):
     def on_before_backward(self, event: Backward) -> None:
         self.on_leaf = None
         tape = event.tape
-        if event.accumulates and tape is not None and tape.roots and all(type(edge) is Leaf for edge in tape.roots):
+        if not event.accumulates or tape is None or not tape.roots:
+            return
+        if all(type(edge) is Leaf for edge in tape.roots):
             self.on_leaf = event, self.doctor.witness.cut_before(event.roots[0])
+        elif all(self._is_new(leaf) for leaf in tape.leaves):
+            made = next((t for leaf in tape.leaves if (t := leaf.ref()) is not None), None)
+            self.on_leaf = event, self.doctor.witness.cut_before(made)
+
+    def _is_new(self, leaf: Leaf) -> bool:
+        """Whether a leaf is no parameter, and has never had a gradient: what the program has made of numbers, as it seems."""
+        tensor = leaf.ref()
+        if tensor is None:
+            return True
+        entry = self.doctor.ledger.entry(tensor)
+        return not entry.is_parameter and not entry.owners and not entry.total
 
     def on_step(self, event: Step) -> None:
         on_leaf, self.on_leaf = self.on_leaf, None

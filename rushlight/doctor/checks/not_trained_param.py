@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ...core.tensor.node import Leaf
 from .. import names
-from ..events import Call
+from ..events import Backward, Call
 from ..ledger import Entry
 from ..places import Place, assignment_of
 from ..words import many
@@ -23,11 +24,22 @@ class NotTrainedParam(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.cuts: Counter[Place] = Counter()
+        self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
+
+    def on_tape(self, event: Backward) -> None:
+        assert event.tape is not None
+        for node in reversed(event.tape.nodes):  # in the order of the forward
+            for edge in node.edges:
+                if type(edge) is Leaf and (tensor := edge.ref()) is not None:
+                    entry = self.doctor.ledger.entry(tensor)
+                    if entry.owners:
+                        return
+                    self.upstream.add(id(entry))
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.in_module:
+        if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.module is not None:
             self.cuts[call.place] += 1
-        elif call.region is not None and self.doctor.here.in_module:
+        elif call.region is not None and self.doctor.here.module is not None:
             self.cuts[call.region] += 1
 
     def finish(self) -> None:
@@ -72,9 +84,12 @@ class NotTrainedParam(Check):
         alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
         free = [e for e in alive if not e.owners and e.total >= 3 and not e.steps]
         owned = [e for e in alive if e.owners]
-        if not free or len(free) >= len(owned) or self._is_foreign(free):
+        if not free or self._is_foreign(free):
             return
         holder = _plain_holder(free)
+        is_passed_through = not any(id(e) in self.upstream for e in free) and not _are_of_one_model(free, owned)
+        if holder is None and len(free) >= len(owned) and is_passed_through:
+            return  # a network that what is trained goes through: of style transfer, of an attack
         place = holder or trained[0].place
         if holder is not None:
             message = f"modules kept in a plain list or dict here are no part of the model: {many(len(free), 'tensor')} get gradients "
@@ -98,6 +113,16 @@ def _has_trained_weight(entry: Entry, trained: set[int]) -> bool:
         own = [p for p in module.__dict__["_parameters"].values() if p is not None]
         if any(p is entry.tensor for p in own):
             return any(id(p) in trained for p in own)
+    return False
+
+
+def _are_of_one_model(free: list[Entry], owned: list[Entry]) -> bool:
+    """Whether a module of the program holds tensors of both kinds."""
+    first, second = {id(e.tensor) for e in free}, {id(e.tensor) for e in owned}
+    for module in names.modules():
+        held = {id(p) for p in module.parameters()}
+        if held & first and held & second:
+            return True
     return False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from typing import Any, ClassVar
 
@@ -10,6 +11,8 @@ from ..ledger import Watched
 from ..places import Place
 from ..words import many
 from . import Check
+
+_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*|\d+")
 
 
 class _Followed:
@@ -112,6 +115,15 @@ class Schedulers(Check):
                     "give it the optimizer that trains",
                     [(known.optimizer.place, "its optimizer"), (known.place, "its step")],
                 )
+            elif known.steps >= 2 and (twin := self._twin_of(known)) is not None:
+                self.doctor.report(
+                    SchedulerOtherOptimizer,
+                    known.made,
+                    f"this {known.kind} and the one at line {twin.made.line} both drive the optimizer made at line "
+                    f"{known.optimizer.place.line}, while another optimizer trains without a scheduler",
+                    "give each scheduler the optimizer that it is meant for",
+                    [(twin.made, "the other scheduler"), (known.optimizer.place, "their optimizer")],
+                )
             elif known.place is not None and known.horizon and self.epochs >= 2:
                 self._judge_horizon(known, steps)
 
@@ -138,6 +150,21 @@ class Schedulers(Check):
             [(known.made, "the scheduler")],
         )
 
+    def _twin_of(self, known: _Followed) -> _Followed | None:
+        """Another scheduler of the same kind on the same optimizer, where this one, by its name, belongs to another optimizer."""
+        twin = next(
+            (
+                k
+                for k in self.followed.values()
+                if k is not known and k.optimizer is known.optimizer and k.kind == known.kind and k.steps == known.steps
+            ),
+            None,
+        )
+        if twin is None or not self._is_other_stepping(known.optimizer):
+            return None
+        own, other = (len(_words_shared(k.made.text)) for k in (known, twin))
+        return twin if (own, -known.made.line) < (other, -twin.made.line) else None
+
     def _is_other_stepping(self, optimizer: Watched) -> bool:
         with_scheduler = {id(k.optimizer) for k in self.followed.values()}
         return any(o.steps > 1 and id(o) not in with_scheduler for o in self.doctor.optimizers if o is not optimizer)
@@ -162,6 +189,12 @@ class SchedulerOtherOptimizer(Check):
 
     name = "scheduler-other-optimizer"
     severity = "error"
+
+
+def _words_shared(text: str) -> set[str]:
+    """The parts of names that both sides of an assignment have: `sched_d = StepLR(opt_d, 5)` gives {'d'}."""
+    left, _, right = text.partition("=")
+    return set(_WORD.findall(left)) & set(_WORD.findall(right))
 
 
 def _rates(scheduler: Any) -> list[float]:

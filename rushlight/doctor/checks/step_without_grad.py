@@ -49,6 +49,8 @@ class StepWithoutGrad(Check):
         else:
             what = "there was no backward since this optimizer's last step: it applies the same gradients again"
             mend = "one backward for each step: zero_grad(), forward, backward(), step()"
+        if any(check == "no-grad-path" for check, *_ in self.doctor.findings.suspected):
+            return  # which says why
         late = not event.entries and bool(self.doctor.backwards)  # why is known at the end only
         after = 1_000_000 if late else 2
         self.doctor.report(self, event.place, what, mend, [(event.optimizer.place, "the optimizer")], after=after)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...nn.modules.batchnorm import _BatchNorm
 from ...nn.modules.dropout import _DropoutNd
+from ...nn.modules.rnn import RNNBase
 from ..events import Mode, Step
 from ..places import Place
 from . import Check
@@ -27,7 +28,9 @@ class TrainNotRestored(Check):
         key = id(event.module)
         if event.training:
             self.evaluated.pop(key, None)
-        elif event.module.training and not self._is_inside(event.module) and any(map(_acts, event.module.modules())):
+        elif (
+            event.module.training and not self._is_inside(event.module) and any(map(self._acts, event.module.modules()))
+        ):
             self.evaluated[key] = weakref.ref(event.module), event.place
 
     def _is_inside(self, module: Any) -> bool:
@@ -47,7 +50,7 @@ class TrainNotRestored(Check):
             parameters = [mine[id(p)] for p in module.parameters() if id(p) in mine]
             if not parameters or not any(id(e) in self.trained for e in parameters):
                 continue  # never trained in training mode: frozen statistics are meant
-            if any(layer.training for layer in module.modules() if _acts(layer)):
+            if any(layer.training for layer in module.modules() if self._acts(layer)):
                 continue
             self.doctor.report(
                 self,
@@ -59,7 +62,12 @@ class TrainNotRestored(Check):
                 after=2,
             )
 
-
-def _acts(module: Any) -> bool:
-    """Whether a layer acts differently in the two modes."""
-    return isinstance(module, _BatchNorm) or (isinstance(module, _DropoutNd) and module.p > 0)
+    def _acts(self, module: Any) -> bool:
+        """Whether a module acts differently in the two modes by itself."""
+        if isinstance(module, RNNBase):
+            return module.dropout > 0
+        return (
+            isinstance(module, _BatchNorm)
+            or (isinstance(module, _DropoutNd) and module.p > 0)
+            or module in self.doctor.with_dropout
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..events import Step, Zero
+from ..places import Place
 from ..words import many
 from . import Check
 
@@ -17,6 +18,7 @@ class ZeroedBeforeStep(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.cleared: dict[int, tuple[Zero, list]] = {}  # by tensor: the clear, and what it erased
+        self.too_early: set[Place] = set()  # steps that came before any backward: `step-without-grad` tells of them
 
     def on_zero(self, event: Zero) -> None:
         for entry in event.pending:
@@ -33,10 +35,12 @@ class ZeroedBeforeStep(Check):
         if event.closure or event.manual:
             self.cleared.clear()
             return
+        if not self.doctor.backwards:
+            self.too_early.add(event.place)
         entries = event.optimizer.entries if event.optimizer is not None else event.entries
         erased = [self.cleared[id(e)] for e in entries if id(e) in self.cleared and not e.contributions]
         fresh = [e for e in entries if e.pending > 0]
-        if erased and not fresh:
+        if erased and not fresh and event.place not in self.too_early:
             zero, contributions = erased[0]
             backward = contributions[-1].place
             self.doctor.report(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 
@@ -22,11 +21,6 @@ class _DropoutNd(Module):
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"
 
-    def _tell_of_training(self) -> None:
-        observer = training_observer.value
-        if observer is not None:
-            observer.acts_by_mode(self)
-
 
 class Dropout(_DropoutNd):
     """Zero each element with probability `p`, and divide the others by 1 - p; nothing happens in evaluation.
@@ -44,8 +38,6 @@ class Dropout(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.training and self.p:
-            self._tell_of_training()
         return F.dropout(input, self.p, self.training, self.inplace)
 
 
@@ -63,8 +55,6 @@ class Dropout1d(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.training and self.p:
-            self._tell_of_training()
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
@@ -82,8 +72,6 @@ class Dropout2d(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.training and self.p:
-            self._tell_of_training()
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
@@ -101,8 +89,6 @@ class Dropout3d(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.training and self.p:
-            self._tell_of_training()
         return F.dropout3d(input, self.p, self.training, self.inplace)
 
 
@@ -122,8 +108,6 @@ class AlphaDropout(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.training and self.p:
-            self._tell_of_training()
         return F.alpha_dropout(input, self.p, self.training)
 
 
@@ -141,6 +125,4 @@ class FeatureAlphaDropout(_DropoutNd):
     """
 
     def forward(self, input: Tensor) -> Tensor:
-        if self.training and self.p:
-            self._tell_of_training()
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from rushlight import ops
+from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.mode import thread
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import init
@@ -227,6 +228,7 @@ class RNNBase(Module):
             if not batched:
                 hx = self._map_state(lambda s: s.unsqueeze(1), hx)
         self.check_forward_args(input, hx, None)
+        self._tell_of_dropout()
         output, *state = function(
             input,
             hx,
@@ -242,10 +244,15 @@ class RNNBase(Module):
             output, state = output.squeeze(batch_dim), [s.squeeze(1) for s in state]
         return output, self._final(state)
 
+    def _tell_of_dropout(self) -> None:
+        if self.dropout and self.training and (observer := training_observer.value) is not None:
+            observer.acts_by_mode(self)
+
     def _call_packed(self, function: Any, packed: PackedSequence, hx: Any) -> tuple:
         data, batch_sizes, order, inverse = packed
         hx = self._zero_state(data, batch_sizes) if hx is None else self.permute_hidden(hx, order)
         self.check_forward_args(data, hx, batch_sizes)
+        self._tell_of_dropout()
         output, *state = function(
             data,
             batch_sizes,

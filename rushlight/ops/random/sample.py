@@ -12,6 +12,7 @@ from ...core import random as streams
 from ...core.device import device as devices
 from ...core.device.backend import Backend, run_on
 from ...core.dispatch.errors import argument_type
+from ...core.dispatch.extension_points import training_observer
 from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
@@ -584,6 +585,8 @@ def _dropped(input: Tensor, p: float, training: bool, inplace: bool, mask: Any) 
     _check_p(p)
     if not training or p == 0.0 or not input._array.size:
         return input
+    if (observer := training_observer.value) is not None:
+        observer.acts_by_mode(None)
     return input.mul_(mask(input, p)) if inplace else input * mask(input, p)
 
 
@@ -627,6 +630,8 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool
     _check_p(p)
     if not training or p == 0.0 or not input._array.size:
         return input
+    if (observer := training_observer.value) is not None:
+        observer.acts_by_mode(None)
     if p == 1.0:
         zeros = constant(np.zeros((), input.dtype.numpy))
         return input.mul_(zeros) if inplace else input * zeros
