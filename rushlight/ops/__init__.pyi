@@ -1085,7 +1085,7 @@ def row_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     ...
 
 def dstack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
-    """The tensors, at least 3-D, behind each other: along dimension 2."""
+    """The tensors, at least 3-D, joined along dimension 2."""
     ...
 
 def column_stack(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:

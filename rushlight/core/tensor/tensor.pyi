@@ -21,7 +21,7 @@ from .layout import strided as strided
 from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, wrap_dim as wrap_dim
-from .storage import Storage as Storage, address_of as address_of, beside as beside, expose as expose, storage_of as storage_of
+from .storage import Storage as Storage, address_of as address_of, expose as expose, private_storage as private_storage, storage_of as storage_of
 
 from ..random import Generator as _Generator
 from ..device.device import device as _device

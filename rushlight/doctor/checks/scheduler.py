@@ -160,7 +160,7 @@ class Schedulers(Check):
             ),
             None,
         )
-        if twin is None or not self._is_other_stepping(known.optimizer):
+        if twin is None or known.optimizer is None or not self._is_other_stepping(known.optimizer):
             return None
         own, other = (len(_words_shared(k.made.text)) for k in (known, twin))
         return twin if (own, -known.made.line) < (other, -twin.made.line) else None
