@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from ...core.tensor.node import Leaf
+from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
 from ..events import Backward, Call
 from ..ledger import Entry
@@ -61,6 +62,7 @@ class NotTrainedParam(Check):
                 and e.tensor is not None
                 and e.tensor.requires_grad
                 and e.tensor._grad is None
+                and not self._is_choice(e)
             ]
             if not unused or len(unused) == len(optimizer.entries) or self._is_foreign(unused):
                 continue
@@ -99,6 +101,16 @@ class NotTrainedParam(Check):
             message = f"{free[0].label} is in no optimizer ({len(free)} of {len(free) + len(owned)} tensors that get gradients)"
             mend = "give these parameters to the optimizer, or freeze them with requires_grad_(False)"
         self.doctor.report(self, place, message, mend, [(trained[0].step_place, "the step")])
+
+    def _is_choice(self, entry: Entry) -> bool:
+        """Whether it is in a list or dict of modules of which each step uses some: experts, heads for tasks."""
+        most = max(e.total for e in self.doctor.ledger.alive())
+        for module in names.modules():
+            if isinstance(module, (ModuleList, ModuleDict)) and any(p is entry.tensor for p in module.parameters()):
+                siblings = (self.doctor.ledger.known(p) for p in module.parameters())
+                if any(e is not None and 0 < e.total < most for e in siblings):
+                    return True
+        return False
 
     def _is_foreign(self, entries: list[Entry]) -> bool:
         """Whether another check says it: their model was replaced after the optimizer was made."""
