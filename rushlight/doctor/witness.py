@@ -6,6 +6,7 @@ a check has asked for lines.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ class Witness:
     def __init__(self, tell: Callable[[Call, tuple, Any], None]) -> None:
         self.tell = tell
         self.calls: list[Call] = []
-        self.made: dict[int, int] = {}  # the identity of a call's result -> its index
+        self.made: dict[int, tuple[int, Any]] = {}  # the identity of a call's result -> (its index, a weak reference)
         self.lines: dict[int, Place] = {}  # the time of a node -> its line
         self.outer_lines: dict[int, Place] = {}  # ... -> the call of the outermost module
         self.outer: Place | None = None
@@ -99,13 +100,12 @@ class Witness:
                         self.lines[seq] = place
                         if self.outer is not None:
                             self.outer_lines[seq] = self.outer
-            made = self.made
             tensors = [t for t in inputs if hasattr(t, "_edge")]
             call = Call(
                 index,
                 place,
                 name,
-                tuple([made.get(id(t), -1) for t in tensors]),
+                tuple(map(self._index_of, tensors)),
                 tuple([t._array.shape for t in tensors]),
                 any(t._edge is not None for t in tensors),
                 has_history,
@@ -116,7 +116,7 @@ class Witness:
                 call.region = no_grad_region(3)
             for r in results:
                 if r is not None:
-                    made[id(r)] = index
+                    self.made[id(r)] = index, weakref.ref(r)
             self.calls.append(call)
             self.tell(call, inputs, results)
         finally:
@@ -126,8 +126,12 @@ class Witness:
 
     def maker(self, tensor: Any) -> Call | None:
         """The call that made a tensor, if it was recorded."""
-        index = self.made.get(id(tensor), -1)
+        index = self._index_of(tensor)
         return self.calls[index] if 0 <= index < len(self.calls) else None
+
+    def _index_of(self, tensor: Any) -> int:
+        index, ref = self.made.get(id(tensor), (-1, None))
+        return index if ref is not None and ref() is tensor else -1
 
     def cut_before(self, tensor: Any) -> Call | None:
         """The latest call on the way to a tensor whose inputs had a history and whose result had none."""

@@ -20,6 +20,18 @@ from . import Check
 _ADDS = ("append", "extend", "add", "insert", "appendleft")
 
 
+class _Graph:
+    """A graph that was backwarded, by weak references: something may keep its root, or only a branch of it."""
+
+    def __init__(self, root: Any, first: Any, place: Place) -> None:
+        self.root, self.first, self.place = weakref.ref(root), weakref.ref(first), place
+
+    def node(self) -> Any:
+        """A node of it that is still alive, None once it is gone."""
+        root = self.root()
+        return self.first() if root is None else root
+
+
 class GraphLeak(Check):
     """`total += loss`, `losses.append(loss)`: memory grows with each iteration."""
 
@@ -28,7 +40,7 @@ class GraphLeak(Check):
 
     def __init__(self, doctor):
         super().__init__(doctor)
-        self.roots: list[tuple[Any, Place]] = []
+        self.graphs: list[_Graph] = []
         self.counts: dict[int, list[int]] = {}  # by optimizer: graphs alive after its last steps
         self.found: Place | None = None
 
@@ -42,37 +54,36 @@ class GraphLeak(Check):
             and tape.nodes
             and not event.in_step
         ):
-            self.roots.append(
-                (weakref.ref(tape.roots[0] if isinstance(tape.roots[0], Node) else tape.nodes[0]), event.place)
-            )
-        if len(self.roots) > 512:
+            root = tape.roots[0] if isinstance(tape.roots[0], Node) else tape.nodes[0]
+            self.graphs.append(_Graph(root, tape.nodes[-1], event.place))
+        if len(self.graphs) > 512:
             self._drop_dead()
 
     def _drop_dead(self) -> None:
-        self.roots = [r for r in self.roots if r[0]() is not None]
+        self.graphs = [g for g in self.graphs if g.node() is not None]
 
     def on_stepped(self, event: Step) -> None:
         self._drop_dead()
         if event.optimizer is None or not event.window or self.found is not None:
             return
         place = event.window[-1].place
-        mine = [r for r in self.roots if r[1] is place]
+        mine = list({id(g.node()): g for g in reversed(self.graphs) if g.place is place}.values())[::-1]
         counts = self.counts[event.optimizer.number] = [*self.counts.get(event.optimizer.number, [])[-5:], len(mine)]
         if len(counts) >= 6 and all(a < b for a, b in pairwise(counts)):
             self._tell(mine)
 
-    def _tell(self, roots: list[tuple[Any, Place]]) -> None:
-        node, place = roots[0][0](), roots[-1][1]
+    def _tell(self, graphs: list[_Graph]) -> None:
+        node, place = graphs[0].node(), graphs[-1].place
         if node is None:
             return
-        name = _holder(node, roots)
+        name = _holder(node, graphs)
         where = None if name is None else _statement(place, name)
         self.found = where or place
         held = f"`{name}` keeps" if name is not None else "something keeps"
         self.doctor.report(
             self,
             self.found,
-            f"{held} the graphs of {many(len(roots), 'loss')} that have been backwarded: one more with each iteration",
+            f"{held} the graphs of {many(len(graphs), 'loss')} that have been backwarded: one more with each iteration",
             "keep numbers: loss.item(), or loss.detach() for a tensor",
             [(place, "the backward of what is kept")],
             after=1,

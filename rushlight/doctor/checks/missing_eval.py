@@ -20,7 +20,7 @@ class MissingEval(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.trained: weakref.WeakSet[Any] = weakref.WeakSet()  # models whose result was backwarded
-        self.pending: list[tuple[Any, Any, Forward]] = []  # (weak node of the result, weak model, call)
+        self.pending: list[tuple[Any, Any]] = []  # (weak node of the result, weak model)
         self.set_at: dict[int, int] = {}  # module -> how many steps had been made when its mode was set last
         self.never_eval = True
         self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
@@ -56,7 +56,7 @@ class MissingEval(Check):
         elif event.layers and event.recording:
             node = getattr(event.result, "_edge", None)
             if node is not None:
-                self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module), event)]
+                self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module))]
 
     def _kinds_of(self, event: Forward) -> list[str]:
         """What acts as in training."""
@@ -66,7 +66,7 @@ class MissingEval(Check):
         if not self.pending or next(event.module.parameters(), None) is None:
             return
         given = [getattr(t, "_edge", None) for t in event.args]
-        for ref, module, _ in self.pending:
+        for ref, module in self.pending:
             node, model = ref(), module()
             if node is not None and model is not None and any(e is node for e in given):
                 self.feeding.add(id(model))
@@ -76,7 +76,7 @@ class MissingEval(Check):
             return
         self.training_loaders.add(self.loader)
         nodes = set(event.tape.nodes)
-        for ref, module, _ in self.pending:
+        for ref, module in self.pending:
             if (node := ref()) is not None and node in nodes and (model := module()) is not None:
                 self.trained.add(model)
         self.pending = [p for p in self.pending if p[0]() is not None]

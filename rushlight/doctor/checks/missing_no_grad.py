@@ -63,6 +63,8 @@ class MissingNoGrad(Check):
                 del self.runs[place]
 
     def finish(self) -> None:
+        if any(check == "no-grad-path" for check, *_ in self.doctor.findings.suspected):
+            return  # which says why no backward reaches them
         for place, run in self.runs.items():
             if run.count < _ENOUGH or not self.doctor.backwards:
                 continue
