@@ -19,6 +19,7 @@ from . import names
 from .events import Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
 from .history import History
+from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
 from .places import Place, here, own_code_called
 from .tape import Tape, constant_factor
@@ -71,6 +72,7 @@ class Doctor:
         self.steps = 0  # of optimizers and by hand
         self.batches = 0
         self.skipped = 0
+        self.latest = Latest()
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
         self.caught: dict[Place, int] = {}
         self.lines_by_kind: dict[type, set[Place]] = {}
@@ -122,6 +124,7 @@ class Doctor:
             if finish is not None:
                 self._tell(finish)
         self.findings.over = True
+        self.latest.clear()
 
     def failed(self, error: BaseException) -> None:
         """The program ended by an error that nothing caught."""
@@ -384,6 +387,7 @@ class Doctor:
         made = Contribution(event.number, event.place, event.signature, event.factor, event.batches, event.steps)
         entry.contributions.append(made)
         entry.total += 1
+        entry.latest = self.steps
         event.entries.append(entry)
         event.contributions.append(made)
         self.ledger.note(entry)
@@ -526,6 +530,8 @@ class Doctor:
             self.ledger.note(entry)
         watched.steps += 1
         watched.step_place = event.place
+        watched.recent.append(self.steps)
+        self.latest.note(watched.optimizer, self.steps)
         places = Counter(b.place for b in watched.window)
         watched.windows.append(max(places.values(), default=0))
         watched.usual_place = places.most_common(1)[0][0] if places else None
@@ -581,6 +587,8 @@ class Doctor:
                 return
             made = Contribution(self.backwards, place, 0, 1.0, self.batches, self.steps, assigned=True)
             entry.contributions, entry.used = [made], 0
+            entry.total += 1
+            entry.latest = self.steps
             entry.grad_mark = None
             entry.edited = True
             self.emit("assign", Assign(place, entry))
@@ -723,6 +731,7 @@ class Doctor:
         if here_now.module is not None or not self.handlers["forward"]:
             return call(module, hooked, args, kwargs)
         place = here(2)
+        self.latest.note(module, self.steps)
         here_now.module = module
         here_now.layers = []
         if here_now.witness is not None:

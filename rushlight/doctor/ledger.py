@@ -8,6 +8,7 @@ after its backward was stepped by hand.
 from __future__ import annotations
 
 import weakref
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +40,13 @@ class Entry:
     """One tensor's account.
 
     contributions: what was added since the last clear. used: how many of them a step has used. edited: `.grad` was
-    changed in place since. cleared: where it was cleared last. total: contributions ever. name: in the model, if known.
+    changed in place since. cleared: where it was cleared last. total: contributions ever. latest: how many steps had been made at
+    the last of them. name: in the model, if known.
     """
 
     __slots__ = (
         "ref", "shape", "name", "contributions", "used", "edited", "cleared", "total", "owners", "grad_mark", "own_mark",
-        "forgives", "steps", "is_parameter", "used_at", "__weakref__",
+        "forgives", "steps", "latest", "is_parameter", "used_at", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, tensor: Tensor) -> None:
@@ -57,6 +59,7 @@ class Entry:
         self.edited = False
         self.cleared: Place | None = None
         self.total = 0
+        self.latest = 0
         self.steps = 0
         self.owners: list[weakref.ref[Watched]] = []
         self.grad_mark: Any = None
@@ -98,6 +101,7 @@ class Watched:
         self.groups: list[int] = []
         self.steps = 0
         self.window: list[Backward] = []
+        self.recent: deque[int] = deque(maxlen=3)  # how many steps had been made at its last ones
         self.windows: list[int] = []  # how many backwards of one line each window had
         self.usual_place: Place | None = None  # that line, of the last window
         self.step_place: Place | None = None

@@ -43,9 +43,11 @@ class MissingNoGrad(Check):
         if place in self.used or not event.recording:
             return
         tensors = [t for t in _flat(event.result) if t._edge is not None]
-        if not tensors or not event.module.training and not _is_batch(tensors[0]):
-            return
-        if not _is_batch(tensors[0]) or not any(p.requires_grad for p in event.module.parameters()):
+        if (
+            not tensors
+            or not any(map(_is_batch, [tensors[0], *_flat(event.args)]))
+            or not any(p.requires_grad for p in event.module.parameters())
+        ):
             return
         run = self.runs.setdefault(place, _Run())
         run.count += 1

@@ -8,7 +8,7 @@ from typing import Any
 from ...core.tensor.node import Leaf
 from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
-from ..events import Backward, Call
+from ..events import Assign, Backward, Call
 from ..ledger import Entry
 from ..places import Place, assignment_of
 from ..words import many
@@ -25,6 +25,7 @@ class NotTrainedParam(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.cuts: Counter[Place] = Counter()
+        self.assigns = False  # gradients are given by hand: what is in no optimizer may feed them
         self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
 
     def on_tape(self, event: Backward) -> None:
@@ -36,6 +37,9 @@ class NotTrainedParam(Check):
                     if entry.owners:
                         return
                     self.upstream.add(id(entry))
+
+    def on_assign(self, event: Assign) -> None:
+        self.assigns = True
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.module is not None:
@@ -86,7 +90,7 @@ class NotTrainedParam(Check):
         alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
         free = [e for e in alive if not e.owners and e.total >= 3 and not e.steps]
         owned = [e for e in alive if e.owners]
-        if not free or self._is_foreign(free):
+        if not free or self.assigns or self._is_foreign(free):
             return
         holder = _plain_holder(free)
         is_passed_through = not any(id(e) in self.upstream for e in free) and not _are_of_one_model(free, owned)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...nn import Module
 from .. import names
 from ..ledger import Watched
 from ..words import many
@@ -19,12 +20,25 @@ class OptimizerHoldsOldParams(Check):
         free = [e for e in alive if not e.owners and e.total >= 2 and not e.steps]
         if not free:
             return
-        in_models = {id(p) for m in names.modules() for p in m.__dict__["_parameters"].values() if p is not None}
         for optimizer in self.doctor.optimizers:
-            self._judge(optimizer, free, in_models)
+            self._judge(optimizer, free, self._in_models(optimizer, {id(e.tensor) for e in free}))
+
+    def _in_models(self, optimizer: Watched, free: set[int]) -> set[int]:
+        """The parameters of the models that were called lately; of all modules where those do not have the free ones."""
+        lately = optimizer.recent[0] if optimizer.recent else 0
+        called = [m for m in self.doctor.latest.since(lately) if isinstance(m, Module)]
+        found = {id(p) for m in called for p in m.parameters()}
+        if found & free:
+            return found
+        return {id(p) for m in names.modules() for p in m.__dict__["_parameters"].values() if p is not None}
 
     def _judge(self, optimizer: Watched, free: list, in_models: set[int]) -> None:
-        old = [e for e in optimizer.entries if e.tensor is not None and id(e.tensor) not in in_models and not e.total]
+        lately = optimizer.recent[0] if len(optimizer.recent) == 3 else 0
+        old = [
+            e
+            for e in optimizer.entries
+            if e.tensor is not None and id(e.tensor) not in in_models and (not e.total or e.latest < lately)
+        ]
         if not old or not any(id(e.tensor) in in_models for e in free):
             return
         whole = len(old) == len(optimizer.entries)

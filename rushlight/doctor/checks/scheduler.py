@@ -55,6 +55,7 @@ class Schedulers(Check):
             self.parts.update(known.parts)
         if event.made:
             return
+        self.doctor.latest.note(event.scheduler, self.doctor.steps)
         known.steps += 1
         known.in_window += 1
         known.place = event.place

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
+
 from ..events import Backward, Step
 from ..tape import is_mean, terms
 from . import Check
@@ -68,8 +70,15 @@ def _sample(tape) -> tuple:
                 continue
             step = max(1, array.size // 16)
             values = array.reshape(-1)[::step][:16] if array.flags.c_contiguous else array.flat[:16]
-            if len(set(values.tolist())) > 1:
+            if len(set(values.tolist())) > 1 and not _is_fixed(values):
                 found.append((array.shape, values.tobytes()))
         if len(found) >= 4:
             break
     return tuple(found)
+
+
+def _is_fixed(values: np.ndarray) -> bool:
+    """Whether values are no data: a mask, or positions that count up."""
+    if values.dtype.kind == "b":
+        return True
+    return values.dtype.kind in "iu" and len(set(np.diff(values[:8].astype(np.int64)).tolist())) == 1

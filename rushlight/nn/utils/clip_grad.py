@@ -65,11 +65,11 @@ def clip_grads_with_norm_(
     """
     listed = _as_list(parameters)
     grads = _grads(listed)
-    if not grads:
-        return
     observer = training_observer.value
     if observer is not None:
         observer.clipping(listed, "clip_grad_norm_", float(max_norm))
+    if not grads:
+        return
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
         for grad in grads:
