@@ -106,6 +106,16 @@ def here(depth: int = 1) -> Place | None:
     return None if library is None else place_of(library.f_code, library.f_lasti)
 
 
+def place_of_error(error: BaseException) -> Place | None:
+    """The program's innermost statement in an error's traceback."""
+    found, link = None, error.__traceback__
+    while link is not None:
+        if is_of_program(link.tb_frame):
+            found = place_of(link.tb_frame.f_code, link.tb_lasti)
+        link = link.tb_next
+    return found
+
+
 def own_code_called(depth: int) -> bool:
     """Whether the frame so many calls up is this package's own."""
     frame = sys._getframe(depth)

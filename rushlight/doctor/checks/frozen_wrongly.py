@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..events import Step
+from ..ledger import Entry
 from ..places import Place
+from ..words import many
 from . import Check
 
 
@@ -18,6 +22,9 @@ class FrozenWrongly(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.places: dict[int, Place] = {}
+        self.before: list[
+            tuple[Entry, np.ndarray]
+        ] = []  # frozen tensors that the running step holds, and some of their values
 
     def on_attribute(self, place: Place | None, module: Any, name: str, value: Any) -> None:
         if any(p.requires_grad is not bool(value) for p in module.parameters()):
@@ -37,17 +44,29 @@ class FrozenWrongly(Check):
     def on_step(self, event: Step) -> None:
         if event.optimizer is None:
             return
-        moved = [
-            e for e in event.entries if e.tensor is not None and not e.tensor.requires_grad and id(e) in self.places
+        frozen = [
+            e for e in event.entries if id(e) in self.places and e.tensor is not None and not e.tensor.requires_grad
         ]
-        moved = [e for e in moved if e.tensor._grad._array.any()]
+        self.before = [(e, values) for e in frozen if (values := _some_values(e.tensor)) is not None]
+
+    def on_stepped(self, event: Step) -> None:
+        before, self.before = self.before, []
+        moved = [e for e, values in before if not np.array_equal(values, _some_values(e.tensor))]
         if moved:
             self.doctor.report(
                 self,
                 self.places[id(moved[0])],
                 f"{moved[0].label} is frozen here, but keeps its last gradient: the step at line {event.place.line} goes on moving "
-                f"it ({len(moved)} tensors)",
+                f"it, by that gradient, its momentum or weight decay ({many(len(moved), 'tensor')})",
                 "clear its gradient as well (p.grad = None), or leave it out of the optimizer",
                 [(event.place, "the step that moves it")],
                 after=2,
             )
+
+
+def _some_values(tensor: Any) -> np.ndarray | None:
+    """At most 256 values, spread over a tensor."""
+    array = tensor._array
+    if not isinstance(array, np.ndarray) or not array.size:
+        return None
+    return array.flat[:: max(1, array.size // 256)].copy()

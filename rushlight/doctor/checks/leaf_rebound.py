@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..places import Place, rebinds
+from ..places import Place, place_of_error, rebinds
 from . import Check
 
 
@@ -14,11 +14,21 @@ class LeafRebound(Check):
     name = "leaf-rebound"
     severity = "error"
 
+    def on_uncaught(self, error: BaseException) -> None:
+        """Where the new tensor requires no grad, its `.grad` is None, and the statement itself fails the next time."""
+        if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in str(error):
+            return
+        place = place_of_error(error)
+        if place is not None and ".grad" in place.text and rebinds(place):
+            self._tell(place, place)
+
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
         made = self.doctor.witness.maker(tensor)
         line = made.place if made is not None else self.doctor.line_of(tensor._edge)
-        if line is None or not rebinds(line):
-            return
+        if line is not None and rebinds(line):
+            self._tell(line, place)
+
+    def _tell(self, line: Place, place: Place | None) -> None:
         self.doctor.report(
             self,
             line,

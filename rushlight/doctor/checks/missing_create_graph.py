@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 from ...core.tensor.node import Leaf
 from ..events import Backward, Call
 from ..places import Place
 from ..tape import Tape
 from . import Check
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One grad() without a history. through: the weights between what it differentiates and its inputs, by identity."""
+
+    place: Place
+    through: frozenset[int]
 
 
 class MissingCreateGraph(Check):
@@ -17,9 +28,18 @@ class MissingCreateGraph(Check):
 
     def __init__(self, doctor):
         super().__init__(doctor)
-        self.sources: dict[int, Place] = {}  # results of grad() and what was computed of them, by identity
+        self.through: set[int] = set()  # the weights that the latest grad() went through
+        self.sources: dict[int, _Source] = {}  # results of grad() and what was computed of them, by identity
         self.joined: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to a loss
-        self.updated: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to weights
+        self.updated: dict[int, _Source] = {}  # a node's time -> the grad() whose constant it adds to a tensor
+
+    def on_backward(self, event: Backward) -> None:
+        if not event.accumulates and event.tape is not None:
+            self.through = {id(t) for leaf in event.tape.leaves if (t := leaf.ref()) is not None and self._is_weight(t)}
+
+    def _is_weight(self, tensor: Any) -> bool:
+        entry = self.doctor.ledger.entry(tensor)
+        return entry.is_parameter or bool(entry.owners)
 
     def on_differentiated(self, place: Place | None, results: tuple) -> None:
         if place is None:
@@ -27,33 +47,34 @@ class MissingCreateGraph(Check):
         self.doctor.arm()
         if len(self.sources) > 5000:
             self.sources.clear()
+        source = _Source(place, frozenset(self.through))
         for t in results:
             if t is not None:
                 if t._edge is None:
-                    self.sources[id(t)] = place
+                    self.sources[id(t)] = source
                 else:
                     self.sources.pop(id(t), None)
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         if not self.sources:
             return
-        place = next(
+        source = next(
             (self.sources[id(t)] for t in inputs if id(t) in self.sources and getattr(t, "_edge", None) is None), None
         )
         for r in results:
-            if place is None or call.has_history:
+            if source is None or call.has_history:
                 self.sources.pop(id(r), None)
             else:
-                self.sources[id(r)] = place
+                self.sources[id(r)] = source
         joins = call.has_history and call.name in ("add", "sub") and call.shapes == ((), ())
-        if place is not None and joins and call.seq:
+        if source is not None and joins and call.seq:
             if len(self.joined) > 1000:
                 self.joined.clear()
-            self.joined[call.seq] = place
-        elif place is not None and call.has_history and call.name in ("add", "sub") and call.seq:
+            self.joined[call.seq] = source.place
+        elif source is not None and call.has_history and call.name in ("add", "sub") and call.seq:
             if len(self.updated) > 1000:
                 self.updated.clear()
-            self.updated[call.seq] = place
+            self.updated[call.seq] = source
 
     def on_before_backward(self, event: Backward) -> None:
         if event.tape is None:
@@ -65,28 +86,47 @@ class MissingCreateGraph(Check):
         for node in event.tape.nodes:
             place = self.joined.pop(node.seq, None)
             if place is not None:
-                self.doctor.report(
-                    self,
-                    place,
-                    "what grad() returns here goes into the loss without a history: this term of the loss is a constant, and "
-                    "trains nothing",
-                    "call grad() with create_graph=True",
-                    [(event.place, "the backward of the loss")],
-                    after=1,
-                )
+                self._tell(place, event)
+
+    def _tell(self, place: Place, event: Backward) -> None:
+        self.doctor.report(
+            self,
+            place,
+            "what grad() returns here goes into the loss without a history: this term of the loss is a constant, and "
+            "trains nothing",
+            "call grad() with create_graph=True",
+            [(event.place, "the backward of the loss")],
+            after=1,
+        )
+
+    def _is_at_the_end(self, tape: Tape, node: Any) -> bool:
+        """Whether no weight enters between a node and the loss: what it makes is no input of a model."""
+        waiting, seen = [node], {node}
+        while waiting:
+            for user, _ in tape.users(waiting.pop()):
+                if any(type(e) is Leaf and (t := e.ref()) is not None and self._is_weight(t) for e in user.edges):
+                    return False
+                if user not in seen:
+                    seen.add(user)
+                    waiting.append(user)
+        return True
+
+    def _goes_through(self, tape: Tape, weights: frozenset[int]) -> bool:
+        return any(id(leaf.ref()) in weights for leaf in tape.leaves)
 
     def _look_for_updates(self, event: Backward, tape: Tape) -> None:
         """Weights after a step of an inner loop, whose gradient does not know of that step."""
         for node in tape.nodes:
-            place = self.updated.pop(node.seq, None)
-            if place is None or "create_graph" in place.text:
+            source = self.updated.pop(node.seq, None)
+            if source is None or "create_graph" in source.place.text:
                 continue
             weights = next((e.ref() for e in node.edges if type(e) is Leaf), None)
-            entry = None if weights is None else self.doctor.ledger.entry(weights)
-            if entry is not None and (entry.is_parameter or entry.owners):
+            if weights is None and self._is_at_the_end(tape, node) and self._goes_through(tape, source.through):
+                self._tell(source.place, event)
+            elif weights is not None and self._is_weight(weights):
                 self.doctor.report(
                     self,
-                    place,
+                    source.place,
                     "the weights are updated by what grad() returns here, and then trained through the update: without a "
                     "history the gradient treats the update as a constant",
                     "call grad() with create_graph=True (or say create_graph=False, where a first-order gradient is meant)",

@@ -23,6 +23,8 @@ class MissingEval(Check):
         self.pending: list[tuple[Any, Any]] = []  # (weak node of the result, weak model)
         self.set_at: dict[int, int] = {}  # module -> how many steps had been made when its mode was set last
         self.never_eval = True
+        self.evaluated: dict[type, int] = {}  # classes of models -> steps made when eval() was called on one last
+        self.others: dict[tuple[int, Place], list[int]] = {}  # calls of another model of such a class, in that phase
         self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
         self.kinds: dict[tuple[int, Place], list[str]] = {}
         self.feeding: set[int] = set()  # models whose result goes into another model: what they make is no prediction
@@ -35,6 +37,7 @@ class MissingEval(Check):
             self.set_at[id(module)] = self.doctor.steps
         if not event.training:
             self.never_eval = False
+            self.evaluated[type(event.module)] = self.doctor.steps
 
     def on_batch(self, event: Batch) -> None:
         self.loader = event.loader
@@ -50,6 +53,8 @@ class MissingEval(Check):
                 return  # train() was called for this: dropout as a sample, statistics computed again
             if any(self.set_at.get(id(m), -1) == event.steps and event.steps for m in event.layers):
                 return
+            if event.steps and self.evaluated.get(type(event.module)) == event.steps:
+                self.others.setdefault(key, []).append(event.steps)
             self.phases.setdefault(key, []).append(event.steps)
             self.kinds[key] = self._kinds_of(event)
             self.loaders.setdefault(key, set()).add(self.loader)
@@ -85,7 +90,11 @@ class MissingEval(Check):
         models = {id(m): m for m in self.trained}
         most = max((o.steps for o in self.doctor.optimizers), default=1)
         for key, steps in self.phases.items():
-            model, place = key
+            model = key[0]
+            is_other = len(set(self.others.get(key, ()))) >= 2 and len(self.others[key]) == len(steps)
+            if is_other and model not in models:
+                self._tell(key, len(steps), "another model of its class was set to evaluation mode here; ")
+                continue
             if model not in models or model in self.feeding:
                 continue  # a teacher, a generator of samples: never trained in this mode, or by another's loss
             loaders = self.loaders[key]
@@ -95,10 +104,13 @@ class MissingEval(Check):
                 continue  # in most windows: a part of the training
             if not separate and len(steps) >= 5 * windows and not self.never_eval:
                 continue
-            self.doctor.report(
-                self,
-                place,
-                f"the model is called here without gradients while its {', '.join(self.kinds[key])} acts as in training "
-                f"({many(len(steps), 'call')}): results are noisy, and batch norm learns from this data",
-                "call model.eval() before the evaluation, and model.train() after it",
-            )
+            self._tell(key, len(steps))
+
+    def _tell(self, key: tuple[int, Place], calls: int, first: str = "") -> None:
+        self.doctor.report(
+            self,
+            key[1],
+            f"{first}the model is called here without gradients while its {', '.join(self.kinds[key])} acts as in training "
+            f"({many(calls, 'call')}): results are noisy, and batch norm learns from this data",
+            "call model.eval() before the evaluation, and model.train() after it",
+        )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.tensor.tensor import Tensor
-from ..events import Backward, Forward
+from ..events import Backward, Call, Forward
 from ..places import Place
 from ..tape import Tape
 from ..words import many
@@ -37,11 +37,14 @@ class MissingNoGrad(Check):
         super().__init__(doctor)
         self.runs: dict[Place, _Run] = {}
         self.used: set[Place] = set()
+        self.results: dict[int, tuple[Any, Place]] = {}  # while lines are taken: (weak result, its line), by identity
 
     def on_forward(self, event: Forward) -> None:
         place = event.place
         if place in self.used or not event.recording:
             return
+        if ".detach()" in place.text or ".data" in place.text:
+            return  # one network's result as a constant for another
         tensors = [t for t in _flat(event.result) if t._edge is not None]
         if (
             not tensors
@@ -49,11 +52,22 @@ class MissingNoGrad(Check):
             or not any(p.requires_grad for p in event.module.parameters())
         ):
             return
+        if self.doctor.is_armed:
+            if len(self.results) > 256:
+                self.results.clear()
+            self.results[id(tensors[0])] = weakref.ref(tensors[0]), place
         run = self.runs.setdefault(place, _Run())
         run.count += 1
         run.unused = [*run.unused[-15:], *(weakref.ref(t._edge) for t in tensors[:8])]
         if run.count <= 3:
             run.bytes = max(run.bytes, _held(Tape([t._edge for t in tensors])))
+
+    def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
+        if call.name in ("detach()", ".data") and call.had_history:
+            ref, place = self.results.get(id(inputs[0]), (None, None))
+            if ref is not None and place is not None and ref() is inputs[0]:
+                self.used.add(place)
+                self.runs.pop(place, None)
 
     def on_before_backward(self, event: Backward) -> None:
         if event.tape is None or not self.runs:

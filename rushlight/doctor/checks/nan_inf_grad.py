@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,14 @@ class NanInfGrad(Check):
             self.done = True  # the parameters were broken before: by the step, or by what was loaded
             return
         self.done = True
-        found = _first_in_forward(event.tape, kept) if not loss_is_finite else _first_in_backward(event, kept)
+        if not loss_is_finite:
+            found = _first_in_forward(event.tape, kept, _all_finite)
+        elif any(
+            not _has_no_nan(a) for _, saved in kept for a in _arrays(saved)
+        ):  # hidden by a mask; infinities may be meant
+            found = _first_in_forward(event.tape, kept, _has_no_nan)
+        else:
+            found = _first_in_backward(event, kept)
         node, said, what = found if found is not None else (None, "", "")
         place: Place | None = None if node is None else self.doctor.line_of(node, event.tape)
         name = "" if node is None else name_of(node)
@@ -99,6 +107,10 @@ def _all_finite(array: Any) -> bool:
     return bool(np.isfinite(array).all())
 
 
+def _has_no_nan(array: np.ndarray) -> bool:
+    return _all_finite(array) or not np.isnan(array).any()
+
+
 def _arrays(saved: Any) -> list[np.ndarray]:
     if not isinstance(saved, tuple):
         return []
@@ -106,7 +118,7 @@ def _arrays(saved: Any) -> list[np.ndarray]:
     return [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
 
 
-def _first_in_forward(tape: Tape, kept: list) -> tuple[Any, str, str] | None:
+def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bool]) -> tuple[Any, str, str] | None:
     """The earliest node whose result is not finite: one whose user saved it so, while all that it saved itself is finite."""
     earliest = None
     for node, saved in kept:  # latest first
@@ -115,7 +127,7 @@ def _first_in_forward(tape: Tape, kept: list) -> tuple[Any, str, str] | None:
         broken_inputs = []
         for name, value in zip(names, saved if isinstance(saved, tuple) else (), strict=False):
             array = value._array if isinstance(value, Tensor) else value
-            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc" or _all_finite(array):
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc" or is_good(array):
                 continue
             if name.startswith("out"):
                 earliest = node, f"is {_kind_of(array)}", "the result"

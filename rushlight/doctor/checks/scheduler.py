@@ -32,6 +32,8 @@ class _Followed:
         self.horizon = _horizon(event.scheduler)
         self.parts = [id(s) for s in getattr(event.scheduler, "_schedulers", ())]
         self.before_first = 0
+        self.seen = self.seen_all = 0  # steps of its optimizer, and of all, when it was stepped last
+        self.idle = 0  # its steps between which its optimizer made none, and another did
 
 
 class Schedulers(Check):
@@ -59,6 +61,10 @@ class Schedulers(Check):
         known.steps += 1
         known.in_window += 1
         known.place = event.place
+        if event.optimizer is not None:
+            if known.seen == event.optimizer.steps and known.seen_all < self.doctor.steps:
+                known.idle += 1
+            known.seen, known.seen_all = event.optimizer.steps, self.doctor.steps
         if event.optimizer is not None and not event.optimizer.steps and not self.doctor.skipped:
             known.before_first += 1
 
@@ -116,6 +122,15 @@ class Schedulers(Check):
                     "give it the optimizer that trains",
                     [(known.optimizer.place, "its optimizer"), (known.place, "its step")],
                 )
+            elif known.idle >= 2 and (other := self._successor(known.optimizer)) is not None:
+                self.doctor.report(
+                    SchedulerOtherOptimizer,
+                    other.place,
+                    f"this optimizer has taken over, but the {known.kind} that goes on being stepped at line {known.place.line} belongs to "
+                    f"the one made at line {known.optimizer.place.line}: the learning rate here does not follow it",
+                    "make a scheduler for this optimizer too",
+                    [(known.place, "the scheduler's step"), (known.made, "the scheduler")],
+                )
             elif known.steps >= 2 and (twin := self._twin_of(known)) is not None:
                 self.doctor.report(
                     SchedulerOtherOptimizer,
@@ -140,7 +155,7 @@ class Schedulers(Check):
         if known.kind.startswith("CosineAnnealing") and epochs != self.epochs:
             return
         fallen = [now / first for now, first in zip(_rates(scheduler), known.first_lrs, strict=False) if first]
-        if known.kind in ("StepLR", "MultiStepLR", "ExponentialLR") and (not fallen or min(fallen) > 1e-4):
+        if known.kind in ("StepLR", "ExponentialLR") and (not fallen or min(fallen) > 1e-4):
             return
         self.doctor.report(
             self,
@@ -165,6 +180,16 @@ class Schedulers(Check):
             return None
         own, other = (len(_words_shared(k.made.text)) for k in (known, twin))
         return twin if (own, -known.made.line) < (other, -twin.made.line) else None
+
+    def _successor(self, optimizer: Watched) -> Watched | None:
+        """The optimizer without a scheduler that has some of the same tensors and was made later."""
+        with_scheduler = {id(k.optimizer) for k in self.followed.values()}
+        mine = {id(e) for e in optimizer.entries}
+        for o in self.doctor.optimizers:
+            later = o.number > optimizer.number and o.steps > 1 and id(o) not in with_scheduler
+            if later and any(id(e) in mine for e in o.entries):
+                return o
+        return None
 
     def _is_other_stepping(self, optimizer: Watched) -> bool:
         with_scheduler = {id(k.optimizer) for k in self.followed.values()}
