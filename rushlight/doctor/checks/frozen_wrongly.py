@@ -51,7 +51,9 @@ class FrozenWrongly(Check):
 
     def on_stepped(self, event: Step) -> None:
         before, self.before = self.before, []
-        moved = [e for e, values in before if not np.array_equal(values, _some_values(e.tensor))]
+        moved = [
+            e for e, values in before if (now := _some_values(e.tensor)) is not None and not np.array_equal(values, now)
+        ]
         if moved:
             self.doctor.report(
                 self,

@@ -122,7 +122,9 @@ class Schedulers(Check):
                     "give it the optimizer that trains",
                     [(known.optimizer.place, "its optimizer"), (known.place, "its step")],
                 )
-            elif known.idle >= 2 and (other := self._successor(known.optimizer)) is not None:
+            elif (
+                known.place is not None and known.idle >= 2 and (other := self._successor(known.optimizer)) is not None
+            ):
                 self.doctor.report(
                     SchedulerOtherOptimizer,
                     other.place,
