@@ -1,8 +1,8 @@
-"""Measurements of Rushlight against torch. `python -m benchmarks eager|imports|cifar10|steps`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|imports|cifar10|steps|doctor`; torch is optional."""
 
 import argparse
 
-from . import cifar10, eager, imports, steps
+from . import cifar10, doctor, eager, imports, steps
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight against torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
@@ -11,8 +11,12 @@ commands.add_parser("eager", help=eager.__doc__).add_argument(
 )
 commands.add_parser("imports", help=imports.__doc__)
 commands.add_parser("cifar10", help=cifar10.__doc__)
+commands.add_parser("doctor", help=doctor.__doc__).add_argument(
+    "case", nargs="?", default="", help="only cases that contain this"
+)
 steps.add_options(commands.add_parser("steps", help=steps.__doc__))
 
 if __name__ == "__main__":
     arguments = vars(parser.parse_args())
-    {"eager": eager, "imports": imports, "cifar10": cifar10, "steps": steps}[arguments.pop("command")].main(**arguments)
+    modules = {"eager": eager, "imports": imports, "cifar10": cifar10, "steps": steps, "doctor": doctor}
+    modules[arguments.pop("command")].main(**arguments)

@@ -384,12 +384,15 @@ class Doctor:
     def _contribute(self, event: Backward, entry: Entry) -> None:
         if event.entries and event.entries[-1] is entry:
             return
-        made = Contribution(event.number, event.place, event.signature, event.factor, event.batches, event.steps)
+        made = event.contribution
+        if made is None:
+            made = event.contribution = Contribution(
+                event.number, event.place, event.signature, event.factor, event.batches, event.steps
+            )
         entry.contributions.append(made)
         entry.total += 1
         entry.latest = self.steps
         event.entries.append(entry)
-        event.contributions.append(made)
         self.ledger.note(entry)
         for ref in entry.owners:
             watched = ref()

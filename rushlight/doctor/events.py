@@ -43,7 +43,7 @@ class Backward:
     weighted: bool = False
     in_step: bool = False
     entries: list[Entry] = field(default_factory=list)
-    contributions: list[Contribution] = field(default_factory=list)
+    contribution: Contribution | None = None  # the same for all entries
 
 
 @dataclass

@@ -21,7 +21,9 @@ class DdpNoSync(Check):
         self.averages: dict[int, bool] = {}  # by backward
 
     def on_forward(self, event: Forward) -> None:
-        averages = getattr(event.module, "require_backward_grad_sync", None)
+        averages = event.module.__dict__.get(
+            "require_backward_grad_sync"
+        )  # a lookup that fails through __getattr__ is slow
         node = getattr(event.result, "_edge", None)
         if averages is not None and event.recording and node is not None:
             self.pending = [*self.pending[-31:], (weakref.ref(node), bool(averages))]

@@ -43,14 +43,15 @@ class MissingNoGrad(Check):
         place = event.place
         if place in self.used or not event.recording:
             return
-        if ".detach()" in place.text or ".data" in place.text:
-            return  # one network's result as a constant for another
+        if not any(p.requires_grad for p in event.module.parameters()):
+            if next(event.module.parameters(), None) is None:
+                self.used.add(place)  # a loss: nothing to train
+            return
         tensors = [t for t in _flat(event.result) if t._edge is not None]
-        if (
-            not tensors
-            or not any(map(_is_batch, [tensors[0], *_flat(event.args)]))
-            or not any(p.requires_grad for p in event.module.parameters())
-        ):
+        if not tensors or not any(map(_is_batch, [tensors[0], *_flat(event.args)])):
+            return
+        if place not in self.runs and (".detach()" in place.text or ".data" in place.text):
+            self.used.add(place)  # one network's result as a constant for another
             return
         if self.doctor.is_armed:
             if len(self.results) > 256:
