@@ -35,7 +35,7 @@ class _Run:
         if id(finding) in self.told or not any(finding is f for f in self.report.findings):
             return
         self.told.add(id(finding))
-        print("\n" + terminal.one(finding), file=sys.stderr, flush=True)
+        terminal.show(finding, sys.stderr)
         if self.json:
             self._write()
 

@@ -21,7 +21,7 @@ from .findings import Finding, Findings, Related
 from .history import History
 from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
-from .places import Place, here, own_code_called
+from .places import Place, called_name, here, own_code_called
 from .tape import Tape, constant_factor
 from .witness import Witness
 
@@ -73,6 +73,7 @@ class Doctor:
         self.batches = 0
         self.skipped = 0
         self.latest = Latest()
+        self.variables: dict[int, str] = {}  # of the program, that hold models: by the model's identity
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
         self.caught: dict[Place, int] = {}
         self.lines_by_kind: dict[type, set[Place]] = {}
@@ -118,7 +119,7 @@ class Doctor:
         if self.finished:
             return
         self.finished = True
-        names.give(self.ledger)
+        names.give(self.ledger, self.variables)
         for check in sorted(self.checks, key=lambda check: check.is_last):
             finish = getattr(check, "finish", None)
             if finish is not None:
@@ -734,6 +735,8 @@ class Doctor:
         if here_now.module is not None or not self.handlers["forward"]:
             return call(module, hooked, args, kwargs)
         place = here(2)
+        if id(module) not in self.latest.used:
+            self.variables[id(module)] = "" if place is None else called_name(place)
         self.latest.note(module, self.steps)
         here_now.module = module
         here_now.layers = []

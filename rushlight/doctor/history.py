@@ -29,7 +29,10 @@ class History:
         self.first: list[tuple] = []  # (number, time, kind, lane, place, step, more)
         self.latest: list[tuple] = []
         self.norms: dict[str, list[tuple[int, float]]] = {}
-        self.graphs: list[tuple[int, int]] = []
+        self.graphs: list[
+            tuple[int, int, int]
+        ] = []  # (step, graphs alive after it, bytes that its backward's graph held)
+        self.graphs_every = 1
         self.every = 1
         self.count = 0
 
@@ -65,6 +68,15 @@ class History:
                 self.norms[key] = values[::2]
                 self.every = min(self.every * 2, 64)
 
+    def note_graphs(self, step: int, alive: int, held: int) -> None:
+        """How many graphs that were backwarded are alive after a step, and the memory that its own held."""
+        if step % self.graphs_every:
+            return
+        self.graphs.append((step, alive, held))
+        if len(self.graphs) > _STEPS:
+            self.graphs = self.graphs[::2]
+            self.graphs_every *= 2
+
     def as_dict(self) -> dict[str, Any]:
         """{"events", "dropped", "norms", "optimizers", "graphs"}, as JSON has it."""
         events = self.first + self.latest
@@ -87,6 +99,7 @@ class History:
             ],
             "steps": self.doctor.steps,
             "backwards": self.doctor.backwards,
+            "graphs": self.graphs,
         }
 
     def _shown(

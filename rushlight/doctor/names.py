@@ -1,4 +1,4 @@
-"""What parameters are called: found once, by looking at the modules that exist."""
+"""What models and their parameters are called."""
 
 from __future__ import annotations
 
@@ -25,10 +25,18 @@ def top_modules() -> list[Any]:
     return [m for m in found if id(m) not in inside]
 
 
-def give(ledger: Ledger) -> None:
-    """Name the tensors of the ledger that are parameters of modules."""
-    for module in top_modules():
+def give(ledger: Ledger, called: dict[int, str]) -> None:
+    """Name the tensors of the ledger that are parameters of modules.
+
+    called: the variables of models, by identity. They come before the name where several models have parameters.
+    """
+    top = [m for m in top_modules() if next(m.parameters(), None) is not None]
+    kinds: dict[str, int] = {}
+    for module in top:
+        kind = type(module).__name__
+        kinds[kind] = kinds.get(kind, 0) + 1
+        first = called.get(id(module)) or (f"{kind}#{kinds[kind]}" if kinds[kind] > 1 else kind)
         for name, parameter in module.named_parameters():
             entry = ledger.known(parameter)
             if entry is not None and not entry.name:
-                entry.name = name
+                entry.name = f"{first}.{name}" if len(top) > 1 else name

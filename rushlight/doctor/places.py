@@ -8,10 +8,12 @@ from __future__ import annotations
 import ast
 import linecache
 import os
+import re
 import site
 import sys
 import sysconfig
 from functools import cache
+from itertools import islice
 from types import CodeType, FrameType
 from typing import Any
 
@@ -270,6 +272,28 @@ def statements_at(place: Place) -> list[ast.stmt]:
     """The syntax of the statements that begin at a place's line, outer ones first."""
     tree, line = parsed(place.code.co_filename), place.line
     return [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno == line] if tree is not None else []
+
+
+def called_name(place: Place) -> str:
+    """What the program calls at a place, without `self.`: `net` of `y = self.net(x)`; empty where it is no plain name.
+
+    The variables of a running function are not looked at: Python would keep what they hold.
+    """
+    positions = next(islice(place.code.co_positions(), place.offset // 2, None), None)
+    tree = parsed(place.code.co_filename)
+    if positions is None or tree is None:
+        return ""
+    first, last, column, end = positions
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (node.lineno, node.end_lineno, node.col_offset, node.end_col_offset) == (
+            first,
+            last,
+            column,
+            end,
+        ):
+            name = ast.unparse(node.func).removeprefix("self.")
+            return name if re.fullmatch(r"[\w.]+", name) else ""
+    return ""
 
 
 def enclosing_if(place: Place) -> Place | None:

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
 from ..core.dispatch.inplace import CopySlices
 from ..core.tensor.node import Freed, Leaf, Node, Output
 
@@ -113,6 +115,18 @@ class Tape:
                     if e is not None:
                         self._users.setdefault(e, []).append((node, i))
         return self._users.get(edge, [])
+
+    def bytes_held(self) -> int:
+        """The memory that the nodes have saved, each array once; parameters are not counted, which live on their own."""
+        own = {id(t._array) for leaf in self.leaves if (t := leaf.ref()) is not None}
+        seen: dict[int, int] = {}
+        for node in self.nodes:
+            for value in node.saved if isinstance(node.saved, tuple) else ():
+                array = getattr(value, "_array", value)
+                if isinstance(array, np.ndarray) and id(array) not in own:
+                    base = array if array.base is None else array.base
+                    seen[id(base)] = max(seen.get(id(base), 0), array.nbytes)
+        return sum(seen.values())
 
     def named(self, *names: str) -> Iterator[Node]:
         """The nodes of these operators, latest first."""

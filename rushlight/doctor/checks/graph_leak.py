@@ -41,8 +41,20 @@ class GraphLeak(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.graphs: list[_Graph] = []
+        self.held = 0  # bytes that the graph of the latest backward held before it
+        self.sizes: dict[int, int] = {}  # ... by a tape's signature
         self.counts: dict[int, list[int]] = {}  # by optimizer: graphs alive after its last steps
         self.found: Place | None = None
+
+    def on_before_backward(self, event: Backward) -> None:
+        if event.tape is None or not event.accumulates:
+            return
+        held = self.sizes.get(event.signature)
+        if held is None:
+            if len(self.sizes) > 512:
+                self.sizes.clear()
+            held = self.sizes[event.signature] = event.tape.bytes_held()
+        self.held = held
 
     def on_backward(self, event: Backward) -> None:
         tape = event.tape
@@ -64,6 +76,7 @@ class GraphLeak(Check):
 
     def on_stepped(self, event: Step) -> None:
         self._drop_dead()
+        self.doctor.history.note_graphs(event.number, len({id(g.node()) for g in self.graphs}), self.held)
         if event.optimizer is None or not event.window or self.found is not None:
             return
         place = event.window[-1].place

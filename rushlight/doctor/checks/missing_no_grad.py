@@ -5,8 +5,6 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-import numpy as np
-
 from ...core.tensor.tensor import Tensor
 from ..events import Backward, Call, Forward
 from ..places import Place
@@ -61,7 +59,7 @@ class MissingNoGrad(Check):
         run.count += 1
         run.unused = [*run.unused[-15:], *(weakref.ref(t._edge) for t in tensors[:8])]
         if run.count <= 3:
-            run.bytes = max(run.bytes, _held(Tape([t._edge for t in tensors])))
+            run.bytes = max(run.bytes, Tape([t._edge for t in tensors]).bytes_held())
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         if call.name in ("detach()", ".data") and call.had_history:
@@ -107,16 +105,6 @@ def _is_batch(tensor: Any) -> bool:
     """Whether a result is that of several samples: acting on one state is no evaluation."""
     shape = tensor._array.shape
     return bool(shape) and shape[0] > 1
-
-
-def _held(tape: Tape) -> int:
-    seen: dict[int, int] = {}
-    for node in tape.nodes:
-        for value in node.saved if isinstance(node.saved, tuple) else ():
-            array = value._array if isinstance(value, Tensor) else value
-            if isinstance(array, np.ndarray):
-                seen[id(array)] = array.nbytes
-    return sum(seen.values())
 
 
 def _size(count: int) -> str:
