@@ -377,9 +377,9 @@ class Doctor:
                 if tensor is None or tensor._grad is None or (wanted is not None and id(tensor) not in wanted):
                     continue
                 self._contribute(event, self.ledger.entry(tensor))
-        lanes = {o.number for o in self.optimizers if o.window and o.window[-1] is event}
+        lanes = sorted([o.number for o in self.optimizers if o.window and o.window[-1] is event])
         kind = "backward" if event.accumulates else "grad"
-        self.history.note(kind, event.place, min(lanes, default=0), n=event.number, lanes=sorted(lanes))
+        self.history.note(kind, event.place, lanes[0] if lanes else 0, n=event.number, lanes=lanes)
         self.emit("backward", event)
 
     def _contribute(self, event: Backward, entry: Entry) -> None:
@@ -496,7 +496,7 @@ class Doctor:
             event = Step(self.steps + 1, place, watched, [], watched.window, closure)
             if not closure:
                 self._look_at_gradients(event)
-                self.history.look(watched)
+                self.history.look(event)
                 sources = [c.number for c in event.entries[0].contributions] if event.entries else []
                 self.history.note("step", place, watched.number, sources=sources[-32:])
                 self.emit("step", event)
@@ -528,17 +528,24 @@ class Doctor:
         if closure:
             self._look_at_gradients(event)
             self.emit("step", event)
+        place = event.place
         for entry in watched.entries:
             entry.used = len(entry.contributions)
-            entry.used_at = event.place
-            self.ledger.note(entry)
+            entry.used_at = place
+        if closure or not watched.keeps_gradients:
+            for entry in watched.entries:
+                self.ledger.note(entry)
         watched.steps += 1
         watched.step_place = event.place
         watched.recent.append(self.steps)
         self.latest.note(watched.optimizer, self.steps)
-        places = Counter(b.place for b in watched.window)
-        watched.windows.append(max(places.values(), default=0))
-        watched.usual_place = places.most_common(1)[0][0] if places else None
+        if len(watched.window) == 1:
+            watched.windows.append(1)
+            watched.usual_place = watched.window[0].place
+        else:
+            places = Counter(b.place for b in watched.window)
+            watched.windows.append(max(places.values(), default=0))
+            watched.usual_place = places.most_common(1)[0][0] if places else None
         self.steps += 1
         self.emit("stepped", event)
         watched.window = []
@@ -551,7 +558,8 @@ class Doctor:
         with self.lock:
             entries = [entry for p in params if (entry := self.ledger.known(p)) is not None]
             for entry in entries:
-                self._check_manual(entry)
+                if len(entry.contributions) > entry.used or not entry.owners:
+                    self._check_manual(entry)
             self._cleared(entries, "zero_grad()", here(2))
 
     def _cleared(self, entries: list[Entry], how: str, place: Place | None) -> None:

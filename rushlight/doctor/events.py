@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from .places import Place
 from .tape import Tape
 
@@ -63,6 +65,22 @@ class Step:
     closure: bool = False
     skipped: bool = False
     manual: bool = False
+    norms: dict[int, float | None] = field(default_factory=dict)
+
+    def norm(self, entry: Entry) -> float | None:
+        """The 2-norm of a tensor's gradient, worked out once; None where there is none in this memory."""
+        key = id(entry)
+        if key not in self.norms:
+            tensor = entry.ref()
+            grad = None if tensor is None else tensor._grad
+            array = None if grad is None else grad._array
+            value = None
+            if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+                flat = array.ravel()
+                with np.errstate(all="ignore"):
+                    value = float(flat.dot(flat)) ** 0.5
+            self.norms[key] = value
+        return self.norms[key]
 
 
 @dataclass

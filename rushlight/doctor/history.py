@@ -11,7 +11,7 @@ from .places import Place
 
 if TYPE_CHECKING:
     from .doctor import Doctor
-    from .ledger import Watched
+    from .events import Step
 
 __all__ = ["History"]
 
@@ -47,8 +47,10 @@ class History:
             if len(self.latest) > 2 * _EVENTS:
                 del self.latest[:_EVENTS]
 
-    def look(self, optimizer: Watched) -> None:
+    def look(self, event: Step) -> None:
         """Take the norms of an optimizer's gradients, before its step."""
+        optimizer = event.optimizer
+        assert optimizer is not None
         steps = optimizer.steps
         if steps >= 50 and steps % (8 * self.every):
             return
@@ -56,14 +58,12 @@ class History:
             :_PARAMETERS
         ]
         for i, entry in enumerate(largest):
-            grad = entry.tensor._grad
-            array = None if grad is None else grad._array
-            if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+            norm = event.norm(entry)
+            if norm is None:
                 continue
-            flat = array.ravel()
             key = f"{optimizer.number}/{i}/{id(entry)}"
             values = self.norms.setdefault(key, [])
-            values.append((steps + 1, float(flat.dot(flat)) ** 0.5))
+            values.append((steps + 1, norm))
             if len(values) > _STEPS:
                 self.norms[key] = values[::2]
                 self.every = min(self.every * 2, 64)

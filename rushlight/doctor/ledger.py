@@ -10,10 +10,12 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.own_code import MODULES
 from ..core.tensor.tensor import Tensor
 from .places import Place, place_of
 
@@ -45,13 +47,14 @@ class Entry:
     """
 
     __slots__ = (
-        "ref", "shape", "name", "contributions", "used", "edited", "cleared", "total", "owners", "grad_mark", "own_mark",
+        "ref", "shape", "size", "name", "contributions", "used", "edited", "cleared", "total", "owners", "grad_mark", "own_mark",
         "forgives", "steps", "latest", "is_parameter", "used_at", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, tensor: Tensor) -> None:
         self.ref = weakref.ref(tensor)
         self.shape = tuple(tensor._array.shape)
+        self.size = prod(self.shape)
         self.name = ""
         self.contributions: list[Contribution] = []
         self.used = 0
@@ -97,12 +100,13 @@ class Watched:
         self.ref = weakref.ref(optimizer)
         self.place, self.number = place, number
         self.kind = type(optimizer).__name__
+        self.keeps_gradients = type(optimizer).__module__.startswith(MODULES)  # those of programs may write into them
         self.entries: list[Entry] = []
         self.groups: list[int] = []
         self.steps = 0
         self.window: list[Backward] = []
         self.recent: deque[int] = deque(maxlen=3)  # how many steps had been made at its last ones
-        self.windows: list[int] = []  # how many backwards of one line each window had
+        self.windows: deque[int] = deque(maxlen=64)  # how many backwards of one line each window had
         self.usual_place: Place | None = None  # that line, of the last window
         self.step_place: Place | None = None
         self.zero_places: dict[Place, int] = {}
@@ -177,7 +181,8 @@ class Ledger:
         if tensor is None:
             return
         entry.grad_mark = None if tensor._grad is None else mark_of(tensor._grad)
-        entry.own_mark = mark_of(tensor)
+        if not entry.owners:  # else no step by hand is looked for
+            entry.own_mark = mark_of(tensor)
 
     def was_written(self, entry: Entry) -> bool:
         """Whether the tensor itself has changed since it was noted."""

@@ -80,7 +80,8 @@ def driven(tmp_path, clear, width):
     command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},900"]
     command += [f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", f"file://{tmp_path / 'report.html'}"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
-    return json.loads(html.unescape(re.search(r'<body data-report="([^"]*)"', done.stdout)[1]))
+    (said,) = re.findall(r'<body data-report="([^"]*)"', done.stdout)
+    return json.loads(html.unescape(said))
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")

@@ -40,11 +40,11 @@ def _changed(tape: Tape) -> tuple[Any, Content] | None:
     """(node, the shared content) of a saved tensor whose memory was written by another record since."""
     for node in tape.nodes:
         target: Any = node.inner if type(node) is CopySlices else node
-        slots = target.tensor_slots
-        if not slots or type(target.saved) is not tuple:
+        slots, saved = target.tensor_slots, target.saved
+        if not slots or type(saved) is not tuple:
             continue
         for i in slots:
-            value = target.saved[i]
+            value = saved[i]
             for one in value if type(value) is tuple else (value,):
                 storage = getattr(one, "_storage", None)
                 content = None if storage is None else storage.content

@@ -26,16 +26,7 @@ class Exploding(Check):
         optimizer = event.optimizer
         if optimizer is None or event.closure or self.clipped or (optimizer.steps > 50 and optimizer.steps % 8):
             return
-        arrays = [e.tensor._grad._array for e in event.entries if e.tensor is not None]
-        with np.errstate(all="ignore"):
-            total = sum(
-                float(np.dot(f, f))
-                for a in arrays
-                if isinstance(a, np.ndarray)
-                for f in [a.ravel()]
-                if f.dtype.kind == "f"
-            )
-        norm = total**0.5
+        norm = sum(n * n for e in event.entries if (n := event.norm(e)) is not None) ** 0.5
         if not np.isfinite(norm):
             return  # `nan-inf-grad` tells where it begins
         known = self.norms.setdefault(optimizer.number, [])

@@ -75,12 +75,19 @@ class GraphLeak(Check):
         self.graphs = [g for g in self.graphs if g.node() is not None]
 
     def on_stepped(self, event: Step) -> None:
-        self._drop_dead()
-        self.doctor.history.note_graphs(event.number, len({id(g.node()) for g in self.graphs}), self.held)
+        alive = {id(node) for g in self.graphs if (node := g.node()) is not None}
+        self.doctor.history.note_graphs(event.number, len(alive), self.held)
+        if len(self.graphs) > len(alive) + 4:
+            self._drop_dead()
         if event.optimizer is None or not event.window or self.found is not None:
             return
+        if len(alive) < 2:
+            self.counts.pop(event.optimizer.number, None)
+            return
         place = event.window[-1].place
-        mine = list({id(g.node()): g for g in reversed(self.graphs) if g.place is place}.values())[::-1]
+        mine = list(
+            {id(g.node()): g for g in reversed(self.graphs) if g.place is place and id(g.node()) in alive}.values()
+        )[::-1]
         counts = self.counts[event.optimizer.number] = [*self.counts.get(event.optimizer.number, [])[-5:], len(mine)]
         if len(counts) >= 6 and all(a < b for a, b in pairwise(counts)):
             self._tell(mine)

@@ -12,6 +12,7 @@ from ...core.dispatch.mode import thread
 from ...core.tensor.node import Freed, Leaf, Output
 from ...core.tensor.tensor import Tensor, constant
 from ..events import Backward
+from ..ledger import Entry
 from ..places import Place
 from ..tape import Tape, name_of
 from . import Check
@@ -37,6 +38,10 @@ _WHY = {
 }
 
 
+_ELSE = "look at this operator's inputs: a logarithm or root of 0, 0/0, an overflow"
+_EACH = 100  # backwards whose gradients are all looked at; later every fourth, and each loss
+
+
 class NanInfGrad(Check):
     """Told at once, from the tape of that very backward, the first time only: after it everything is nan."""
 
@@ -46,6 +51,8 @@ class NanInfGrad(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.done = False
+        self.looks = 0
+        self.was_whole = True  # the last look
         self.kept: list[tuple[Any, Any]] = []
 
     def on_before_backward(self, event: Backward) -> None:
@@ -60,12 +67,25 @@ class NanInfGrad(Check):
         kept, self.kept = self.kept, []
         if self.done or event.tape is None or event.scaled or not kept:
             return
-        broken = [e for e in event.entries if not _is_finite(e.tensor)]
+        self.looks += 1
+        whole = self.looks <= _EACH or self.looks % 4 == 0
+        was_whole, self.was_whole = self.was_whole, whole
+        broken = []
+        if whole and not _is_sum_finite(event.entries):
+            broken = [e for e in event.entries if not _is_finite(e.ref())]
         loss_is_finite = all(_all_finite(t._array) for t in event.roots)
         if loss_is_finite and not broken:
             return
         if not all(_all_finite(t._array) for leaf in event.tape.leaves if (t := leaf.ref()) is not None):
             self.done = True  # the parameters were broken before: by the step, or by what was loaded
+            if not was_whole:
+                self.doctor.report(
+                    self,
+                    event.place,
+                    f"parameters are not finite here: a gradient of the step before was not, at or after step {self.doctor.steps}",
+                    _ELSE,
+                    after=1,
+                )
             return
         self.done = True
         if not loss_is_finite:
@@ -87,10 +107,24 @@ class NanInfGrad(Check):
             self,
             place or event.place,
             message,
-            _WHY.get(name, "look at this operator's inputs: a logarithm or root of 0, 0/0, an overflow"),
+            _WHY.get(name, _ELSE),
             [(event.place, "the backward")],
             after=1,
         )
+
+
+def _is_sum_finite(entries: list[Entry]) -> bool:
+    """Whether the sum of the squares of all gradients is finite: one look for what is nearly always so."""
+    total = 0.0
+    for entry in entries:
+        tensor = entry.ref()
+        grad = None if tensor is None else tensor._grad
+        array = None if grad is None else grad._array
+        if type(array) is not np.ndarray or array.dtype.kind != "f" or not array.flags.c_contiguous:
+            return False
+        flat = array.reshape(-1)
+        total += float(flat.dot(flat))
+    return math.isfinite(total)
 
 
 def _is_finite(tensor: Any) -> bool:

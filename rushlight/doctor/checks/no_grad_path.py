@@ -20,7 +20,7 @@ class NoGradPath(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.cuts: dict[Place, Call | None] = {}
-        self.on_leaf: tuple[Backward, Call | None] | None = None
+        self.of_leaf: tuple[Backward, Call | None] | None = None
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         if not isinstance(error, RuntimeError) or "does not require grad" not in str(error):
@@ -32,15 +32,15 @@ class NoGradPath(Check):
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=True), event.place)
 
     def on_before_backward(self, event: Backward) -> None:
-        self.on_leaf = None
+        self.of_leaf = None
         tape = event.tape
         if not event.accumulates or tape is None or not tape.roots:
             return
         if all(type(edge) is Leaf for edge in tape.roots):
-            self.on_leaf = event, self.doctor.witness.cut_before(event.roots[0])
-        elif all(self._is_new(leaf) for leaf in tape.leaves):
+            self.of_leaf = event, self.doctor.witness.cut_before(event.roots[0])
+        elif tape.leaves and all(map(self._is_new, tape.leaves)):
             made = next((t for leaf in tape.leaves if (t := leaf.ref()) is not None), None)
-            self.on_leaf = event, self.doctor.witness.cut_before(made)
+            self.of_leaf = event, self.doctor.witness.cut_before(made)
 
     def _is_new(self, leaf: Leaf) -> bool:
         """Whether a leaf is no parameter, and has never had a gradient: what the program has made of numbers, as it seems."""
@@ -51,10 +51,10 @@ class NoGradPath(Check):
         return not entry.is_parameter and not entry.owners and not entry.total
 
     def on_step(self, event: Step) -> None:
-        on_leaf, self.on_leaf = self.on_leaf, None
-        if on_leaf is None or event.manual or any(e.pending > 0 for e in event.entries):
+        of_leaf, self.of_leaf = self.of_leaf, None
+        if of_leaf is None or event.manual or any(e.pending > 0 for e in event.entries):
             return
-        backward, cut = on_leaf
+        backward, cut = of_leaf
         cut = self.cuts.setdefault(backward.place, cut)
         self._tell(backward, cut, at_error=False)
 

@@ -22,7 +22,7 @@ class PartialWindow(Check):
 
     def on_epoch_end(self, event: Epoch) -> None:
         for watched in self.doctor.optimizers:
-            sizes = Counter(n for n in watched.windows[-64:] if n)
+            sizes = Counter(n for n in watched.windows if n)
             if not sizes or not watched.window or watched.step_place is None:
                 continue
             usual = sizes.most_common(1)[0][0]

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-import numpy as np
-
 from .. import names
 from ..events import Backward, Step
 from ..places import Place
@@ -46,12 +44,11 @@ class Vanished(Check):
         for entry in event.entries:
             if not entry.pending:
                 continue
-            tensor = entry.tensor
-            array = None if tensor is None or tensor._grad is None else tensor._grad._array
-            if not isinstance(array, np.ndarray):
+            norm = event.norm(entry)
+            if norm is None:
                 continue
             self.looks[id(entry)] += 1
-            if not array.any():
+            if norm == 0 and not entry.tensor._grad._array.any():  # squares of small numbers may be 0
                 self.zeros[id(entry)] += 1
 
     def finish(self) -> None:
