@@ -1,4 +1,4 @@
-"""`python -m benchmarks doctor`: a step under the gradient doctor beside the same step alone, in turns in one run."""
+"""`python -m benchmarks doctor`: a step under the gradient doctor next to the same step alone, in turns in one run."""
 
 from __future__ import annotations
 

@@ -80,12 +80,13 @@ def absolute(name: str) -> str:
     return name if name.startswith("<") else os.path.abspath(name)
 
 
-_places: dict[tuple[CodeType, int], Place] = {}
+# by file too: code objects of two files can be equal, since Python does not compare their files' names
+_places: dict[tuple[str, CodeType, int], Place] = {}
 
 
 def place_of(code: CodeType, offset: int) -> Place:
     """The one place of a code object and an offset in it."""
-    key = code, offset
+    key = code.co_filename, code, offset
     found = _places.get(key)
     if found is None:
         found = _places[key] = Place(code, offset)
@@ -218,11 +219,11 @@ class _LinePlace(Place):
         self._line = line
 
 
-_line_places: dict[tuple[CodeType, int], Place] = {}
+_line_places: dict[tuple[str, CodeType, int], Place] = {}
 
 
 def _place_at(code: CodeType, line: int) -> Place:
-    return _line_places.setdefault((code, line), _LinePlace(code, line))
+    return _line_places.setdefault((code.co_filename, code, line), _LinePlace(code, line))
 
 
 def place_at_line(like: Place, line: int) -> Place:

@@ -49,7 +49,6 @@ IDENTIFIERS = {
 ALLOWED = {
     ("rushlight/ops/index/scatter.py", "apart from dimension"): "torch's message",
     ("rushlight/compile/passes/layout.py", "to lay out again"): "the verb of `layout`",
-    ("rushlight/autograd/batched/indexing.py", "apart: whether a"): "the name of an attribute",
     ("tools/house.py", ""): "the patterns that the figure counts",
     ("docs/decisions/", ""): "records of how things were, in the words of the day",
     ("docs/programs.md", "became `"): "files of third-party programs",

@@ -106,53 +106,6 @@ def test_ignored_line(comment, left, tmp_path):
     assert len(written["findings"]) == left
 
 
-# The part of SARIF 2.1.0's schema that the log uses: each object has these properties and no others, "!" marks required ones.
-_SARIF = {
-    "$schema": str,
-    "version!": {"2.1.0"},
-    "runs!": [{
-        "tool!": {"driver!": {
-            "name!": str, "version": str, "informationUri": str,
-            "rules": [{
-                "id!": str, "shortDescription": {"text!": str}, "help": {"text!": str},
-                "defaultConfiguration": {"level": {"none", "note", "warning", "error"}},
-            }],
-        }},
-        "columnKind": {"utf16CodeUnits", "unicodeCodePoints"},
-        "results": [{
-            "ruleId": str, "ruleIndex": 0, "level": {"none", "note", "warning", "error"}, "message!": {"text!": str},
-            "locations": [{"physicalLocation": {
-                "artifactLocation": {"uri": str}, "region": {"startLine": 1, "endLine": 1},
-            }}],
-            "relatedLocations": [{
-                "id": 0, "message": {"text!": str},
-                "physicalLocation": {"artifactLocation": {"uri": str}, "region": {"startLine": 1, "endLine": 1}},
-            }],
-            "occurrenceCount": 1,
-        }],
-    }],
-}  # fmt: skip
-
-
-def _check_sarif(value, schema):
-    """Whether a value follows a schema: a type, a set of words, the least integer, [of items] or {of properties}."""
-    if isinstance(schema, dict):
-        known = {name.rstrip("!"): part for name, part in schema.items()}
-        assert set(value) <= set(known) and {name[:-1] for name in schema if name.endswith("!")} <= set(value), value
-        for name, part in value.items():
-            _check_sarif(part, known[name])
-    elif isinstance(schema, list):
-        assert isinstance(value, list)
-        for item in value:
-            _check_sarif(item, schema[0])
-    elif isinstance(schema, set):
-        assert value in schema
-    elif isinstance(schema, int):
-        assert type(value) is int and value >= schema
-    else:
-        assert type(value) is schema and value
-
-
 def test_sarif_and_page(tmp_path):
     sarif, page = tmp_path / "o.sarif", tmp_path / "o.html"
     source = HEAD + "text = '</script><b>'\n" + LOOP
@@ -162,7 +115,6 @@ def test_sarif_and_page(tmp_path):
     (result,) = run["results"]
     assert log["version"] == "2.1.0" and run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 7, "endLine": 7}
-    _check_sarif(log, _SARIF)
     html = page.read_text()
     assert "http://" not in html.replace("http://www.w3.org/2000/svg", "") and "https://" not in html
     data = html.split('id="data">')[1].split("</script>")[0]

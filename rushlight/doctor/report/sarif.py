@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from ..checks import all_checks
 from ..findings import Finding
@@ -64,5 +65,5 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
 
 def _location(place: Place) -> dict[str, Any]:
     file = place.file
-    uri = file if file.startswith("<") else Path(file).as_uri()
+    uri = quote(file) if file.startswith("<") else Path(file).as_uri()
     return {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line, "endLine": place.end_line}}

@@ -1,0 +1,89 @@
+"""The SARIF log follows the standard's own schema (sarif/, unchanged), and its addresses are addresses."""
+
+import copy
+import json
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+import rushlight as torch
+from rushlight.doctor import watch
+from rushlight.doctor.report import sarif
+
+jsonschema = pytest.importorskip("jsonschema")
+
+SCHEMA = json.loads((Path(__file__).parent / "sarif" / "sarif-schema-2.1.0.json").read_text())
+VALIDATOR = jsonschema.Draft4Validator(SCHEMA)
+URI = re.compile(r"(file://)?[\w./~%:@!$&'()*+,;=-]+")
+LOOP = """
+import rushlight as torch
+w = torch.ones(2, requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+kept = []
+for _ in range(8):
+    loss = (w * w).sum()
+    loss.backward()
+    optimizer.step()
+    kept.append(loss)
+"""
+CLEARED = LOOP.replace("    kept", "    optimizer.zero_grad()\n    loss = loss.detach()\n    kept")
+
+
+def log_of(name, source):
+    with watch() as report:
+        exec(compile(source, name, "exec"), {"__name__": "__main__"})
+    return json.loads(sarif.text(report))
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "checks"),
+    [
+        ("größe #1.py", LOOP, ["graph-leak", "stale-grad"]),
+        ("<a cell>", LOOP, ["graph-leak", "stale-grad"]),
+        ("train.py", CLEARED, []),
+    ],
+)
+def test_follows_the_schema(name, source, checks, tmp_path):
+    path = tmp_path / name
+    if not name.startswith("<"):
+        path.write_text(source)
+    log = log_of(name if name.startswith("<") else str(path), source)
+    assert [error.message for error in VALIDATOR.iter_errors(log)] == []
+    (run,) = log["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == checks
+    assert sorted(result["ruleId"] for result in run["results"]) == checks
+    for result in run["results"]:
+        assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
+        for location in result["locations"] + result["relatedLocations"]:
+            uri = location["physicalLocation"]["artifactLocation"]["uri"]
+            assert URI.fullmatch(uri) and unquote(uri.rpartition("/")[2]) == path.name
+
+
+def test_the_schema_refuses(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(LOOP)
+    log = log_of(str(path), LOOP)
+    for spoil in (
+        lambda result: result.pop("message"),
+        lambda result: result.update(level="severe"),
+        lambda result: result["locations"][0]["physicalLocation"]["region"].update(startLine=0),
+        lambda result: result.update(place=3),
+    ):
+        wrong = copy.deepcopy(log)
+        spoil(wrong["runs"][0]["results"][0])
+        assert not VALIDATOR.is_valid(wrong)
+
+
+def test_result_of_a_line():
+    w = torch.ones(2, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    with watch() as report:
+        for _ in range(3):
+            (w * w).sum().backward()
+            optimizer.step()
+    (result,) = sarif.as_sarif(report)["runs"][0]["results"]
+    assert result["occurrenceCount"] == 2
+    (place,) = result["locations"]
+    assert place["physicalLocation"]["artifactLocation"]["uri"] == Path(__file__).as_uri()
