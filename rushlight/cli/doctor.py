@@ -56,9 +56,7 @@ class _Run:
         self.doctor.stop()
         for finding in self.report.findings:
             self._tell(finding)
-        n = len(self.report.findings)
-        summary = "nothing found" if not n else f"{n} finding{'s' if n > 1 else ''}"
-        print(f"\ngradient doctor: {summary}", file=sys.stderr, flush=True)
+        terminal.show_summary(self.report.findings, sys.stderr)
         if self.json:
             self._write()
         if self.sarif or self.page:

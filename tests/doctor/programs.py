@@ -1,6 +1,6 @@
 """Runs programs under the doctor, many in one process: `python -m tests.doctor.programs < programs.json`.
 
-Reads [[name, source], ...] and writes {name: {"findings": [...], "error": ..., "output": ...}}.
+Reads [[name, source], ...] and writes {name: {"findings": [...], "error": ..., "output": ..., "mended": {check: source}}}.
 """
 
 import contextlib
@@ -24,6 +24,7 @@ def run_all(programs):
 def run(path, source):
     import rushlight
     from rushlight.doctor import watch
+    from rushlight.doctor.report.diff import edit_of
 
     path.write_text(source)
     rushlight.manual_seed(0)
@@ -37,7 +38,13 @@ def run(path, source):
         except (Exception, SystemExit) as e:
             error = f"{type(e).__name__}: {e}"
     names.clear()
-    return {"findings": report.as_dict()["findings"], "error": error, "output": output.getvalue()}
+    edits = {f.check: edit for f in report.findings if (edit := edit_of(f)) is not None}
+    return {
+        "findings": report.as_dict()["findings"],
+        "error": error,
+        "output": output.getvalue(),
+        "mended": {check: "\n".join(edit.new) + "\n" for check, edit in edits.items()},
+    }
 
 
 def in_one_process(programs):

@@ -1,7 +1,7 @@
 """Many shapes of each mistake, and right programs that a naive reading of a check would fire on.
 
 `wrong/<check>__<shape>.py`: the line that is to be found carries `# here`, others that are as good `# or here`. `right/`: silent
-but for infos. Programs print only what they print without the doctor. A process runs several of them, since starting one
+but for infos. A wrong program is silent too once the report's diff is applied, where it has one. Programs print only what they print without the doctor. A process runs several of them, since starting one
 takes longer than most programs.
 """
 
@@ -41,6 +41,11 @@ def wrong_with(path, result):
 def test_wrong_programs(paths):
     results = results_of(paths)
     assert [said for path in paths if (said := wrong_with(path, results[path.stem]))] == []
+    mended = [(name, text) for name, result in results.items() for text in result["mended"].values()]
+    assert len(mended) > len(paths) // 4
+    again = in_one_process(mended)
+    found = {name: (result["error"], [f["check"] for f in result["findings"]]) for name, result in again.items()}
+    assert {name: said for name, said in found.items() if said != (None, [])} == {}
 
 
 @pytest.mark.parametrize("paths", groups("right"), ids=lambda paths: paths[0].stem)

@@ -76,6 +76,20 @@ def test_the_schema_refuses(tmp_path):
         assert not VALIDATOR.is_valid(wrong)
 
 
+def test_fixes_give_the_mended_program(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(LOOP)
+    lines = LOOP.splitlines(keepends=True)
+    for result in log_of(str(path), LOOP)["runs"][0]["results"]:
+        (change,) = result["fixes"][0]["artifactChanges"]
+        assert change["artifactLocation"]["uri"] == path.as_uri()
+        for replacement in reversed(change["replacements"]):
+            region, text = replacement["deletedRegion"], replacement["insertedContent"]["text"]
+            lines[region["startLine"] - 1] = text  # each replaces the whole of one line
+    path.write_text("".join(lines))
+    assert log_of(str(path), path.read_text())["runs"][0]["results"] == []
+
+
 def test_result_of_a_line():
     w = torch.ones(2, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)

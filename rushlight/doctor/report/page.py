@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import html
 import json
+from dataclasses import asdict
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from ..places import source_line
-from .diff import mended
-from .terminal import shown_path
+from .content import content_of, shown_path
 
 if TYPE_CHECKING:
     from ..findings import Finding
     from ..session import Report
 
 __all__ = ["text"]
-
-_AROUND = 3
 
 
 def text(report: Report) -> str:
@@ -38,19 +35,7 @@ def text(report: Report) -> str:
 
 
 def _shown(finding: Finding) -> dict[str, Any]:
-    first, last = finding.place.extent
-    code = finding.place.code.co_filename
-    lines = [(n, source_line(code, n)) for n in range(max(1, first - _AROUND), last + _AROUND + 1)]
-    return {
-        **finding.as_dict(),
-        "shown": shown_path(finding.file),
-        "lines": [
-            {"n": n, "text": text, "marked": first <= n <= last} for n, text in lines if text or first <= n <= last
-        ],
-        "related": [{**r.as_dict(), "shown": shown_path(r.place.file), "text": r.place.text} for r in finding.related],
-        "moments": finding.moments,
-        "diff": mended(finding),
-    }
+    return {**asdict(content_of(finding)), "moments": finding.moments}
 
 
 def embedded(report: Report) -> str:

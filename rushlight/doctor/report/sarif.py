@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from ..checks import all_checks
 from ..findings import Finding
-from ..places import Place
+from ..places import Place, absolute
+from .diff import Edit, edit_of
 
 if TYPE_CHECKING:
     from ..session import Report
@@ -49,6 +50,7 @@ def _rule(name: str) -> dict[str, Any]:
 
 
 def _result(finding: Finding, index: int) -> dict[str, Any]:
+    edit = edit_of(finding)
     return {
         "ruleId": finding.check,
         "ruleIndex": index,
@@ -60,10 +62,28 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
             for i, r in enumerate(finding.related, 1)
         ],
         "occurrenceCount": max(finding.count, 1),
+        **({} if edit is None else {"fixes": [_fix(finding, edit)]}),
     }
 
 
+def _fix(finding: Finding, edit: Edit) -> dict[str, Any]:
+    """The mend as an editor can apply it: whole lines replaced by others."""
+    replacements = [
+        {
+            "deletedRegion": {"startLine": number, "startColumn": 1, "endLine": number + 1, "endColumn": 1},
+            "insertedContent": {"text": "".join(f"{line}\n" for line in lines)},
+        }
+        for number, lines in sorted(edit.instead.items())
+        if lines != [edit.lines[number - 1]]
+    ]
+    change = {"artifactLocation": {"uri": _uri(absolute(edit.file))}, "replacements": replacements}
+    return {"description": {"text": finding.mend}, "artifactChanges": [change]}
+
+
 def _location(place: Place) -> dict[str, Any]:
-    file = place.file
-    uri = quote(file) if file.startswith("<") else Path(file).as_uri()
-    return {"artifactLocation": {"uri": uri}, "region": {"startLine": place.line, "endLine": place.end_line}}
+    region = {"startLine": place.line, "endLine": place.end_line}
+    return {"artifactLocation": {"uri": _uri(place.file)}, "region": region}
+
+
+def _uri(file: str) -> str:
+    return quote(file) if file.startswith("<") else Path(file).as_uri()
