@@ -19,6 +19,7 @@ import numpy as np
 from ..device.buffer import as_array
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor
+from . import number_first
 from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
@@ -537,9 +538,14 @@ def _general_text(record: Op) -> tuple[str, Saved]:
     )
     tensors, metadata = "".join(n + ", " for n in sig.arrays), "".join(n + ", " for n in sig.metadata)
     otherwise = f"slow_call(record, ({tensors}), ({metadata}), None)"
+    parameters, older = sig.parameters(record.out), ""
+    if record.number_first:
+        parameters = parameters.replace(", *, ", ", *number_first, ", 1)
+        named = ", ".join(f"{n!r}: {n}" for n in [*sig.keyword, *["out"] * record.out])
+        older = f"    if number_first:\n        return older_call(record, ({tensors}*number_first), {{{named}}})\n"
     text = _GENERAL.format(
-        parameters=sig.parameters(record.out),
-        renaming=sig.renaming(),
+        parameters=parameters,
+        renaming=sig.renaming() + older,
         out_check=_OUT_CHECK.format(tensors=tensors, metadata=metadata) if record.out else "",
         take=take,
         tensors=tensors,
@@ -622,7 +628,7 @@ def build(record: Op) -> Any:
         record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
-        slow_call=slow.call, slow_operator=slow.operator, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
+        slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)

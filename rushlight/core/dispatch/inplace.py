@@ -21,6 +21,7 @@ from ..tensor.node import Leaf, Node, Output
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.tensor import Tensor, alias, type_word, wrap
+from . import number_first
 from .docs import of_inplace
 from .mode import State, emit_event, thread
 from .overlap import check_apart, is_read_again, write_in_order
@@ -51,6 +52,9 @@ def _general_method(record: Op) -> Any:
     metadata_names = record.signature.metadata
 
     def method(self, *args, **kwargs):
+        if record.number_first and len(args) >= n:
+            (_, *args), named = number_first.arguments(f"{record.name}_", (self, *args), n, record.number_first)  # type: ignore[assignment]
+            kwargs = {**kwargs, **named}
         if kwargs or len(args) != n - 1 + len(metadata_names) or record.signature.star:
             args = _bind(record, args, kwargs)
         return write(record, self, args[: n - 1], args[n - 1 :])

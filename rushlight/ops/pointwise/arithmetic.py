@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import binary, composite, primitive, publish, unary
 from ...core.dispatch.slow_path import common_type, write_out
@@ -99,7 +100,8 @@ def _is_fused(input, other, alpha) -> bool:
     return max(k.category for k in kinds) == 2 and not any(type(t._array) is Placeholder for t in (input, other))
 
 
-def add(input, other, *, alpha=1, out=None):
+@number_first.hide_from_signature
+def add(input, other, *rest, alpha=1, out=None):
     """input + alpha * other of each pair of elements.
 
     Args:
@@ -115,6 +117,8 @@ def add(input, other, *, alpha=1, out=None):
     >>> add(tensor([1.0, 2.0]), tensor([10.0, 20.0]), alpha=2)
     tensor([21., 42.])
     """
+    if rest:
+        other, alpha = number_first.sum_arguments("add", other, rest)
     if alpha != 1:
         if _is_fused(input, other, alpha):
             result = _add_scaled(input, other, alpha)
@@ -134,7 +138,8 @@ def _(g, alpha, needs):
     return g, g * -alpha if needs[1] else None
 
 
-def sub(input, other, *, alpha=1, out=None):
+@number_first.hide_from_signature
+def sub(input, other, *rest, alpha=1, out=None):
     """input - alpha * other of each pair of elements.
 
     Args:
@@ -150,6 +155,8 @@ def sub(input, other, *, alpha=1, out=None):
     >>> sub(tensor([1.0, 2.0]), 0.5)
     tensor([0.5000, 1.5000])
     """
+    if rest:
+        other, alpha = number_first.sum_arguments("sub", other, rest)
     if alpha != 1:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
         if _is_fused(input, other, alpha):
@@ -183,8 +190,11 @@ publish("rsub", rsub, True, False, ())
 _plain_add_, _plain_sub_ = Tensor.add_, Tensor.sub_
 
 
-def add_(self, other, *, alpha=1):
+@number_first.hide_from_signature
+def add_(self, other, *rest, alpha=1):
     """self += alpha * other, in place."""
+    if rest:
+        other, alpha = number_first.sum_arguments("add_", other, rest)
     if alpha == 1:
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
@@ -194,8 +204,11 @@ def add_(self, other, *, alpha=1):
     return write(_add.record, self, (_scaled(self, other, alpha),), ())
 
 
-def sub_(self, other, *, alpha=1):
+@number_first.hide_from_signature
+def sub_(self, other, *rest, alpha=1):
     """self -= alpha * other, in place."""
+    if rest:
+        other, alpha = number_first.sum_arguments("sub_", other, rest)
     check_bool((self, other), _SUB_ONE, _SUB_BOTH)
     if alpha == 1:
         return _plain_sub_(self, other)

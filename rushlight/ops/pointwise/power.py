@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch import number_first
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
@@ -369,7 +370,7 @@ def _check_value(name, d, value) -> None:
         exact(value, d)  # raises where something would be lost
 
 
-@primitive(method=True, out=True, promote="same")
+@primitive(method=True, out=True, promote="same", number_first=("value",))
 def addcmul(input, tensor1, tensor2, /, *, value=1):
     """input + value * tensor1 * tensor2; all three are broadcast against each other.
 
@@ -413,7 +414,7 @@ def _(g, tensor1, tensor2, value, needs):
     )
 
 
-@primitive(method=True, out=True, promote="same")
+@primitive(method=True, out=True, promote="same", number_first=("value",))
 def addcdiv(input, tensor1, tensor2, /, *, value=1):
     """input + value * tensor1 / tensor2; all three are broadcast against each other.
 
@@ -490,7 +491,12 @@ guard(addcdiv, _no_whole_quotient, operators=False)
 def _three(op, loop):
     record = op.record
 
-    def method(self, tensor1, tensor2, *, value=1):
+    @number_first.hide_from_signature
+    def method(self, tensor1, tensor2, *rest, value=1):
+        if rest:
+            given = (self, tensor1, tensor2, *rest)
+            (_, tensor1, tensor2), named = number_first.arguments(f"{record.name}_", given, 3, ("value",))
+            return method(self, tensor1, tensor2, **named)
         kind = type(value)
         if kind is float or kind is int:
             state = accept_inplace(self, tensor1, tensor2)

@@ -52,7 +52,7 @@ def _times(g, factor):
     return g if factor == 1 else g * conjugate(factor)
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
 def addmm(input, mat1, mat2, /, *, beta=1, alpha=1):
     """beta * input + alpha * (mat1 @ mat2).
 
@@ -93,7 +93,7 @@ def _(g, mat1, alpha):
     return _times(gram(conjugate(mat1), g), alpha)
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
 def addmv(input, mat, vec, /, *, beta=1, alpha=1):
     """beta * input + alpha * (mat @ vec).
 
@@ -130,7 +130,7 @@ def _(g, mat, alpha):
     return _times(vector_matrix(g, conjugate(mat)), alpha)
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
 def baddbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     """beta * input + alpha * (batch1 @ batch2).
 
@@ -163,7 +163,7 @@ def _(g, batch1, alpha):
     return _times(bmm(conjugate(batch1).transpose(1, 2), g), alpha)
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
 def addbmm(input, batch1, batch2, /, *, beta=1, alpha=1):
     """beta * input + alpha * the sum over b of batch1[b] @ batch2[b].
 
@@ -199,7 +199,7 @@ def _(g, batch1, alpha):
     return _times(matmul(conjugate(batch1).transpose(1, 2), g), alpha)
 
 
-@primitive(method=True, inplace=True, out=True)
+@primitive(method=True, inplace=True, out=True, number_first=("beta", "alpha"))
 def addr(input, vec1, vec2, /, *, beta=1, alpha=1):
     """beta * input + alpha * the outer product of two vectors.
 
