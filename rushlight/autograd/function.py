@@ -91,7 +91,9 @@ class BackwardCFunction(Node):
     _to_save: tuple = ()
     _linear: Any = None  # of a call in forward mode: gradients of the inputs from those of the outputs
     needs_input_grad: tuple[bool, ...] = ()
-    _outputs: list[tuple[tuple[int, ...], np.dtype]]  # shape and type of each result
+    _outputs: list[tuple[tuple[int, ...], np.dtype]]  # shape and type of each tensor among the results
+    _places: tuple[int, ...] | None = None  # of those tensors among all results, where there are others too
+    _count = 0  # of all results
 
     def __repr__(self) -> str:
         return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
@@ -126,6 +128,9 @@ class BackwardCFunction(Node):
                 f"You must implement either the backward or vjp method for your custom autograd.Function to use it with "
                 f"backward mode AD ({cls.__name__})."
             )
+        if self._places is not None:  # None for what is no tensor
+            of = dict(zip(self._places, grads, strict=True))
+            grads = [of.get(i) for i in range(self._count)]
         result = rule(FunctionCtx(self), *grads)
         result = result if isinstance(result, tuple) else (result,)
         return _for_inputs(self, result)
@@ -309,6 +314,8 @@ def _connect(node: BackwardCFunction, args: tuple, result: Any, recording: bool)
         if id(t) in inputs and id(t) not in dirty:
             outputs[i] = alias(t, Tensor)
     node.seq = tick()
+    if len(tensors) != len(outputs):
+        node._places, node._count = tuple([i for i, _ in tensors]), len(outputs)
     node._outputs = [(t._array.shape, t._array.dtype) for _, t in tensors]
     if recording:
         original = {id(t): (k, outputs[i]) for k, (i, t) in enumerate(tensors)}

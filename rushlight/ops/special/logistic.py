@@ -35,8 +35,7 @@ def _sigmoid_of_any(x):
 def _sigmoid_slope(g, y):
     r = np.subtract(ONE32 if y.dtype is F32 else y.dtype.type(1), y)
     r *= y
-    r *= g
-    return r
+    return np.multiply(r, g, r if r.shape == g.shape else None)  # g may have dimensions of a batch
 
 
 sigmoid_backward = binary(
