@@ -154,12 +154,16 @@ def _differentiate(
     roots = _roots(outputs, grad_outputs)
     results = engine.run(roots, keep, create_graph, _edges(inputs), accumulate=False)
     return tuple(
-        _present(i, t, g, allow_unused or materialize_grads, materialize_grads)
+        _present(i, t, g, allow_unused or materialize_grads, materialize_grads, create_graph)
         for i, (t, g) in enumerate(zip(inputs, results, strict=True))
     )
 
 
-def _present(i: int, t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros: bool) -> Tensor | None:
+def _present(
+    i: int, t: Any, g: Tensor | None, unused_ok: bool | None, zeros: bool, create_graph: bool
+) -> Tensor | None:
+    if g is not None and _is_place(t):
+        return g
     if g is not None:
         return g if t.layout is strided else t._gradient(g)  # type: ignore[attr-defined]
     if not unused_ok:
@@ -167,7 +171,10 @@ def _present(i: int, t: Tensor, g: Tensor | None, unused_ok: bool | None, zeros:
             f"The differentiated Tensor at index {i} appears to not have been used in the graph. Set allow_unused=True if "
             "this is the desired behavior."
         )
-    return constant(np.zeros_like(t._array)) if zeros else None
+    if not zeros:
+        return None
+    made = constant(np.zeros_like(t._array))
+    return made.requires_grad_() if create_graph else made
 
 
 def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize) -> tuple:
@@ -182,16 +189,31 @@ def _batched(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, ma
 
 def _sequence(value: Any) -> Any:
     """One tensor or several as a tuple; None stays None."""
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor) or _is_place(value):
         return (value,)
     return value if value is None else tuple(value)
 
 
 def _edges(inputs: Sequence[Tensor]) -> list[Any]:
-    for t in inputs:
-        if t._edge is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-    return [t._edge for t in inputs]
+    edges = [_edge_of(t) for t in inputs]
+    if None in edges:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    return edges
+
+
+def _edge_of(t: Any) -> Any:
+    """The edge of a tensor, or of a place in the graph as `get_gradient_edge` gives it."""
+    if not _is_place(t):
+        return t._edge
+    if type(t.node.shape) is tuple and t.node.shape and type(t.node.shape[0]) is tuple:
+        raise NotImplementedError(
+            f"the gradient at output {t.output_nr} of {t.node.name()}, which has several: differentiate by its tensor"
+        )
+    return t.node
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "output_nr")
 
 
 def _roots(tensors: Sequence[Tensor], grads: Any) -> list[tuple[Any, Tensor]]:

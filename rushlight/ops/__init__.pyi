@@ -258,19 +258,19 @@ def selu_(input: Tensor) -> Tensor:
     """In-place form of `selu`: the result is written into the tensor, which is returned."""
     ...
 
-def threshold_(input: Tensor, *given: Any) -> Tensor:
+def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
     """In-place form of `threshold`: the result is written into the tensor, which is returned."""
     ...
 
-def hardtanh_(input: Tensor, *given: Any) -> Tensor:
+def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
     """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
     ...
 
-def elu_(input: Tensor, *given: Any) -> Tensor:
+def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
     """In-place form of `elu`: the result is written into the tensor, which is returned."""
     ...
 
-def celu_(input: Tensor, *given: Any) -> Tensor:
+def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
     """In-place form of `celu`: the result is written into the tensor, which is returned."""
     ...
 

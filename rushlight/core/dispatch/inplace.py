@@ -293,7 +293,7 @@ def _check_view(self: Tensor, view: tuple) -> None:
         )
     if type(self._edge) is Output:
         raise RuntimeError(
-            f"Output {self._edge.index} of {self.grad_fn.name()} is a view and is being modified inplace. This view is "
+            f"Output {self._edge.index} of {self.grad_fn.name().removesuffix('Backward0')} is a view and is being modified inplace. This view is "
             "the output of a function that returns multiple views. Such functions do not allow the output views to be "
             "modified inplace. You should replace the inplace operation by an out-of-place one."
         )

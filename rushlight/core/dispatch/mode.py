@@ -158,8 +158,27 @@ class _Context:
 
     def __call__(self, f: Any) -> Any:
         if isinstance(f, type):
-            raise TypeError(f"{type(self).__name__} decorates functions; decorate the methods of {f.__name__} instead")
+            return _around(self, _maker_of(f))
         return _around_generator(self, f) if _is_generator_function(f) else _around(self, f)
+
+
+def _maker_of(cls: type) -> Any:
+    """A function that makes instances of a decorated class, as torch still has it."""
+    import warnings
+
+    warnings.warn(
+        "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
+        "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
+        "nothing else.",
+        FutureWarning,
+        stacklevel=3,
+    )
+
+    def make(*args: Any, **kwargs: Any) -> Any:
+        return cls(*args, **kwargs)
+
+    make.__name__, make.__doc__, make.__module__ = cls.__name__, cls.__doc__, cls.__module__
+    return make
 
 
 _CO_GENERATOR = 0x20  # inspect's name of the flag: importing inspect costs too much

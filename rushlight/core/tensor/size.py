@@ -149,7 +149,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
 def _broadcast_two(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
     n = max(len(a), len(b))
     a, b = (1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b
-    for i, (p, q) in enumerate(zip(a, b, strict=True)):
+    for i in reversed(range(n)):  # torch names the last that does not fit
+        p, q = a[i], b[i]
         if p != q and p != 1 and q != 1:
             raise RuntimeError(
                 f"The size of tensor a ({p}) must match the size of tensor b ({q}) at non-singleton dimension {i}"

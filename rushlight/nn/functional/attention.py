@@ -83,7 +83,7 @@ def multi_head_attention_forward(
     else:
         out, shares = ops.scaled_dot_product_attention(q, k, v, mask, p, is_causal), None
     out = ops.linear(out.permute(2, 0, 1, 3).reshape(rows * n, embed_dim), out_proj_weight, out_proj_bias)
-    return _results(out.view(rows, n, -1), shares, batched, average_attn_weights)
+    return _results(out.view(rows, n, out.shape[-1]), shares, batched, average_attn_weights)
 
 
 def _results(out: Tensor, shares: Tensor | None, batched: bool, average: bool) -> tuple[Tensor, Tensor | None]:

@@ -35,7 +35,15 @@ def inplace_of(op, *metadata):
     """The function that writes the result of `op`, called with `metadata`, into its first argument."""
     record = op.record
 
-    def f(input, *given):
+    names = record.signature.metadata
+
+    def f(input, *given, **named):
+        if named:
+            values = dict(zip(names, metadata, strict=False)) | dict(zip(names, given, strict=False))
+            for name in named:
+                if name not in names or name in names[: len(given)]:
+                    raise TypeError(f"{f.__name__}() got an unexpected keyword argument '{name}'")
+            given = tuple((values | named)[name] for name in names[: max(len(metadata), len(values | named))])
         return write(record, input, (), (*given, *metadata[len(given) :]))
 
     f.__name__ = record.name + "_"

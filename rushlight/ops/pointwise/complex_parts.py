@@ -63,8 +63,17 @@ def imag(input):
 
 publish("real", real, False, False, ())
 publish("imag", imag, False, False, ())
+
+
+def _written(part):
+    def write_part(self, value):
+        part(self)[...] = value
+
+    return write_part
+
+
 for _name, _part in (("real", real), ("imag", imag)):
-    setattr(Tensor, _name, property(_part))
+    setattr(Tensor, _name, property(_part, _written(_part)))
 
 
 @primitive(public=False, name="view_as_real", view=True, node="ViewAsRealBackward0")

@@ -316,10 +316,10 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     if not isinstance(input, Tensor):
         input = wrap(np.asarray(input))
     elif input.dtype is not sorted_sequence.dtype:
-        raise RuntimeError(
-            "torch.searchsorted(): input value tensor and boundary tensor should have same dtype, but got "
-            f"boundary tensor dtype {sorted_sequence.dtype} and input value tensor dtype {input.dtype}"
-        )
+        common = dtypes.promote_types(input.dtype, sorted_sequence.dtype)
+        if common.is_complex:
+            raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{type_word(common)}'")
+        input, sorted_sequence = input.to(common), sorted_sequence.to(common)
     result = _searchsorted(sorted_sequence, input, sorter, out_int32, right or side == "right")
     return result if out is None else write_out("searchsorted", (input,), result, out)
 
