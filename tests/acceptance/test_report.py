@@ -64,7 +64,7 @@ def test_what_the_other_runs_say_stands_beside_a_cause():
     )
     page = report.page({"one": program("one", commands=("a.py --lr 1",), settings={"--lr 1": "2"})}, {"one": entry})
     assert (
-        "- **one** rounding. `loss at step 3` torch parts from itself at step 4 and never. Against the same run in double "
+        "- **one** rounding. `loss at step 3` torch diverges from itself at step 4 and never. Against the same run in double "
         "precision torch keeps 2.0 digits until then, Rushlight 1.9. In double precision every loss agrees to 12.3 digits."
     ) in page
     assert "| 6.9 | 12.3 | 0.50 |" in page

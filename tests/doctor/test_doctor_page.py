@@ -8,7 +8,6 @@ import subprocess
 
 import pytest
 
-from rushlight import alias
 from rushlight.doctor import watch
 from rushlight.doctor.report import page
 
@@ -54,8 +53,8 @@ document.body.dataset.report = JSON.stringify(report);
 })();
 </script>"""
 LOOP = """
-import torch
-from torch import nn
+import rushlight as torch
+from rushlight import nn
 torch.manual_seed(0)
 generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
 first, second = torch.optim.SGD(generator.parameters(), lr=0.01), torch.optim.SGD(critic.parameters(), lr=0.01)
@@ -70,7 +69,6 @@ for _ in range(5):
 
 
 def driven(tmp_path, clear, width):
-    alias.install()
     path = tmp_path / "train.py"
     path.write_text(LOOP.replace("{clear}", clear))
     with watch() as report:

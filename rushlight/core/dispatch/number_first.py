@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import warnings
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from .op import Op
 
 __all__ = ["call", "hide_from_signature", "sum_arguments"]
 
 _warned = False
 
 
-def call(record: Any, args: tuple, keywords: dict[str, Any]) -> Any:
+def call(record: Op, args: tuple, keywords: dict[str, Any]) -> Any:
     """Call an operator by its tensors, with the numbers between them by name. Raises TypeError where they do not fit."""
     ordered = arguments(record.name, args, len(record.signature.arrays), record.number_first, 5)
     return record.function(*ordered[0], **{**keywords, **ordered[1]})
@@ -48,7 +51,7 @@ def sum_arguments(name: str, other: Any, number_first: tuple) -> tuple[Any, Any]
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value can stand for a number: one of Python's or NumPy's, or a tensor without dimensions."""
+    """Whether a value can be taken for a number: one of Python's or NumPy's, or a tensor without dimensions."""
     return not value.ndim if isinstance(value, Tensor) else hasattr(value, "__float__") or isinstance(value, complex)
 
 
