@@ -29,6 +29,7 @@ __all__ = ["Doctor"]
 
 _ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
 _MOST_OPTIMIZERS = 256  # that are remembered
+_NAMED_OPTIMIZERS = 8  # whose models are looked for, which takes some 20 ms each
 _MOST_TAPES = 64  # of different operators, whose lines are remembered
 _ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
 
@@ -477,7 +478,10 @@ class Doctor:
     def optimizer_made(self, optimizer: Any, /) -> None:
         """An optimizer has its parameters."""
         with self.lock:
-            self.emit("optimizer", self.watched(optimizer))
+            watched = self.watched(optimizer)
+            if watched.number <= _NAMED_OPTIMIZERS:
+                watched.models = names.models_of({id(e.ref()) for e in watched.entries})
+            self.emit("optimizer", watched)
 
     @contextmanager
     def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> Iterator[None]:
@@ -538,7 +542,8 @@ class Doctor:
         watched.steps += 1
         watched.step_place = event.place
         watched.recent.append(self.steps)
-        self.latest.note(watched.optimizer, self.steps)
+        self.latest.note(watched.optimizer, self.steps, watched.models)
+        watched.models = []
         if len(watched.window) == 1:
             watched.windows.append(1)
             watched.usual_place = watched.window[0].place

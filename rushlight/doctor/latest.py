@@ -17,22 +17,22 @@ class Latest:
     """Strong references, of which there are few. None of these objects holds a graph."""
 
     def __init__(self) -> None:
-        self.used: dict[int, tuple[Any, int]] = {}  # by identity: (the object, steps made at its last use)
+        self.used: dict[int, tuple[Any, int, Any]] = {}  # by identity: (the object, steps made at its last use, others)
 
-    def note(self, used: Any, steps: int) -> None:
-        """Keep an object, and drop those that have not been used for long."""
+    def note(self, used: Any, steps: int, others: Any = None) -> None:
+        """Keep an object and others with it, and drop those that have not been used for long."""
         key = id(used)
         is_new = key not in self.used
-        self.used[key] = used, steps
+        self.used[key] = used, steps, others if is_new else others or self.used[key][2]
         if is_new and len(self.used) > _FEW:
             by_age = sorted(self.used.items(), key=lambda item: item[1][1])
-            for other, (_, last) in by_age[: len(by_age) - _FEW]:
+            for other, (_, last, _) in by_age[: len(by_age) - _FEW]:
                 if last < steps - _STEPS:
                     del self.used[other]
 
     def since(self, steps: int) -> list[Any]:
         """Those that were used when so many steps had been made, or later."""
-        return [used for used, last in self.used.values() if last >= steps]
+        return [used for used, last, _ in self.used.values() if last >= steps]
 
     def clear(self) -> None:
         """Keep nothing."""

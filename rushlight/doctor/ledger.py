@@ -103,6 +103,7 @@ class Watched:
         self.keeps_gradients = type(optimizer).__module__.startswith(MODULES)  # those of programs may write into them
         self.entries: list[Entry] = []
         self.groups: list[int] = []
+        self.models: list[Any] = []  # that have its tensors; handed on to `latest` with the first step
         self.steps = 0
         self.window: list[Backward] = []
         self.recent: deque[int] = deque(maxlen=3)  # how many steps had been made at its last ones

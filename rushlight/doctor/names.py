@@ -10,7 +10,7 @@ from ..nn import Module
 if TYPE_CHECKING:
     from .ledger import Ledger
 
-__all__ = ["give", "modules", "top_modules"]
+__all__ = ["give", "models_of", "modules", "top_modules"]
 
 
 def modules() -> list[Any]:
@@ -23,6 +23,11 @@ def top_modules() -> list[Any]:
     found = modules()
     inside = {id(child) for m in found for child in m.__dict__["_modules"].values()}
     return [m for m in found if id(m) not in inside]
+
+
+def models_of(parameters: set[int]) -> list[Any]:
+    """The top modules that have one of these parameters."""
+    return [m for m in top_modules() if any(id(p) in parameters for p in m.parameters())]
 
 
 def give(ledger: Ledger, called: dict[int, str]) -> None:

@@ -53,8 +53,8 @@ def _general_method(record: Op) -> Any:
 
     def method(self, *args, **kwargs):
         if record.number_first and len(args) >= n:
-            (_, *args), named = number_first.arguments(f"{record.name}_", (self, *args), n, record.number_first)  # type: ignore[assignment]
-            kwargs = {**kwargs, **named}
+            tensors, named = number_first.arguments(f"{record.name}_", (self, *args), n, record.number_first)
+            args, kwargs = tuple(tensors[1:]), {**kwargs, **named}
         if kwargs or len(args) != n - 1 + len(metadata_names) or record.signature.star:
             args = _bind(record, args, kwargs)
         return write(record, self, args[: n - 1], args[n - 1 :])

@@ -142,8 +142,23 @@ class Schedulers(Check):
                     "give each scheduler the optimizer that it is meant for",
                     [(twin.made, "the other scheduler"), (known.optimizer.place, "their optimizer")],
                 )
+            elif known.kind == "CosineAnnealingLR" and not self.epochs and known.steps > 3 * known.horizon > 0:
+                self._tell_of_waves(known, steps)
             elif known.place is not None and known.horizon and self.epochs >= 2:
                 self._judge_horizon(known, steps)
+
+    def _tell_of_waves(self, known: _Followed, steps: int) -> None:
+        """Stepped with each optimizer step, far beyond its one descent."""
+        if abs(known.steps - steps) > 0.1 * steps:
+            return
+        self.doctor.report(
+            self,
+            known.place,
+            f"this {known.kind} is stepped {known.steps} times, while one descent takes T_max = {known.horizon}: the learning rate "
+            "goes up and down again",
+            "step it once for each epoch if T_max counts epochs, or give T_max in steps",
+            [(known.made, "the scheduler")],
+        )
 
     def _judge_horizon(self, known: _Followed, steps: int) -> None:
         """Stepped with each batch, while its horizon is the number of epochs."""

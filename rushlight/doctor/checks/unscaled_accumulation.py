@@ -81,4 +81,6 @@ def _is_fixed(values: np.ndarray) -> bool:
     """Whether values are no data: a mask, or positions that count up."""
     if values.dtype.kind == "b":
         return True
+    if values.dtype.kind == "f":
+        return bool(np.isin(values, (0.0, -np.inf)).all())
     return values.dtype.kind in "iu" and len(set(np.diff(values[:8].astype(np.int64)).tolist())) == 1
