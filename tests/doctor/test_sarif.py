@@ -1,4 +1,4 @@
-"""The SARIF log follows the standard's own schema (sarif/, unchanged), and its addresses are addresses."""
+"""The SARIF log follows the standard, as `SCHEMA` says it for the objects that the log has, and its addresses are addresses."""
 
 import copy
 import json
@@ -14,7 +14,46 @@ from rushlight.doctor.report import sarif
 
 jsonschema = pytest.importorskip("jsonschema")
 
-SCHEMA = json.loads((Path(__file__).parent / "sarif" / "sarif-schema-2.1.0.json").read_text())
+
+def _object(required="", **properties):
+    return {"type": "object", "additionalProperties": False, "required": required.split(), "properties": properties}
+
+
+def _array(items, least=0):
+    return {"type": "array", "minItems": least, "items": items}
+
+
+_TEXT = {"type": "string", "minLength": 1}
+_MESSAGE = _object("text", text=_TEXT)
+_LEVEL = {"enum": ["none", "note", "warning", "error"]}
+_PLACE = {"type": "integer", "minimum": 1}
+_REGION = _object("startLine", startLine=_PLACE, startColumn=_PLACE, endLine=_PLACE, endColumn=_PLACE)
+_ARTIFACT = _object("uri", uri=_TEXT)
+_PHYSICAL = _object("artifactLocation", artifactLocation=_ARTIFACT, region=_REGION)
+_REPLACEMENT = _object("deletedRegion", deletedRegion=_REGION, insertedContent=_object("text", text={"type": "string"}))
+_CHANGE = _object("artifactLocation replacements", artifactLocation=_ARTIFACT, replacements=_array(_REPLACEMENT, 1))
+_RESULT = _object(
+    "message",
+    ruleId=_TEXT,
+    ruleIndex={"type": "integer", "minimum": -1},
+    level=_LEVEL,
+    message=_MESSAGE,
+    locations=_array(_object(physicalLocation=_PHYSICAL)),
+    relatedLocations=_array(
+        _object(id={"type": "integer", "minimum": -1}, physicalLocation=_PHYSICAL, message=_MESSAGE)
+    ),
+    occurrenceCount=_PLACE,
+    fixes=_array(_object("artifactChanges", description=_MESSAGE, artifactChanges=_array(_CHANGE, 1))),
+)
+_RULE = _object("id", id=_TEXT, shortDescription=_MESSAGE, help=_MESSAGE, defaultConfiguration=_object(level=_LEVEL))
+_RUN = _object(
+    "tool",
+    tool=_object("driver", driver=_object("name", name=_TEXT, rules=_array(_RULE))),
+    columnKind={"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+    results=_array(_RESULT),
+)
+# SARIF 2.1.0, section 3, by hand: which properties an object may and must have, and their types
+SCHEMA = _object("version runs", **{"$schema": _TEXT}, version={"enum": ["2.1.0"]}, runs=_array(_RUN, 1))
 VALIDATOR = jsonschema.Draft4Validator(SCHEMA)
 URI = re.compile(r"(file://)?[\w./~%:@!$&'()*+,;=-]+")
 LOOP = """
