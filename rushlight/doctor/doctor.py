@@ -203,7 +203,7 @@ class Doctor:
             at_end,
         )
         known = self.findings.suspect(finding)
-        if len(known.moments) < 50:
+        if len(known.moments) < 50 and not self.finished:  # what is known only at the end has no moment
             known.moments.append(max(0, self.history.count - 1))
         if not known.told and self.findings.is_certain(known):
             known.told = True
@@ -500,9 +500,7 @@ class Doctor:
             event = Step(self.steps + 1, place, watched, [], watched.window, closure)
             if not closure:
                 self._look_at_gradients(event)
-                self.history.look(event)
-                sources = [c.number for c in event.entries[0].contributions] if event.entries else []
-                self.history.note("step", place, watched.number, sources=sources[-32:])
+                self.history.note_step(event)
                 self.emit("step", event)
         try:
             yield
@@ -531,6 +529,7 @@ class Doctor:
         assert watched is not None
         if closure:
             self._look_at_gradients(event)
+            self.history.note_step(event)
             self.emit("step", event)
         place = event.place
         for entry in watched.entries:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
 __all__ = ["History"]
 
 _EVENTS = 600  # first and latest events that are kept, each
-_STEPS = 400  # looks at norms that are kept; beyond, every second one is dropped
-_PARAMETERS = 24  # whose norms are followed: the largest
+_STEPS = 400  # looks at gradients that are kept; beyond, every second one is dropped
+_PARAMETERS = 24  # of an optimizer, which are followed: the largest
+_SERIES = 96  # tensors that are followed in all
+_CONTRIBUTIONS = 32  # latest ones of a gradient that are told apart
+
+_Mix = tuple[tuple[Place, int], ...]  # where a gradient came from: backward statements, each with how often
 
 
 class History:
@@ -28,10 +34,9 @@ class History:
         self.start = time.perf_counter()
         self.first: list[tuple] = []  # (number, time, kind, lane, place, step, more)
         self.latest: list[tuple] = []
-        self.norms: dict[str, list[tuple[int, float]]] = {}
-        self.graphs: list[
-            tuple[int, int, int]
-        ] = []  # (step, graphs alive after it, bytes that its backward's graph held)
+        # by optimizer, position and entry: (its step, the gradient's norm, where it came from)
+        self.series: dict[tuple[int, int, int], list[tuple[int, float, _Mix]]] = {}
+        self.graphs: list[tuple[int, int, int]] = []  # (step, graphs alive after it, bytes of its backward's graph)
         self.graphs_every = 1
         self.every = 1
         self.count = 0
@@ -47,8 +52,18 @@ class History:
             if len(self.latest) > 2 * _EVENTS:
                 del self.latest[:_EVENTS]
 
-    def look(self, event: Step) -> None:
-        """Take the norms of an optimizer's gradients, before its step."""
+    def note_step(self, event: Step) -> None:
+        """An optimizer's step: before it, or after one that had a closure."""
+        assert event.optimizer is not None
+        self._look(event)
+        held = event.entries[0].contributions if event.entries else []
+        numbers = [c.number for c in held[-_CONTRIBUTIONS:]]
+        self.note(
+            "step", event.place, event.optimizer.number, nth=event.optimizer.steps + 1, sources=numbers, held=len(held)
+        )
+
+    def _look(self, event: Step) -> None:
+        """Take the norms of an optimizer's gradients, and where they came from."""
         optimizer = event.optimizer
         assert optimizer is not None
         steps = optimizer.steps
@@ -57,15 +72,21 @@ class History:
         largest = sorted((e for e in optimizer.entries if e.tensor is not None), key=lambda e: -e.tensor._array.size)[
             :_PARAMETERS
         ]
+        mixes: dict[tuple[int, int], _Mix] = {}
         for i, entry in enumerate(largest):
             norm = event.norm(entry)
-            if norm is None:
+            key = optimizer.number, i, id(entry)
+            if norm is None or (key not in self.series and len(self.series) >= _SERIES):
                 continue
-            key = f"{optimizer.number}/{i}/{id(entry)}"
-            values = self.norms.setdefault(key, [])
-            values.append((steps + 1, norm))
+            held = entry.contributions
+            same = len(held), id(held[-1]) if held else 0  # tensors of one optimizer mostly share their contributions
+            mix = mixes.get(same)
+            if mix is None:
+                mix = mixes[same] = tuple(Counter(c.place for c in held[-_CONTRIBUTIONS:]).items())
+            values = self.series.setdefault(key, [])
+            values.append((steps + 1, norm, mix))
             if len(values) > _STEPS:
-                self.norms[key] = values[::2]
+                self.series[key] = values[::2]
                 self.every = min(self.every * 2, 64)
 
     def note_graphs(self, step: int, alive: int, held: int) -> None:
@@ -78,22 +99,35 @@ class History:
             self.graphs_every *= 2
 
     def as_dict(self) -> dict[str, Any]:
-        """{"events", "dropped", "norms", "optimizers", "graphs"}, as JSON has it."""
+        """{"events", "dropped", "series", "mixes", "places", "optimizers", "steps", "backwards", "graphs"}, as JSON has it.
+
+        A series is one tensor: {"optimizer", "name", "values": [[step, norm, number of a mix], ...]}; a mix is
+        [[number of a place, how many backward calls], ...].
+        """
         events = self.first + self.latest
         names = {id(e): e.label for e in self.doctor.ledger.entries.values()}
+        mixes: dict[_Mix, int] = {}
+        places: dict[Place, int] = {}
+        for values in self.series.values():
+            for _, _, mix in values:
+                mixes.setdefault(mix, len(mixes))
+                for place, _ in mix:
+                    places.setdefault(place, len(places))
         return {
             "events": [self._shown(*e) for e in events],
             "dropped": self.count - len(events),
-            "norms": [
+            "series": [
                 {
-                    "optimizer": int(key.split("/")[0]),
-                    "name": names.get(int(key.split("/")[2]), "a tensor"),
-                    "values": _finite(v),
+                    "optimizer": number,
+                    "name": names.get(identity, "a tensor"),
+                    "values": [[step, norm if np.isfinite(norm) else None, mixes[mix]] for step, norm, mix in values],
                 }
-                for key, v in self.norms.items()
+                for (number, _, identity), values in self.series.items()
             ],
+            "mixes": [[[places[place], n] for place, n in mix] for mix in mixes],
+            "places": [_where(place) for place in places],
             "optimizers": [
-                {"number": o.number, "kind": o.kind, "steps": o.steps, "line": o.place.line, "tensors": len(o.entries)}
+                {"number": o.number, "kind": o.kind, "name": _variable(o.place), "line": o.place.line, "steps": o.steps}
                 for o in self.doctor.optimizers
                 if o.place is not None
             ],
@@ -105,17 +139,22 @@ class History:
     def _shown(
         self, i: int, at: float, kind: str, lane: int, place: Place | None, step: int, more: dict[str, Any]
     ) -> dict:
-        where = None if place is None else {"file": place.file, "line": place.line, "text": place.text}
         return {
             "i": i,
             "t": round(at - self.start, 6),
             "kind": kind,
             "lane": lane,
             "step": step,
-            "place": where,
+            "place": None if place is None else _where(place),
             **more,
         }
 
 
-def _finite(values: list[tuple[int, float]]) -> list[list[float | None]]:
-    return [[step, norm if np.isfinite(norm) else None] for step, norm in values]
+def _where(place: Place) -> dict[str, Any]:
+    return {"file": place.file, "line": place.line, "text": place.text}
+
+
+def _variable(place: Place) -> str:
+    """What the program calls the optimizer that it makes in a statement, without `self.`; '' if that is not plain."""
+    found = re.match(r"([\w.]+)(?:\s*:[^=]*)?\s*=(?!=)", place.text)
+    return "" if found is None else found[1].removeprefix("self.")

@@ -36,11 +36,11 @@ def give(ledger: Ledger, called: dict[int, str]) -> None:
     called: the variables of models, by identity. They come before the name where several models have parameters.
     """
     top = [m for m in top_modules() if next(m.parameters(), None) is not None]
-    kinds: dict[str, int] = {}
+    given: dict[str, int] = {}
     for module in top:
-        kind = type(module).__name__
-        kinds[kind] = kinds.get(kind, 0) + 1
-        first = called.get(id(module)) or (f"{kind}#{kinds[kind]}" if kinds[kind] > 1 else kind)
+        first = called.get(id(module)) or type(module).__name__
+        given[first] = given.get(first, 0) + 1
+        first = f"{first}#{given[first]}" if given[first] > 1 else first
         for name, parameter in module.named_parameters():
             entry = ledger.known(parameter)
             if entry is not None and not entry.name:

@@ -60,8 +60,12 @@ class Edit:
     def diff(self) -> list[str]:
         """Lines with '+', '-' or ' ' in front, each change with the line before and after it; '@' between two places."""
         hunks = difflib.unified_diff(self.lines, self.new, n=1, lineterm="")
-        shown = ["@" if line.startswith("@@") else line for line in list(hunks)[2:]]
-        return shown[1:]
+        shown = ["@" if line.startswith("@@") else line for line in list(hunks)[3:]]
+        while shown and not shown[0].strip():
+            del shown[0]
+        while shown and not shown[-1].strip():
+            del shown[-1]
+        return shown
 
 
 def edit_of(finding: Finding) -> Edit | None:
