@@ -350,7 +350,7 @@ class Doctor:
         if not self.tapes:
             return event
         event.tape = tape = Tape([t._edge for t in tensors])
-        event.signature = tape.signature
+        event.signature, event.kinds = tape.signature, tape.kinds
         if tape.roots:
             event.factor = constant_factor(tape.roots[0])[0] / (scales[0] if scales else 1.0)
         for leaf in tape.leaves:
@@ -389,7 +389,7 @@ class Doctor:
         made = event.contribution
         if made is None:
             made = event.contribution = Contribution(
-                event.number, event.place, event.signature, event.factor, event.batches, event.steps
+                event.number, event.place, event.signature, event.factor, event.batches, event.steps, event.kinds
             )
         entry.contributions.append(made)
         entry.total += 1

@@ -35,6 +35,7 @@ class Contribution:
     factor: float
     batches: int
     steps: int
+    kinds: int = 0
     assigned: bool = False
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..places import Place, place_of_error, rebinds
+from ..places import Place, place_of_error
 from . import Check
 
 
@@ -19,13 +19,13 @@ class LeafRebound(Check):
         if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in str(error):
             return
         place = place_of_error(error)
-        if place is not None and ".grad" in place.text and rebinds(place):
+        if place is not None and is_update(place):
             self._tell(place, place)
 
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
         made = self.doctor.witness.maker(tensor)
         line = made.place if made is not None else self.doctor.line_of(tensor._edge)
-        if line is not None and rebinds(line):
+        if line is not None and is_update(line):
             self._tell(line, place)
 
     def _tell(self, line: Place, place: Place | None) -> None:
@@ -38,3 +38,8 @@ class LeafRebound(Check):
             [(place, "reads .grad of the new tensor")],
             after=1,
         )
+
+
+def is_update(line: Place) -> bool:
+    """Whether a statement computes new values of parameters from their gradients: `w = w - lr * w.grad`."""
+    return ".grad" in line.text

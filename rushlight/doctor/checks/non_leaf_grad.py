@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..places import Place, rebinds
+from ..places import Place
 from . import Check
+from .leaf_rebound import is_update
 
 
 class NonLeafGrad(Check):
@@ -17,7 +18,7 @@ class NonLeafGrad(Check):
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
         made = self.doctor.witness.maker(tensor)
         line = made.place if made is not None else self.doctor.line_of(tensor._edge)
-        if line is not None and rebinds(line):
+        if line is not None and is_update(line):
             return  # `leaf-rebound` says it
         at = f" at line {line.line}" if line is not None else ""
         self.doctor.report(

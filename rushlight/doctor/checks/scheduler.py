@@ -101,10 +101,17 @@ class Schedulers(Check):
                 )
 
     def finish(self) -> None:
+        taken_over = {
+            id(other)
+            for k in self.followed.values()
+            if k.optimizer is not None and k.idle >= 2 and (other := self._successor(k.optimizer)) is not None
+        }
         for key, known in self.followed.items():
             if key in self.parts or known.optimizer is None:
                 continue
             steps = known.optimizer.steps
+            if not known.steps and id(known.optimizer) in taken_over:
+                continue  # told where the scheduler of the optimizer before it goes on
             if not known.steps and steps >= 5:
                 self.doctor.report(
                     SchedulerNeverStepped,
@@ -127,11 +134,16 @@ class Schedulers(Check):
             ):
                 self.doctor.report(
                     SchedulerOtherOptimizer,
-                    other.place,
-                    f"this optimizer has taken over, but the {known.kind} that goes on being stepped at line {known.place.line} belongs to "
-                    f"the one made at line {known.optimizer.place.line}: the learning rate here does not follow it",
-                    "make a scheduler for this optimizer too",
-                    [(known.place, "the scheduler's step"), (known.made, "the scheduler")],
+                    known.place if self._has_own(other) else other.place,
+                    f"the {known.kind} that goes on being stepped at line {known.place.line} belongs to the optimizer made at line "
+                    f"{known.optimizer.place.line}, but the one made at line {other.place.line} has taken over: its learning rate does "
+                    "not follow",
+                    "step the scheduler of the optimizer that trains",
+                    [
+                        (known.place, "the scheduler's step"),
+                        (known.made, "the scheduler"),
+                        (other.place, "what trains"),
+                    ],
                 )
             elif known.steps >= 2 and (twin := self._twin_of(known)) is not None:
                 self.doctor.report(
@@ -198,9 +210,12 @@ class Schedulers(Check):
         own, other = (len(_words_shared(k.made.text)) for k in (known, twin))
         return twin if (own, -known.made.line) < (other, -twin.made.line) else None
 
+    def _has_own(self, optimizer: Watched) -> bool:
+        return any(k.optimizer is optimizer for k in self.followed.values())
+
     def _successor(self, optimizer: Watched) -> Watched | None:
-        """The optimizer without a scheduler that has some of the same tensors and was made later."""
-        with_scheduler = {id(k.optimizer) for k in self.followed.values()}
+        """The optimizer that has some of the same tensors, was made later, and has no scheduler that is stepped."""
+        with_scheduler = {id(k.optimizer) for k in self.followed.values() if k.steps}
         mine = {id(e) for e in optimizer.entries}
         for o in self.doctor.optimizers:
             later = o.number > optimizer.number and o.steps > 1 and id(o) not in with_scheduler

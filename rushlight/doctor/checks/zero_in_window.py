@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..events import Backward, Step, Zero
+from ..ledger import Contribution
 from . import Check
 
 
@@ -14,7 +15,7 @@ class ZeroInWindow(Check):
 
     def __init__(self, doctor):
         super().__init__(doctor)
-        self.erased: list[tuple[Zero, int, object]] = []  # (clear, the backward that it erased, its line)
+        self.erased: list[tuple[Zero, Contribution]] = []  # (clear, what it erased last)
 
     def on_zero(self, event: Zero) -> None:
         if self.doctor.here.step is not None or event.place is None:
@@ -26,7 +27,7 @@ class ZeroInWindow(Check):
             return  # the program has used them itself
         last = whole[0].contributions[-1]
         if not last.assigned:
-            self.erased.append((event, last.number, last.place))
+            self.erased.append((event, last))
 
     def on_step(self, event: Step) -> None:
         erased, self.erased = self.erased, []
@@ -35,11 +36,15 @@ class ZeroInWindow(Check):
         if any(e.edited or any(c.assigned for c in e.contributions) for e in event.entries):
             return
         used: Backward = event.window[-1]
-        lost = {number for zero, number, place in erased if place is used.place and number < used.number}
+        lost = {
+            c.number  # of the same loss: one line may be the backward of several
+            for _, c in erased
+            if c.place is used.place and c.kinds == used.kinds and c.number < used.number
+        }
         if not lost or len(event.window) > 1 or used.in_step:
             return
         mine = {id(e) for e in event.entries}
-        zero = next(z for z, number, _ in erased if number in lost)
+        zero = next(z for z, c in erased if c.number in lost)
         if not any(id(e) in mine for e in zero.entries):
             return
         self.doctor.report(
