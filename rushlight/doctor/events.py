@@ -25,8 +25,8 @@ class Backward:
     """One `backward()` (accumulates) or `grad()`.
 
     number: counts them, from 1. roots: the tensors (only during the event). tape: what they reach (only during the
-    event). kinds: equal for tapes of the same operators. entries: the leaves that got a gradient. steps: how many steps of optimizers came before. batches: how many
-    batches loaders had handed out. factor: what the loss was multiplied by. scaled: by a GradScaler. weighted: by gradients that the caller gave. inner: it ran within
+    event). kinds: equal for tapes of the same operators. entries: the leaves that got a gradient. steps: how many steps of
+    optimizers came before. batches: how many batches loaders had handed out. factor: what the loss was multiplied by. scaled: by a GradScaler. weighted: by gradients that the caller gave. inner: it ran within
     another backward (checkpointing, hooks), or within a step's closure (in_step).
     """
 

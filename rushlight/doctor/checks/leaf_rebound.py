@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..places import Place, place_of_error
+from ..places import Place, place_of_error, rebinds
 from . import Check
 
 
@@ -19,7 +19,7 @@ class LeafRebound(Check):
         if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in str(error):
             return
         place = place_of_error(error)
-        if place is not None and is_update(place):
+        if place is not None and is_update(place) and rebinds(place):
             self._tell(place, place)
 
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
