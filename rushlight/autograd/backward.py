@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..core.dispatch.extension_points import training_observer
-from ..core.once import warn_once
 from ..core.tensor.layout import strided
 from ..core.tensor.node import Leaf
 from ..core.tensor.tensor import Tensor, constant
+from ..core.warn import warn_once
 from . import engine
 
 

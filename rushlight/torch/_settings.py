@@ -11,8 +11,8 @@ from ..backend.onednn.precision import set_fpmath
 from ..core import determinism
 from ..core.device import device as devices
 from ..core.dispatch.mode import emit_event, thread
-from ..core.once import Once
 from ..core.tensor.legacy_types import set_default_tensor_type, typename
+from ..core.warn import Once
 
 __all__ = [
     "are_deterministic_algorithms_enabled",

@@ -18,7 +18,7 @@ SLOTS_FILE = "core/dispatch/extension_points.py"
 OPEN = {
     "core/dispatch/mode.thread": "the modes of the calling thread: State's public fields",
     "core/determinism.mode": "the settings of use_deterministic_algorithms",
-    "core/once.Once": "the setting of set_warn_always",
+    "core/warn.Once": "the setting of set_warn_always",
     "amp/region.settings": "the settings of autocast",
     "compile/jit/step.settings": "the settings of torch._dynamo.config",
     "core/tensor/tensor.Tensor": "operators are methods, and each family of operators adds its own",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.core.once import Once
+from rushlight.core.warn import Once
 
 f32, f64, i64, b1 = torch.float32, torch.float64, torch.int64, torch.bool
 

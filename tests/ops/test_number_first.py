@@ -6,7 +6,7 @@ import warnings
 import pytest
 
 import rushlight as torch
-from rushlight.core.dispatch import number_first
+from rushlight.core.dispatch import number_first, torch_function
 
 M, G, V = torch.zeros(2, 2), torch.ones(2, 2), torch.ones(2)
 CALLS = [
@@ -67,8 +67,11 @@ def test_numbers_elsewhere_are_refused(call):
         call()
 
 
-def test_one_warning_with_both_signatures(monkeypatch):
+@pytest.mark.parametrize("asking", [False, True])
+def test_one_warning_with_both_signatures(monkeypatch, asking):
     monkeypatch.setattr(number_first, "_warned", False)
+    if asking:
+        torch_function.activate()  # as the first class with __torch_function__ does; it lays frames between
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         M.clone().add_(2, G)

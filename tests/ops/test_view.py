@@ -5,7 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.autograd import gradcheck, gradgradcheck
-from rushlight.core.once import Once
+from rushlight.core.warn import Once
 
 X = np.arange(24.0).reshape(2, 3, 4)
 

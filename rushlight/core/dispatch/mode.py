@@ -22,6 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from ..warn import warn
+
 in_kernel: contextvars.ContextVar[bool] = contextvars.ContextVar("in_kernel", default=False)  # True below `State.run`
 
 
@@ -164,14 +166,11 @@ class _Context:
 
 def _maker_of(cls: type) -> Any:
     """A function that makes instances of a decorated class, as torch still has it."""
-    import warnings
-
-    warnings.warn(
+    warn(
         "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or "
         "methods. To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and "
         "nothing else.",
         FutureWarning,
-        stacklevel=3,
     )
 
     def make(*args: Any, **kwargs: Any) -> Any:

@@ -6,11 +6,11 @@ computes. An entry point that takes them has one more parameter, `*number_first`
 
 from __future__ import annotations
 
-import warnings
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..tensor.tensor import Tensor
+from ..warn import warn
 
 if TYPE_CHECKING:
     from .op import Op
@@ -22,13 +22,11 @@ _warned = False
 
 def call(record: Op, args: tuple, keywords: dict[str, Any]) -> Any:
     """Call an operator by its tensors, with the numbers between them by name. Raises TypeError where they do not fit."""
-    ordered = arguments(record.name, args, len(record.signature.arrays), record.number_first, 5)
+    ordered = arguments(record.name, args, len(record.signature.arrays), record.number_first)
     return record.function(*ordered[0], **{**keywords, **ordered[1]})
 
 
-def arguments(
-    name: str, args: tuple, count: int, names: tuple[str, ...], level: int = 4
-) -> tuple[list[Any], dict[str, Any]]:
+def arguments(name: str, args: tuple, count: int, names: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
     """(the tensors, the numbers by name) of a call with so many tensors. A 0-dim tensor in a number's place is one."""
     surplus = len(args) - count
     tensors, numbers = list(args), []
@@ -38,7 +36,7 @@ def arguments(
             numbers.append(tensors.pop(place))
     if len(numbers) != surplus or surplus > len(names) or not all(isinstance(t, Tensor) for t in tensors):
         raise TypeError(f"{name}() takes {count} positional arguments but {len(args)} were given")
-    _warn(name, names, count, level)
+    _warn(name, names, count)
     return tensors, dict(zip(names, numbers, strict=False))
 
 
@@ -46,7 +44,7 @@ def sum_arguments(name: str, other: Any, number_first: tuple) -> tuple[Any, Any]
     """(other, alpha) of `add(input, alpha, other)`, given what was taken for `other` and what came after it."""
     if len(number_first) != 1 or not is_number(other):
         raise TypeError(f"{name}() takes 2 positional arguments but {2 + len(number_first)} were given")
-    _warn(name, ("alpha",), 2, 4)
+    _warn(name, ("alpha",), 2)
     return number_first[0], other
 
 
@@ -81,7 +79,7 @@ class _Shown:
         return shown.replace(parameters=kept)
 
 
-def _warn(name: str, names: tuple[str, ...], count: int, level: int) -> None:
+def _warn(name: str, names: tuple[str, ...], count: int) -> None:
     global _warned
     if _warned:
         return
@@ -89,8 +87,7 @@ def _warn(name: str, names: tuple[str, ...], count: int, level: int) -> None:
     tensors = ["other"] if count == 2 else ["tensor1", "tensor2"]
     old = ", ".join([*(f"Number {n}" for n in names), *(f"Tensor {t}" for t in tensors)])
     new = ", ".join([*(f"Tensor {t}" for t in tensors), "*", *(f"Number {n} = 1" for n in names)])
-    warnings.warn(
+    warn(
         f"This overload of {name} is deprecated:\n\t{name}({old})\n"
         f"Consider using one of the following signatures instead:\n\t{name}({new})",
-        stacklevel=level,
     )

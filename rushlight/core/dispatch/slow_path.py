@@ -6,7 +6,6 @@ an operator.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from ..tensor.placeholder import call_without_array
 from ..tensor.resizing import resize
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor, type_word, wrap
+from ..warn import warn
 from .autocast import Off
 from .errors import argument_type, explain
 from .extension_points import pack_saved, trace_results
@@ -390,12 +390,11 @@ def resize_out(out: Tensor, like: np.ndarray) -> None:
     """Give `out` the shape of the result `like`, and its order in memory where its elements fill that."""
     shape = like.shape
     if out._array.size:
-        warnings.warn(
+        warn(
             "An output with one or more elements was resized since it had shape "
             f"{list(out._array.shape)}, which does not match the required output shape {list(shape)}. This behavior is "
             "deprecated, and in a future PyTorch release outputs will not be resized unless they have zero elements. "
             "You can explicitly reuse an out tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            stacklevel=5,
         )
     dense = dense_like(like, out._array.dtype)
     resize(out, shape, dense.strides)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from ..warn import warn
 from .continuous import largest
 from .layout import FLOATING, INTEGRAL, NUMBERS, NUMBERS_OR_BOOL, UNSIGNED, cast, count, mantissa, require, torch_name
 from .mersenne import Generator, resolve
@@ -151,11 +151,10 @@ def _check_range(dtype: np.dtype, low: int, last: int) -> None:
     digits = mantissa(dtype)
     for name, value in (("from", low), ("to - 1", last)):
         if abs(value) > 1 << digits:
-            warnings.warn(
+            warn(
                 f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
                 f"{_C_NAMES[dtype.name]} can support discrete uniform distribution only within this range. This "
                 "warning will become an error in version 1.7 release, please fix the code in advance",
-                stacklevel=4,
             )
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..device.device import device
 from ..dispatch.op import OPS, composite
+from ..warn import warn
 from . import dtype as dtypes
 from .size import Size
 from .tensor import Tensor, constant, type_word
@@ -215,12 +216,9 @@ def typename(obj: Any, /) -> str:
 
 def set_default_tensor_type(t: Any, /) -> None:
     """Set the default floating type by an old tensor type or its name. Deprecated: use `set_default_dtype`."""
-    import warnings
-
-    warnings.warn(
+    warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives.",
-        stacklevel=2,
     )
     found = _BY_NAME.get(t) if isinstance(t, str) else t
     if not isinstance(found, tensortype):

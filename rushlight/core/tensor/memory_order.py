@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from itertools import pairwise
 from typing import Any
 
 from ..dispatch.op import OPS
+from ..warn import warn
 from .layout import channels_last, contiguous_format
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
@@ -72,13 +72,13 @@ def new_empty_strided(
 
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The elements in another shape of as many. Deprecated: `reshape`."""
-    warnings.warn("non-inplace resize is deprecated", stacklevel=2)
+    warn("non-inplace resize is deprecated")
     return _as_many(self, sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes)
 
 
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """The elements in the shape of a tensor of as many. Deprecated: `reshape`."""
-    warnings.warn("non-inplace resize_as is deprecated", stacklevel=2)
+    warn("non-inplace resize_as is deprecated")
     return _as_many(self, tensor.shape)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from ..device.backend import on_device
 from ..device.buffer import Buffer
 from ..device.device import CPU, backend, check
+from ..warn import warn
 from . import dtype as dtypes
 from .storage import Storage, address_of, storage_of
 from .tensor import Tensor, alias, wrap
@@ -197,12 +198,9 @@ def _warn_of_hooks(tensor: Any) -> None:
     hooks = getattr(tensor._edge, "hooks", None)
     for hook in (hooks.tensor or {}).values() if hooks is not None else ():
         if not hasattr(hook, "__torch_unserializable__"):
-            import warnings
-
-            warnings.warn(
+            warn(
                 f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate the "
                 "function with @torch.utils.hooks.unserializable_hook to suppress this warning",
-                stacklevel=4,
             )
 
 

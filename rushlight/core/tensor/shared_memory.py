@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
-from ..once import warn_once
+from ..warn import warn_once
 from . import dtype as dtypes
 from .pickling import Memory, rebuild_tensor_v2
 from .resizing import move, whole

@@ -17,6 +17,7 @@ from ..device.buffer import Buffer, as_array
 from ..device.device import CPU
 from ..dispatch.extension_points import training_observer
 from ..dispatch.mode import emit_event, thread
+from ..warn import warn
 from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
@@ -586,13 +587,10 @@ def _warn_non_leaf_grad(t: Tensor) -> None:
         observer = training_observer.value
         if observer is not None:
             observer.grad_of_non_leaf(t)
-        import warnings
-
-        warnings.warn(
+        warn(
             "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
             "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
             "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make "
             "sure you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more "
             "information.",
-            stacklevel=3,
         )

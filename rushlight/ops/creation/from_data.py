@@ -11,10 +11,10 @@ from ...core.device import device as devices
 from ...core.device.buffer import Buffer
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact, scalar_of
-from ...core.once import warn_once
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.storage import expose, storage_of
 from ...core.tensor.tensor import Tensor, type_word
+from ...core.warn import warn, warn_once
 from .arguments import backend_for, check_options, fresh, numpy_type
 
 
@@ -41,12 +41,9 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if pin_memory:
         check_options(None, pin_memory)
     if isinstance(data, Tensor):
-        import warnings
-
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            stacklevel=2,
         )
         if isinstance(data._array, Buffer):
             copied = data.detach().to(data.device if device is None else device, dtype, copy=True)  # type: ignore[attr-defined]

@@ -15,6 +15,7 @@ from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
+from ...core.warn import warn
 from .arguments import backend_for, backend_like, check_options, fresh, numpy_type
 from .into import kind_of, put, sized
 from .spacing import counted, powers, spaced
@@ -35,11 +36,10 @@ def _made(
     if out is None:
         return fresh(a, requires_grad)
     if name == "arange" and out._array.size not in (0, a.size):
-        warnings.warn(
+        warn(
             f"The number of elements in the out tensor of shape {list(out._array.shape)} is {out._array.size} which does "
             f"not match the computed number of elements {a.size}. Note that this may occur as a result of rounding error. "
             f"The out tensor will be resized to a tensor of shape ({a.size},).",
-            stacklevel=3,
         )
     return put(name, sized(out, a.shape, flat=True), fresh(a), requires_grad)
 

@@ -11,6 +11,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact, number_as, type_name
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ...core.warn import warn
 from ..creation.from_data import array_from
 from ..shape.slicing import embed, part
 from .duplicate_index import add_at
@@ -147,13 +148,10 @@ def _items(index: Any) -> tuple:
     if isinstance(index, tuple):
         return tuple([_item(i) for i in index])
     if isinstance(index, list) and _is_several(index):
-        import warnings
-
-        warnings.warn(
+        warn(
             "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
             "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, "
             "x[torch.tensor(seq)], which will result either in an error or a different result",
-            stacklevel=4,
         )
         return tuple([_item(i) for i in index])
     return (_item(index),)
@@ -194,10 +192,8 @@ def _index_tensor(i: Tensor) -> Any:
     if a.dtype.kind not in "iub":
         raise IndexError(f"tensors used as indices must be long, int, byte or bool tensors (got {i.dtype})")
     if a.dtype == np.uint8:
-        import warnings
-
-        warnings.warn(
-            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.", stacklevel=5
+        warn(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead.",
         )
         return wrap(a.astype(bool))
     if not a.ndim and a.dtype.kind != "b":

@@ -9,6 +9,7 @@ from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ...core.warn import warn
 from ..creation.ranges import arange
 from ..index.duplicate_index import add_at
 from ..pointwise.checks import lies_within
@@ -159,12 +160,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     tensor([[2., 3.]])
     """
     if weight._array.dtype.kind in "iu" and input._array.dtype.kind == "f":
-        import warnings
-
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
             "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
         )
         weight, input = input, weight
     if input._array.ndim == 2:

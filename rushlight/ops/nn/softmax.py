@@ -10,6 +10,7 @@ from ...core.random import default_generator, exponential
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.tensor import Tensor, wrap
+from ...core.warn import warn
 from ..pointwise.building_blocks import F32, F64, MANY, add_reduce, by_rows, max_reduce, widened
 from ..pointwise.checks import not_implemented
 from ..reduce.reduction import vector_norm
@@ -220,9 +221,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     tensor(1.)
     """
     if eps != 1e-10:
-        import warnings
-
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     a = logits._array
     gumbels = wrap(-np.log(exponential(default_generator, a.shape, a.dtype)))
     soft = softmax((logits + gumbels) / tau, dim)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from math import prod
 
 import numpy as np
@@ -14,6 +13,7 @@ from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor
+from ...core.warn import warn
 from ..creation.filled import eye
 from ..shape.view import _unsafe_view
 from .matmul import bmm, conjugate, matmul, mm
@@ -106,10 +106,9 @@ def chain_matmul(*matrices, out=None):
     Raises:
         RuntimeError: the sizes do not fit, as in `chain_matmul(ones(2, 3), ones(2, 3))`.
     """
-    warnings.warn(
+    warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters.",
-        stacklevel=3,
     )
     matrices = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
     if not matrices:
@@ -472,13 +471,12 @@ def cross(input, other, dim=None):
     tensor([0, 0, 1])
     """
     if dim is None:
-        warnings.warn(
+        warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
             "or simply "
             "use torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a "
             "future "
             "release.",
-            stacklevel=3,
         )
         shape = broadcast_shapes(input._array.shape, other._array.shape)
         dim = next((i for i, n in enumerate(shape) if n == 3), None)

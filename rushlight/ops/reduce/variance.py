@@ -10,6 +10,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.op import composite, primitive
+from ...core.warn import warn
 from ..pointwise.building_blocks import CHUNK, F32, F64, add_reduce, dense, widened
 from ..pointwise.choice import where
 from .reduction import accept_numpy, average, axes_of, axis_tuple, count_of, full_of, keep_dims, spread
@@ -178,12 +179,9 @@ def _moment_arguments(input, dim, unbiased, keepdim, correction):
 
 
 def _warn_degrees_of_freedom() -> None:
-    import warnings
-
-    warnings.warn(
+    warn(
         "std(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
         "divided by output numel).",
-        stacklevel=4,
     )
 
 

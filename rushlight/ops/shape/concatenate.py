@@ -11,6 +11,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor.channels_last import is_channels_last
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
+from ...core.warn import warn
 from .slicing import slice_
 from .view import _expand, _view, reshape
 
@@ -291,10 +292,8 @@ def meshgrid(*tensors, indexing=None):
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
         tensors = tuple(tensors[0])
     if indexing is None:
-        import warnings
-
-        warnings.warn(
-            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.", stacklevel=2
+        warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
         )
         indexing = "ij"
     if indexing not in ("ij", "xy"):

@@ -13,7 +13,6 @@ from ...core.dispatch.inplace import check_writable
 from ...core.dispatch.mode import enable_grad, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import watch_view
-from ...core.once import warn_once
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.layout import contiguous_format
@@ -21,6 +20,7 @@ from ...core.tensor.node import Leaf
 from ...core.tensor.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
 from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.tensor import Tensor, alias
+from ...core.warn import warn_once
 from ..creation.arguments import format_name
 
 _FULL = slice(None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS
 from ...core.tensor.tensor import Tensor, wrap
+from ...core.warn import warn
 from .fft import _c2c, _c2r, _complex, _r2c
 
 
@@ -84,10 +84,9 @@ def _check_signal(x: Any, n_fft: int, hop: int, size: int, window: Any) -> None:
 
 
 def _warn_no_window(name: str) -> None:
-    warnings.warn(
+    warn(
         f"A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other "
         f"windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage in {name}.",
-        stacklevel=3,
     )
 
 
@@ -147,8 +146,9 @@ def istft(
         )
     result = signal / envelope
     if end > total:
-        warnings.warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
-                      "tail. Please check your center and hop_length settings", stacklevel=2)  # fmt: skip
+        warn("The length of signal is shorter than the length parameter. Result is being padded with zeros in the "
+                      "tail. Please check your center and hop_length settings",
+        )  # fmt: skip
         result = OPS["cat"]([result, result.new_zeros(result._array.shape[0], end - total)], 1)
     return result.squeeze(0) if input._array.ndim == 2 else result
 

@@ -14,7 +14,6 @@ view, and one matrix product; `backend/onednn` overrides them.
 
 from __future__ import annotations
 
-import warnings
 from contextlib import suppress
 from itertools import product as places
 from math import prod
@@ -27,6 +26,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, type_word
+from ...core.warn import warn
 from ..pointwise.building_blocks import conjugate
 from ..product.matmul import F32, c_name
 from ..shape.slicing import part
@@ -383,11 +383,10 @@ def _named_padding(padding, kernel, stride, dilation):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     totals = [d * (k - 1) for d, k in zip(dilation, kernel, strict=True)]
     if any(t % 2 for t in totals):
-        warnings.warn(
+        warn(
             "Using padding='same' with even kernel lengths and odd dilation may require a zero-padded copy of the "
             "input be "
             "created",
-            stacklevel=5,
         )
     return tuple((t // 2, t - t // 2) if t % 2 else t // 2 for t in totals)
 

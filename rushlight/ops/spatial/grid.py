@@ -6,7 +6,6 @@ weighted sum of a few elements (`_axis_taps`): one for 'nearest', two for 'bilin
 
 from __future__ import annotations
 
-import warnings
 from itertools import product as places
 from math import prod
 from typing import Any
@@ -19,6 +18,7 @@ from ...core.dispatch.mode import thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.dtype import from_numpy
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ...core.warn import warn
 from ..creation.spacing import spaced
 from ..index.duplicate_index import add_at
 from ..product.matmul import bmm
@@ -275,7 +275,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
         if not isinstance(t, Tensor):
             raise argument_type("grid_sample", name, i + 1, t)
     if align_corners is None:
-        warnings.warn(_CORNERS, stacklevel=2)
+        warn(_CORNERS)
     sampler = _grid_sampler_3d if input._array.ndim == 5 else _grid_sampler_2d
     return sampler(input, grid, mode, padding_mode, bool(align_corners))
 
@@ -348,7 +348,7 @@ def affine_grid(theta, size, align_corners=None):
             [ 1.,  1.]])
     """
     if align_corners is None:
-        warnings.warn(_CORNERS, stacklevel=2)
+        warn(_CORNERS)
         align_corners = False
     if not theta.is_floating_point():
         raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
@@ -364,11 +364,10 @@ def affine_grid(theta, size, align_corners=None):
             f"Expected a batch of {n}D affine matrices of shape Nx{n}x{n + 1} for size {size}. Got {theta.shape}."
         )
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
             "is not "
             "an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
         )
     elif min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
