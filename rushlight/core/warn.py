@@ -1,4 +1,4 @@
-"""Warnings that name the user's line, whatever calls of Rushlight's own lie between."""
+"""Warnings that name the user's line, however many of Rushlight's own frames are between."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ _EVENTS = 600  # first and latest events that are kept, each
 _STEPS = 400  # looks at gradients that are kept; beyond, every second one is dropped
 _PARAMETERS = 24  # of an optimizer, which are followed: the largest
 _SERIES = 96  # tensors that are followed in all
-_CONTRIBUTIONS = 32  # latest ones of a gradient that are told apart
+_CONTRIBUTIONS = 32  # latest ones of a gradient that are counted by line
 
 _Mix = tuple[tuple[Place, int], ...]  # where a gradient came from: backward statements, each with how often
 

@@ -70,6 +70,7 @@ MOVED = {
     "core.one_by_one": "core.tensor.apply_map",
     "core.overlap": "core.dispatch.overlap",
     "core.overriding": "core.dispatch.torch_function",
+    "core.once": "core.warn",
     "core.placeholder": "core.tensor.placeholder",
     "core.printing": "core.tensor.printing",
     "core.rebuild": "core.tensor.pickling",

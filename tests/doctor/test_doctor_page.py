@@ -12,7 +12,6 @@ import subprocess
 
 import pytest
 
-from rushlight import alias
 from rushlight.doctor import watch
 from rushlight.doctor.report import page
 
@@ -82,8 +81,8 @@ report.said = said;
 })();
 </script>"""
 LOOP = """
-import torch
-from torch import nn
+import rushlight as torch
+from rushlight import nn
 torch.manual_seed(0)
 generator, critic = nn.Linear(2, 3), nn.Linear(3, 1)
 opt_g = torch.optim.SGD(generator.parameters(), lr=0.01)
@@ -99,7 +98,6 @@ for _ in range(5):
 
 
 def reported(tmp_path, clear):
-    alias.install()
     path = tmp_path / "train.py"
     path.write_text(LOOP.replace("{clear}", clear))
     with watch() as report:
