@@ -1,0 +1,1 @@
+"""Random programs beside torch: `python -m tests.differential --torch PYTHON` (see `__main__.py`)."""
