@@ -24,7 +24,7 @@ from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
 from ..core.tensor.dtype import from_numpy
 from ..core.tensor.layout import contiguous_format, strided
-from ..core.tensor.node import Freed, Leaf, Node, Output, no_tensor
+from ..core.tensor.node import Freed, Leaf, Node, Output, no_tensor, show_as
 from ..core.tensor.placeholder import NoArray
 from ..core.tensor.size import sum_to_axes
 from ..core.tensor.storage import describe, user_line
@@ -339,6 +339,8 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
     if old is None:
         if create_graph:
             t._grad = g.clone() if g._edge is not None or thread.state.level > 1 else wrap(g._array.copy())
+            if t._grad._edge is not None:
+                show_as(t._grad._edge, "CopyBackwards")
         elif thread.state.level > 1:
             t._grad = _watched_copy(g, t._array)
         elif _is_private(g, t):
@@ -347,7 +349,7 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
         else:
             t._grad = wrap(_copy_like(g._array, t._array))
         _tell_graded(t)
-    elif create_graph or old._edge is not None:
+    elif create_graph:
         t._grad = old + g
         _tell_graded(t)
     elif thread.state.level > 1:

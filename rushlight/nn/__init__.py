@@ -1,6 +1,6 @@
 """Networks: modules, their parameters, and the functions they compute."""
 
-from . import attention, functional, init, modules, parallel, parameter, utils
+from . import attention, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *  # noqa: F403  (the layers; modules/__init__.py lists them)
 from .parallel import DataParallel
 from .parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
@@ -13,6 +13,7 @@ __all__ = [
     "UninitializedParameter",
     "attention",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

@@ -10,7 +10,7 @@ import numpy as np
 
 # how far results of the same formula may part by rounding, relative to the largest element
 _ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 3e-2, "float16": 4e-3, "complex128": 1e-9, "complex64": 1e-4}
-_EXACT_BELOW = 1e-30  # of two numbers that small none is the larger
+_SMALLEST = 1e-5  # what is smaller may be what is left where terms cancel
 
 
 def compare(expected: dict[str, Any], found: dict[str, Any]) -> str:
@@ -102,7 +102,7 @@ def close(x: np.ndarray, y: np.ndarray, rounding: float) -> bool:
     x, y = x[finite].astype(np.float64), y[finite].astype(np.float64)
     if not x.size:
         return True
-    return bool((np.abs(x - y) <= rounding * max(np.abs(x).max(), _EXACT_BELOW)).all())
+    return bool((np.abs(x - y) <= rounding * max(np.abs(x).max(), _SMALLEST)).all())
 
 
 def _numbers(a: dict, b: dict, path: str) -> str:

@@ -23,13 +23,18 @@ from typing import Any
 
 from .execution import Session
 
-__all__ = ["Program"]
+__all__ = ["Ended", "Program"]
 
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _TYPES = ["torch.float32"] * 5 + ["torch.float64", "torch.int64", "torch.int64", "torch.int32", "torch.bool", "torch.uint8",
     "torch.bfloat16", "torch.float16", "torch.int16", "torch.int8", "torch.complex64"]  # fmt: skip
 _SHAPES = ["()", "(1,)", "(3,)", "(4,)", "(2, 3)", "(3, 3)", "(4, 1)", "(1, 3)", "(2, 3, 4)", "(2, 1, 3)", "(0,)", "(2, 0)", "(1, 2, 3, 2)"]
 _MISTAKE = 0.03
+_WRITES, _NAME = re.compile(r"\w_\(|out=|\] *[-+*/]?= "), re.compile(r"\b[a-z]\d*\b")
+
+
+class Ended(Exception):
+    """A program has to end here: how things are now is torch's accident."""
 
 
 class Program:
@@ -50,10 +55,20 @@ class Program:
     def do(self, pattern: str) -> bool:
         """Run a statement; whether it did not raise."""
         statement = self.fill(pattern)
+        before = self._snapshot(statement)
         outcome = self.session.run(statement)
+        if "raised" in outcome and self._snapshot(statement) != before:
+            raise Ended  # torch has written a part before it raised
         self.statements.append(statement)
         self.outcomes.append(outcome)
         return "raised" not in outcome
+
+    def _snapshot(self, statement: str) -> list[tuple]:
+        """The tensors of the program that a statement which may write names."""
+        if not _WRITES.search(statement):
+            return []
+        tensors = [self.session.space.get(name) for name in set(_NAME.findall(statement))]
+        return [(list(t.shape), repr(t.tolist())) for t in tensors if isinstance(t, self.torch.Tensor)]
 
     def let(self, pattern: str, prefix: str = "t") -> str | None:
         """Bind what an expression gives to a new name; None if it raised."""
@@ -93,7 +108,7 @@ class Program:
     def _place(self, place: str) -> str:
         if "|" in place:
             return self.random.choice(place.split("|"))
-        return _PLACES[place](self)
+        return _PLACES[place](self) if place in _PLACES else place
 
     def tensor(self, wanted: Callable[[Any], bool], make: str) -> str:
         """A living tensor, or a new one made by a pattern."""

@@ -8,6 +8,7 @@ the write, so that reading a tensor's history never has to ask whether it is up 
 
 from __future__ import annotations
 
+import weakref
 from sys import _getframe
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from .. import own_code
 from ..device.buffer import as_array
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
-from ..tensor.node import Leaf, Node, Output
+from ..tensor.node import Leaf, Node, Output, show_as
 from ..tensor.placeholder import NoArray, write_without_array
 from ..tensor.storage import LATEST, describe, storage_of, tick, user_line
 from ..tensor.tensor import Tensor, alias, type_word, wrap
@@ -261,8 +262,8 @@ def _rule_reads_first(record: Op) -> bool:
     return record.signature.arrays[0] in record.node_class.saved_names
 
 
-def check_writable(self: Tensor, state: State) -> None:
-    """Raise torch's errors where an in-place write would break a graph."""
+def check_writable(self: Tensor, state: State, may_share: bool = False) -> None:
+    """Raise torch's errors where an in-place write would break a graph, or, unless `may_share`, where elements share a place."""
     edge = self._edge
     view = self._view
     if state.grad:
@@ -279,7 +280,7 @@ def check_writable(self: Tensor, state: State) -> None:
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update."
         )
-    if 0 in self._array.strides:
+    if 0 in self._array.strides and not may_share:
         check_apart(self._array)
 
 
@@ -396,6 +397,7 @@ def set_history(self: Tensor, node: Node) -> None:
         slices.seq, slices.edges = tick(), (base._edge, *node.edges[1:])
         node.edges = (base._edge, *node.edges[1:])
         slices.inner, slices.chain = node, chain
+        node.outer = weakref.ref(slices)
         slices.saved, slices.storage, slices.hooks = (), None, None
         slices.shape, slices.dtype = base._array.shape, base._array.dtype
         follow(base, slices)
@@ -423,6 +425,9 @@ def _chain(view: Tensor) -> tuple[Tensor, tuple]:
     return t, tuple(reversed(steps))
 
 
+_SHOWN_AGAIN = ("view_as_real", "view_as_complex", "conj", "_conj")
+
+
 def refresh_views(s: Any) -> None:
     """Replay the live views of a memory from their parents' new histories, oldest first."""
     for ref in list(s.views):
@@ -431,7 +436,10 @@ def refresh_views(s: Any) -> None:
             continue
         parent, record, metadata, level = view._view
         if level > 0:
-            follow(view, replay(parent, record, metadata)._edge if parent._edge is not None else None)
+            edge = replay(parent, record, metadata)._edge if parent._edge is not None else None
+            if edge is not None and record.outputs is None and record.name not in _SHOWN_AGAIN:
+                show_as(edge, "AsStridedBackward0")  # what torch derives it by
+            follow(view, edge)
 
 
 def replay(parent: Tensor, record: Op, metadata: tuple) -> Tensor:
@@ -451,6 +459,14 @@ class CopySlices(Node):
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
+
+    def edge_of_part(self) -> Any:
+        """The history of the view that was written: that part of the base as it is since."""
+        part = wrap(np.broadcast_to(np.zeros((), self.dtype), self.shape))
+        part._edge = self
+        for record, metadata in self.chain:
+            part = replay(part, record, metadata)
+        return part._edge
 
     def backward(self, g: Tensor) -> tuple:
         whole = g.clone()  # type: ignore[attr-defined]

@@ -50,7 +50,7 @@ class Op:
     many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
     jit_warmup: once calls with the same shapes have worked on how many; host_indices: all arrays but the first may be the
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
-    the tensors that they multiply (`number_first.py`).
+    the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers.
     """
 
     def __init__(
@@ -79,10 +79,12 @@ class Op:
         jit_warmup: int = 10_000_000,
         host_indices: bool = False,
         number_first: tuple[str, ...] = (),
+        numbers: bool = False,
     ):
         self.name = name
         self.host_indices = host_indices
         self.number_first = number_first
+        self.numbers = numbers
         self.jit_min_elements, self.jit_warmup = jit_min_elements, jit_warmup
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)

@@ -180,7 +180,9 @@ def prepare(record: Op, tensors: tuple) -> list:
         if not isinstance(t, _OPERANDS) and not (t is None and _optional(record, i)):
             raise argument_type(record.name, _argument(record, i), i + 1, t)
     if not any(isinstance(t, Tensor) for t in tensors):
-        raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
+        if not record.numbers:
+            raise argument_type(record.name, _argument(record, 0), 1, tensors[0])
+        tensors = tuple(wrap(number_as(t, dtypes.of_number(t))) for t in tensors)
     d = common_type(record, tensors)
     if d in dtypes.FLOAT8 and record.promote != "bool":
         raise NotImplementedError(f"\"{record.name}_cpu\" not implemented for '{type_word(d)}'")
@@ -311,7 +313,8 @@ def relink(node: Any, saved: Any, name: str) -> Any:
     if node.op.outputs is None:
         t._storage = node.storage
         if thread.state.grad:
-            t._edge = node
+            outer = getattr(node, "outer", None)
+            t._edge = node if outer is None else outer().edge_of_part()
     elif thread.state.grad:
         i = int(name[3:] or 0)
         if node.op.outputs < 0 or i < node.op.outputs:

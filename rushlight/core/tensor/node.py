@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
+from functools import cache
 from typing import Any
 
 from ..dispatch.extension_points import list_saved, read_saved
@@ -48,9 +49,10 @@ class Node:
     storage: the storage record of a saved result.
     shape, dtype: of the result; a gradient is summed and cast to them before the rule sees it.
     hooks: None or a Hooks.
+    outer: of the write to a view, a weak reference to the node of its base, by which the written view has its history.
     """
 
-    __slots__ = ("seq", "edges", "saved", "storage", "shape", "dtype", "hooks", "trace", "_metadata", "__weakref__")
+    __slots__ = ("seq", "edges", "saved", "storage", "shape", "dtype", "hooks", "trace", "outer", "_metadata", "__weakref__")
 
     op: Any = None
     tensor_slots: tuple[int, ...] = ()
@@ -127,6 +129,16 @@ def function_of(edge: Any) -> tuple:
     if edge is None:
         return None, 0
     return (edge.edges[0], edge.index) if type(edge) is Output else (edge, 0)
+
+
+def show_as(node: Node, name: str) -> None:
+    """Give a node the name that torch has for its operator in this place; its rules stay."""
+    node.__class__ = _named(type(node), name)
+
+
+@cache
+def _named(kind: type[Node], name: str) -> type[Node]:
+    return type(name, (kind,), {"__slots__": ()})
 
 
 class Output(Node):

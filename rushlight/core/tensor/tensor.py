@@ -17,7 +17,7 @@ from ..device.buffer import Buffer, as_array
 from ..device.device import CPU
 from ..dispatch.extension_points import training_observer
 from ..dispatch.mode import emit_event, thread
-from ..warn import warn
+from ..warn import warn, warn_once
 from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
@@ -55,6 +55,10 @@ def _let_functions_ask(cls: type) -> None:
         _torch_function().activate()
 
 
+_TO_NUMBER = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
 _ADDRESS = "the address of a tensor's memory, which differs in the next call"
 
 
@@ -460,12 +464,16 @@ class Tensor:
         return _python_number(self._array.item())
 
     def __float__(self) -> float:
+        if self.requires_grad and thread.state.grad:
+            warn_once(_TO_NUMBER)
         return float(self._one_value("float()"))
 
     def __int__(self) -> int:
         return int(self._one_value("int()"))
 
     def __complex__(self) -> complex:
+        if self.requires_grad and thread.state.grad:
+            warn_once(_TO_NUMBER)
         return complex(self._one_value("complex()"))
 
     def __index__(self) -> int:

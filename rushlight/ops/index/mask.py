@@ -194,7 +194,7 @@ twins("masked_scatter", _masked_scatter, lambda input, mask, source: ((mask, sou
 def _nonzero(input, /):
     if not input.ndim:
         return np.zeros((int(bool(input)), 0), np.int64)
-    return np.ascontiguousarray(np.stack(input.nonzero(), 1).astype(np.int64, copy=False))
+    return np.stack(input.nonzero()).astype(np.int64, copy=False).T  # a column for each dimension, each contiguous
 
 
 @composite(method=True)

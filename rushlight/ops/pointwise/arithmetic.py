@@ -39,6 +39,7 @@ _add = binary(
     "The sum of two tensors.",
     operator="add",
     export=False,
+    numbers=True,
 )
 _sub = binary(
     "sub",
@@ -48,6 +49,7 @@ _sub = binary(
     "The difference of two tensors.",
     operator="sub",
     export=False,
+    numbers=True,
 )
 _rsub = binary(
     "rsub", lambda x, y: np.subtract(y, x), lambda g: -g, lambda g: g, "other - input.", operator="rsub", export=False,
@@ -248,11 +250,12 @@ mul = binary(
     tensor([[3., 6.],
             [4., 8.]])
     """,
-    operator="mul", aliases=("multiply",), unrounded="any",
+    operator="mul", aliases=("multiply",), unrounded="any", numbers=True,
 )  # fmt: skip
 _div = binary(
     "div", np.true_divide, lambda g, y: g / conjugate(y), lambda g, x, y: -g * conjugate((x / y) / y),
     "The quotient of two tensors.", promote="float", operator="truediv", export=False, unrounded="other",
+    numbers=True,
 )  # fmt: skip
 
 
@@ -298,6 +301,7 @@ floor_divide = binary(
     operator="floordiv",
     node="NotImplemented",
     unrounded="other",
+    numbers=True,
 )
 _div_floor = binary(
     "div.floor", _floor_quotient, zero_rule, zero_rule, "The quotient rounded down.", export=False,

@@ -296,6 +296,13 @@ def meshgrid(*tensors, indexing=None):
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.",
         )
         indexing = "ij"
+    for t in tensors:
+        if t._array.ndim > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: shape {list(t.shape)}")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError(
+                f"meshgrid expects all tensors to have the same dtype, but got {tensors[0].dtype} and {t.dtype}"
+            )
     if indexing not in ("ij", "xy"):
         raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
     swap = indexing == "xy" and len(tensors) > 1

@@ -229,7 +229,7 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     """Overwrite `self` with `a`; `node()` gives the history if the write is recorded."""
     state = thread.state
     recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
-    check_writable(self, state)
+    check_writable(self, state, may_share=np.ndim(a) == 0)
     storage = storage_of(self)
     if sources and sources[0]._storage is storage and is_read_again(self._array, a):
         write_in_order(np.asarray, self._array, castable(a, self._array.dtype))

@@ -16,7 +16,7 @@ from ...core.dispatch.slow_path import watch_view
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.layout import contiguous_format
-from ...core.tensor.node import Leaf
+from ...core.tensor.node import Leaf, show_as
 from ...core.tensor.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
 from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.tensor import Tensor, alias
@@ -635,6 +635,9 @@ def _in_place(name: str, view_of) -> None:
             edge.shape = after._array.shape
         else:
             self._edge = after._edge
+            if self._edge is not None:
+                shown = type(self._edge).__name__
+                show_as(self._edge, f"{shown[:-1]}{int(shown[-1]) + (3 if name == 'squeeze' else 1)}")
         if before._view is not None:
             self._view = after._view
             for t in (before, self):  # in the order in which a write to the base gives them new histories

@@ -118,7 +118,7 @@ def schedulers(p):
 
 def initialization(p):
     for _ in range(8):
-        w = p.let("torch.empty({(3, 4)|(4, 2, 3, 3)|(5,)|(2, 3)|()})", "w")
+        w = p.let("torch.zeros({(3, 4)|(4, 2, 3, 3)|(5,)|(2, 3)|()})", "w")
         if p.do(f"nn.init.{{uniform_({w}, -1, 1)|normal_({w}, 0, {{num}})|constant_({w}, {{num}})|ones_({w})|zeros_({w})|eye_({w})|dirac_({w})|xavier_uniform_({w}, gain={{num}})|xavier_normal_({w})|kaiming_uniform_({w}, a={{num}}, mode='fan_{{in|out}}')|kaiming_normal_({w}, nonlinearity='{{relu|leaky_relu|tanh|linear}}')|trunc_normal_({w}, std={{num}})|orthogonal_({w})|sparse_({w}, 0.3)}}"):
             p.do(w)
         p.do("nn.init.calculate_gain('{relu|tanh|sigmoid|leaky_relu|selu|linear|foo}'{|, 0.2})")

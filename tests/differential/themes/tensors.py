@@ -40,7 +40,7 @@ _CREATE = [
     "torch.from_numpy(np.{arange(4)|ones((2, 3))|zeros(2, np.float32)|array([True])|arange(6).reshape(2, 3).T})",
     "torch.scalar_tensor({num}, dtype={dtype})",
     "torch.empty({shape}, dtype={dtype}).zero_()",
-    "torch.Tensor({[1, 2]|2, 3|()|[[1.5]]})",
+    "torch.Tensor({[1, 2]|()|[[1.5]]})", "torch.Tensor(2, 3).zero_()",
     "torch.{FloatTensor|LongTensor|BoolTensor|DoubleTensor}({[1, 2]|[[0]]})",
     "F.one_hot(torch.randint(0, 3, {shape}), {3|-1|5|2})",
     "torch.bincount(torch.randint(0, 4, ({n},)), minlength={0|6})",
@@ -136,7 +136,7 @@ def promotion(p):
 
 
 def out(p):
-    made = "torch.{empty(0)|zeros(2, 3)|zeros(3)|empty(2, 3).t()|zeros(2, 3, dtype=torch.int64)|zeros(0, dtype=torch.float64)|zeros(6)[::2]|zeros(1)|zeros(2, 3, dtype=torch.complex64)|zeros(3, dtype=torch.bool)}"
+    made = "torch.{empty(0)|zeros(2, 3)|zeros(3)|zeros(2, 3).t()|zeros(2, 3, dtype=torch.int64)|zeros(0, dtype=torch.float64)|zeros(6)[::2]|zeros(1)|zeros(2, 3, dtype=torch.complex64)|zeros(3, dtype=torch.bool)}"
     calls = ["torch.{add|sub|mul|div|pow|eq|maximum|atan2|fmod|logical_and}({x}, {like}, out={o})", "torch.{abs|neg|exp|sin|sqrt|floor|sigmoid|tanh|sign|isinf|bitwise_not|log1p}({x}, out={o})", "torch.{sum|mean|prod|amax|argmax|any|all|logsumexp|cumsum|std|nansum}({x}, {dim}, out={o})",
         "torch.{cat|stack}([{x}, {x}], out={o})", "torch.{zeros|ones}({shape}, out={o})", "torch.arange({n}, out={o})", "torch.{mm|matmul}({m}, {m}, out={o})", "torch.{clamp}({x}, {num}, out={o})", "torch.{randn|rand}({shape}, out={o})", "torch.linspace(0, 1, {n}, out={o})",
         "torch.{index_select}({x}, {dim}, torch.tensor([0]), out={o})", "torch.where({b}, {x}, {x}, out={o})", "torch.{tril|triu}({x}, out={o})", "torch.full({shape}, {num}, out={o})", "torch.eye({n}, out={o})", "torch.gather({x}, {dim}, torch.zeros(1, dtype=torch.long), out={o})", "torch.addmm({m}, {m}, {m}, out={o})", "torch.masked_select({x}, {x} > 0, out={o})", "torch.bmm({x}, {x}, out={o})", "torch.diag({x}, out={o})", "torch.take({x}, torch.tensor([0]), out={o})", "torch.nonzero({x}, out={o})", "torch.isin({x}, {x}, out={o})"]  # fmt: skip

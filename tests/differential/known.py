@@ -1,0 +1,3 @@
+"""Differences that stay, with their reasons: (theme, pattern of the statement, pattern of what differs, reason)."""
+
+KNOWN: list[tuple[str, str, str, str]] = []
