@@ -207,6 +207,15 @@ class _Pass:
             self._free(node)
         waiting = [*grads]
         del grads
+        if node.op is None:  # a Function's: all are checked before one of them is added to a leaf's
+            for i, edge in enumerate(node.edges):
+                gi = waiting[i]
+                if edge is not None and gi is not None and gi._array.shape != edge.shape:
+                    try:
+                        waiting[i] = fit(gi, edge)
+                    except _Unfit as unfit:
+                        raise unfit.error(node, i) from None
+            gi = None
         for i, edge in enumerate(node.edges):
             if edge is not None:
                 gi, waiting[i] = waiting[i], None
@@ -226,13 +235,13 @@ class _Pass:
             return g
         if hooks.tensor:
             g = _run_tensor_hooks(hooks.tensor, g)
-        if hooks.pre:
-            g = _run_pre_hooks(hooks.pre, g)
         if hooks.retain is not None:
             t = hooks.retain()
             if t is not None:
                 t._grad = g if t._grad is None else t._grad + g
                 _tell_graded(t)
+        if hooks.pre:
+            g = _run_pre_hooks(hooks.pre, g)
         return g
 
     def _deliver(self, edge: Any, g: Tensor) -> None:

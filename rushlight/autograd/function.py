@@ -309,6 +309,11 @@ def _connect(node: BackwardCFunction, args: tuple, result: Any, recording: bool)
     outputs = list(outputs)
     inputs = {id(a) for a in args if isinstance(a, Tensor)}
     dirty = {id(d) for d in node._dirty}
+    if not dirty <= {id(t) for _, t in tensors}:
+        raise RuntimeError(
+            "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+            "modified inplace must all be outputs of the Function."
+        )
     plain = {id(t) for t in node._non_differentiable}
     for i, t in tensors:
         if id(t) in inputs and id(t) not in dirty:

@@ -25,7 +25,13 @@ def _derive(n: int, wanted: str, size: Any, other: Tensor, grad_output: Tensor, 
 
 
 def conv1d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """The gradient of `conv1d` with respect to its input.
 
@@ -43,7 +49,13 @@ def conv1d_input(
 
 
 def conv1d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """The gradient of `conv1d` with respect to its weight.
 
@@ -61,7 +73,13 @@ def conv1d_weight(
 
 
 def conv2d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """The gradient of `conv2d` with respect to its input.
 
@@ -80,7 +98,13 @@ def conv2d_input(
 
 
 def conv2d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """The gradient of `conv2d` with respect to its weight.
 
@@ -98,7 +122,13 @@ def conv2d_weight(
 
 
 def conv3d_input(
-    input_size: Any, weight: Tensor, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input_size: Any,
+    weight: Tensor,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """The gradient of `conv3d` with respect to its input.
 
@@ -116,7 +146,13 @@ def conv3d_input(
 
 
 def conv3d_weight(
-    input: Tensor, weight_size: Any, grad_output: Tensor, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Tensor,
+    weight_size: Any,
+    grad_output: Tensor,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> Tensor:
     """The gradient of `conv3d` with respect to its weight.
 

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 
-from rushlight.core.tensor.pickling import Memory
+from rushlight.core.tensor.pickling import Memory, after_load
 
 from .pickler import SavedStorages, pickler_class
 from .storages import check_saved_id, same_dtype, storage_type_of, typed
@@ -58,8 +58,9 @@ def load(file, restore, make_unpickler, weights_only):
     if version != PROTOCOL_VERSION:
         raise RuntimeError(f"Invalid protocol version: {version if type(version) is int else type(version)}")
     system = unpickle()
-    result = unpickle()
-    storages.read_all(unpickle(), swapped=_is_little_endian(system) != (sys.byteorder == "little"))
+    with after_load:
+        result = unpickle()
+        storages.read_all(unpickle(), swapped=_is_little_endian(system) != (sys.byteorder == "little"))
     return result
 
 

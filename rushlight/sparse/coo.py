@@ -18,6 +18,7 @@ from ..core.dispatch.mode import emit_event, thread
 from ..core.dispatch.torch_function import disabled_impl
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo
+from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder, no_kernel
 from ..core.tensor.tensor import Tensor, alias, type_word, wrap
 from .entries import as_values, check_indices, gather, indices_of, merge, places_of, scatter, values_of
@@ -406,7 +407,7 @@ def rebuild(layout: Any, data: tuple) -> Any:
     if layout is not sparse_coo:
         return _csr().rebuild_csr(layout, data)
     indices, values, size, *coalesced = data
-    check_indices(indices._array, tuple(size))
+    after_load.check(lambda: check_indices(indices._array, tuple(size)))
     return assemble(indices, values, tuple(size), bool(coalesced and coalesced[0]))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.layout import sparse_coo, sparse_csr
+from ..core.tensor.pickling import after_load
 from ..core.tensor.placeholder import Placeholder
 from ..core.tensor.tensor import Tensor, alias, wrap
 from .coo import SparseTensor, WithoutArray, assemble, convert, rebuild
@@ -150,5 +151,5 @@ def rebuild_csr(layout: Any, data: tuple) -> Any:
     if layout is not sparse_csr:
         raise NotImplementedError(f"rebuilding a tensor of layout {layout!r} is not implemented")
     crow, col, values, size = data
-    check_rows(crow._array, col._array, values._array, tuple(size))
+    after_load.check(lambda: check_rows(crow._array, col._array, values._array, tuple(size)))
     return assemble_csr(crow, col, values, tuple(size))

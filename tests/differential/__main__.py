@@ -3,6 +3,8 @@
     python -m tests.differential --torch ../torch-env/bin/python --count 10000
     python -m tests.differential --torch ../torch-env/bin/python --theme views --seed 7 --show
 
+`test_recorded.py` replays programs that were recorded with `--record`, without torch.
+
 A program is made under torch, where each statement is filled in from the tensors that are alive (`generation.py`), and
 replayed under Rushlight: the value, dtype, shape, strides and requires_grad of each statement have to be equal up to
 rounding, or both have to raise. What was saved on either side is loaded on the other. A program is compared up to its first
@@ -14,6 +16,7 @@ Seed and theme make a program: `--theme T --seed N --count 1 --show` prints it w
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
 import os
 import re
@@ -32,6 +35,7 @@ from .known import KNOWN
 
 ROOT = Path(__file__).parents[2]
 _CHUNK = 50
+_STRICT = ("double-backward", "func")  # themes that begin with float64
 _MINOR = ("class", "node")  # differences that do not end a program, and are not counted among the statements' values
 
 
@@ -79,8 +83,11 @@ class Tester:
         self.python, self.theme, self.show = torch_python, theme, show
         self.statements: Counter[str] = Counter()
         self.programs = 0
-        self.found: dict[str, list[tuple[int, str, str, str]]] = defaultdict(list)  # kind: (seed, theme, statement, what)
+        self.found: dict[str, list[tuple[int, str, str, str]]] = defaultdict(
+            list
+        )  # kind: (seed, theme, statement, what)
         self.known: Counter[str] = Counter()
+        self.agreed: list[dict] = []  # programs without a difference
 
     def run(self, seeds: list[int]) -> None:
         with tempfile.TemporaryDirectory() as name:
@@ -88,7 +95,9 @@ class Tester:
             asked = {"seeds": seeds, "theme": self.theme, "theirs": str(theirs), "ours": str(ours)}
             made = self._ask(self.python, "make", asked)
             programs = [json.loads(line) for line in made]
-            replayed = [json.loads(line) for line in self._ask(sys.executable, "replay", {**asked, "programs": programs})]
+            replayed = [
+                json.loads(line) for line in self._ask(sys.executable, "replay", {**asked, "programs": programs})
+            ]
             for program, outcomes in zip(programs, replayed, strict=False):
                 self._compare(program, outcomes)
             if len(replayed) < len(programs):
@@ -99,7 +108,9 @@ class Tester:
                 for i, outcome in json.loads(line).items():
                     said = compare(program["outcomes"][int(i)], outcome)
                     if said:
-                        self._tell(program, program["statements"][int(i)], "saved: torch loads Rushlight's file: " + said)
+                        self._tell(
+                            program, program["statements"][int(i)], "saved: torch loads Rushlight's file: " + said
+                        )
 
     def _ask(self, python: str, role: str, asked: dict) -> list[str]:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "RUSHLIGHT_TRACEBACK": "full", "PYTHONPATH": str(ROOT)}
@@ -112,10 +123,17 @@ class Tester:
 
     def _compare(self, program: dict, outcomes: list[dict]) -> None:
         self.programs += 1
+        if not any(
+            compare(a, b, program["theme"] in _STRICT) for a, b in zip(program["outcomes"], outcomes, strict=True)
+        ):
+            self.agreed.append(program)
         for statement, expected, found in zip(program["statements"], program["outcomes"], outcomes, strict=True):
-            said = compare(expected, found)
+            said = compare(expected, found, program["theme"] in _STRICT)
             if self.show:
-                print(f"{statement}\n    torch     {_shown(expected)}\n    rushlight {_shown(found)}" + (f"\n    ** {said}" if said else ""))
+                print(
+                    f"{statement}\n    torch     {_shown(expected)}\n    rushlight {_shown(found)}"
+                    + (f"\n    ** {said}" if said else "")
+                )
             self.statements[program["theme"]] += 1
             if said:
                 self._tell(program, statement, said)
@@ -140,7 +158,9 @@ class Tester:
         for reason, count in self.known.items():
             print(f"known: {count}: {reason}")
         total = sum(self.statements.values())
-        print(f"\n{self.programs} programs, {total} statements, {different} differ: {100 * (1 - different / max(1, total)):.2f} % agree")
+        print(
+            f"\n{self.programs} programs, {total} statements, {different} differ: {100 * (1 - different / max(1, total)):.2f} % agree"
+        )
         return different
 
 
@@ -150,12 +170,20 @@ def _shown(outcome: dict) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("--torch", default=os.environ.get("RUSHLIGHT_TORCH_PYTHON"), metavar="PYTHON", help="an interpreter that has torch")
+    parser.add_argument(
+        "--torch",
+        default=os.environ.get("RUSHLIGHT_TORCH_PYTHON"),
+        metavar="PYTHON",
+        help="an interpreter that has torch",
+    )
     parser.add_argument("--count", type=int, default=1000, help="programs")
     parser.add_argument("--seed", type=int, default=0, help="of the first program")
     parser.add_argument("--theme", default="", help="only this one")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print all statements and what both gave")
+    parser.add_argument(
+        "--record", type=Path, metavar="FILE", help="write the programs that agree, with torch's outcomes"
+    )
     parser.add_argument("--role", choices=["make", "replay", "load-back"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.role:
@@ -166,6 +194,9 @@ def main() -> int:
     seeds = list(range(options.seed, options.seed + options.count))
     with ThreadPoolExecutor(options.workers) as pool:
         list(pool.map(tester.run, [seeds[i : i + _CHUNK] for i in range(0, len(seeds), _CHUNK)]))
+    if options.record:
+        agreed = sorted(tester.agreed, key=lambda p: p["seed"])
+        options.record.write_bytes(gzip.compress(json.dumps(agreed).encode(), mtime=0))
     return 1 if tester.report() else 0
 
 

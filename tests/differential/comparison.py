@@ -13,19 +13,27 @@ _ROUNDING = {"float64": 1e-9, "float32": 1e-4, "bfloat16": 3e-2, "float16": 4e-3
 _SMALLEST = 1e-5  # what is smaller may be what is left where terms cancel
 
 
-def compare(expected: dict[str, Any], found: dict[str, Any]) -> str:
-    """'' where two outcomes are equal up to rounding; else what differs, beginning with its kind."""
+def compare(expected: dict[str, Any], found: dict[str, Any], strict: bool = True) -> str:
+    """'' where two outcomes are equal up to rounding; else what differs, beginning with its kind.
+
+    strict: float64 is not computed from float32.
+    """
     if ("raised" in expected) != ("raised" in found):
         if "raised" in expected:
             return f"accepts: torch raises {expected['raised']}: {expected['message'][:150]}"
         return f"raises: {found['raised']}: {found['message'][:200]}"
     if "raised" in expected:
         mine, theirs = found["raised"], expected["raised"]
-        return "" if mine == theirs else f"class: {mine} ({found['message'][:90]}); torch {theirs} ({expected['message'][:90]})"
-    return _value(expected["value"], found["value"])
+        return (
+            ""
+            if mine == theirs
+            else f"class: {mine} ({found['message'][:90]}); torch {theirs} ({expected['message'][:90]})"
+        )
+    rounding = _ROUNDING if strict else {**_ROUNDING, "float64": 1e-6, "complex128": 1e-6}
+    return _value(expected["value"], found["value"], "", rounding)
 
 
-def _value(a: Any, b: Any, path: str = "") -> str:
+def _value(a: Any, b: Any, path: str, rounding: dict[str, float]) -> str:
     if type(a) is not type(b):
         return f"type: {path} {_short(b)}; torch {_short(a)}"
     if not isinstance(a, dict):
@@ -33,17 +41,21 @@ def _value(a: Any, b: Any, path: str = "") -> str:
     if a.keys() - {"data"} != b.keys() - {"data"}:
         return f"type: {path} {_short(b)}; torch {_short(a)}"
     if "tensor" in a or "array" in a:
-        return _arrays(a, b, path)
+        return _arrays(a, b, path, rounding)
     if "number" in a:
         return _numbers(a, b, path)
     if "dict" in a:
         if [k for k, _ in a["dict"]] != [k for k, _ in b["dict"]]:
             return f"keys: {path} {[k for k, _ in b['dict']]}; torch {[k for k, _ in a['dict']]}"
-        return _first(_value(v, w, f"{path}[{k!r}]") for (k, v), (_, w) in zip(a["dict"], b["dict"], strict=True))
+        return _first(
+            _value(v, w, f"{path}[{k!r}]", rounding) for (k, v), (_, w) in zip(a["dict"], b["dict"], strict=True)
+        )
     if "list" in a:
         if a["kind"] != b["kind"] or len(a["list"]) != len(b["list"]):
             return f"type: {path} {b['kind']} of {len(b['list'])}; torch {a['kind']} of {len(a['list'])}"
-        return _first(_value(v, w, f"{path}[{i}]") for i, (v, w) in enumerate(zip(a["list"], b["list"], strict=True)))
+        return _first(
+            _value(v, w, f"{path}[{i}]", rounding) for i, (v, w) in enumerate(zip(a["list"], b["list"], strict=True))
+        )
     return "" if a == b or _same_text(str(a), str(b)) else f"value: {path} {_short(b)}; torch {_short(a)}"
 
 
@@ -51,7 +63,7 @@ def _first(found: Any) -> str:
     return next((said for said in found if said), "")
 
 
-def _arrays(a: dict, b: dict, path: str) -> str:
+def _arrays(a: dict, b: dict, path: str, rounding: dict[str, float]) -> str:
     kind = "tensor" if "tensor" in a else "array"
     if a[kind] != b[kind]:
         return f"dtype: {path} {b[kind]}; torch {a[kind]}"
@@ -59,7 +71,7 @@ def _arrays(a: dict, b: dict, path: str) -> str:
         return f"shape: {path} {b['shape']}; torch {a['shape']}"
     if a.get("grad") != b.get("grad"):
         return f"requires_grad: {path} {b['grad']}; torch {a['grad']}"
-    said = _data(a, b, path, a[kind])
+    said = _data(a, b, path, rounding, a[kind])
     if said:
         return said
     if _strides(a) != _strides(b):
@@ -76,7 +88,7 @@ def _strides(a: dict) -> list[int] | None:
     return [s for s, n in zip(a["stride"], a["shape"], strict=True) if n > 1]
 
 
-def _data(a: dict, b: dict, path: str, dtype: str) -> str:
+def _data(a: dict, b: dict, path: str, rounding: dict[str, float], dtype: str) -> str:
     if a.get("data") == b.get("data"):
         return ""
     if "data" not in a or "data" not in b:
@@ -84,7 +96,7 @@ def _data(a: dict, b: dict, path: str, dtype: str) -> str:
     stored = np.dtype("float32" if dtype in ("bfloat16", "float16") else dtype)
     x, y = (np.frombuffer(base64.b64decode(d["data"]), stored) for d in (a, b))
     if stored.kind in "fc":
-        if close(x, y, _ROUNDING[dtype]):
+        if close(x, y, rounding[dtype]):
             return ""
     elif np.array_equal(x, y):
         return ""
@@ -109,7 +121,12 @@ def _numbers(a: dict, b: dict, path: str) -> str:
     if a["number"] != b["number"]:
         return f"type: {path} {b['number']}; torch {a['number']}"
     if a["is"] != b["is"]:
-        x, y = (np.array([complex(d["is"].partition("(")[2].rstrip(")") or d["is"]) if "np." in d["is"] else complex(d["is"])]) for d in (a, b))
+        x, y = (
+            np.array(
+                [complex(d["is"].partition("(")[2].rstrip(")") or d["is"]) if "np." in d["is"] else complex(d["is"])]
+            )
+            for d in (a, b)
+        )
         if a["number"] == "int" or not close(x, y, 1e-4):
             return f"value: {path} {b['is']}; torch {a['is']}"
     return ""

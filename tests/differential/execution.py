@@ -110,7 +110,9 @@ def _array(torch: Any, t: Any) -> np.ndarray:
 
 
 def _packed(a: np.ndarray) -> str:
-    return base64.b64encode(a.tobytes()).decode() if a.dtype.kind != "O" else base64.b64encode(pickle.dumps(None)).decode()
+    return (
+        base64.b64encode(a.tobytes()).decode() if a.dtype.kind != "O" else base64.b64encode(pickle.dumps(None)).decode()
+    )
 
 
 def _stop(*_: Any) -> None:

@@ -28,7 +28,21 @@ __all__ = ["Ended", "Program"]
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _TYPES = ["torch.float32"] * 5 + ["torch.float64", "torch.int64", "torch.int64", "torch.int32", "torch.bool", "torch.uint8",
     "torch.bfloat16", "torch.float16", "torch.int16", "torch.int8", "torch.complex64"]  # fmt: skip
-_SHAPES = ["()", "(1,)", "(3,)", "(4,)", "(2, 3)", "(3, 3)", "(4, 1)", "(1, 3)", "(2, 3, 4)", "(2, 1, 3)", "(0,)", "(2, 0)", "(1, 2, 3, 2)"]
+_SHAPES = [
+    "()",
+    "(1,)",
+    "(3,)",
+    "(4,)",
+    "(2, 3)",
+    "(3, 3)",
+    "(4, 1)",
+    "(1, 3)",
+    "(2, 3, 4)",
+    "(2, 1, 3)",
+    "(0,)",
+    "(2, 0)",
+    "(1, 2, 3, 2)",
+]
 _MISTAKE = 0.03
 _WRITES, _NAME = re.compile(r"\w_\(|out=|\] *[-+*/]?= "), re.compile(r"\b[a-z]\d*\b")
 
@@ -55,10 +69,12 @@ class Program:
     def do(self, pattern: str) -> bool:
         """Run a statement; whether it did not raise."""
         statement = self.fill(pattern)
-        before = self._snapshot(statement)
+        before, state = self._snapshot(statement), self.torch.get_rng_state()
         outcome = self.session.run(statement)
-        if "raised" in outcome and self._snapshot(statement) != before:
-            raise Ended  # torch has written a part before it raised
+        if "raised" in outcome and (
+            self._snapshot(statement) != before or not self.torch.equal(state, self.torch.get_rng_state())
+        ):
+            raise Ended  # torch has written or drawn a part before it raised
         self.statements.append(statement)
         self.outcomes.append(outcome)
         return "raised" not in outcome
@@ -68,7 +84,10 @@ class Program:
         if not _WRITES.search(statement):
             return []
         tensors = [self.session.space.get(name) for name in set(_NAME.findall(statement))]
-        return [(list(t.shape), repr(t.tolist())) for t in tensors if isinstance(t, self.torch.Tensor)]
+        try:
+            return [(list(t.shape), repr(t.tolist())) for t in tensors if isinstance(t, self.torch.Tensor)]
+        except RuntimeError:  # memory that torch did not allocate after it had failed to resize
+            raise Ended from None
 
     def let(self, pattern: str, prefix: str = "t") -> str | None:
         """Bind what an expression gives to a new name; None if it raised."""
@@ -195,7 +214,11 @@ _PLACES: dict[str, Callable[[Program], str]] = {
 
 def _named(dtype: Any) -> str:
     kind = str(dtype)
-    return kind if "int" in kind or kind in ("torch.bool", "torch.float32", "torch.float64", "torch.complex64") else "torch.float32"
+    return (
+        kind
+        if "int" in kind or kind in ("torch.bool", "torch.float32", "torch.float64", "torch.complex64")
+        else "torch.float32"
+    )
 
 
 def _escape(text: str) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor import dtype as dtypes
+from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
 
 
@@ -25,8 +27,8 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
     if isinstance(error, TypeError) and any(isinstance(m, str) for m in metadata):
         return TypeError(f"{name}() received an invalid combination of arguments - got {metadata} (inputs: {facts})")
     if isinstance(error, TypeError) and "ufunc" in str(error):
-        kinds = ", ".join(str(a.dtype) for a in arrays if isinstance(a, np.ndarray))
-        return RuntimeError(f'"{name}" not implemented for {kinds}')
+        kinds = ", ".join(type_word(dtypes.from_numpy(a.dtype)) for a in arrays[:1] if isinstance(a, np.ndarray))
+        return NotImplementedError(f"\"{name}_cpu\" not implemented for '{kinds}'")
     if isinstance(error, AttributeError) and "__index__" in str(error):
         wrong = str(error).split("'")[1]
         return TypeError(f"{name}(): argument 'dim' must be int or tuple of ints, not {wrong} (inputs: {facts})")

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..tensor.channels_last import follow_channels
+from ..tensor.column_order import return_columns
 from ..tensor.node import Node
 from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
@@ -50,7 +51,8 @@ class Op:
     many NumPy calls, from how many elements of its first array on it is worth a program of its own (None: never), and
     jit_warmup: once calls with the same shapes have worked on how many; host_indices: all arrays but the first may be the
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
-    the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers.
+    the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
+    columns: positions of results that are matrices stored column by column.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class Op:
         host_indices: bool = False,
         number_first: tuple[str, ...] = (),
         numbers: bool = False,
+        columns: tuple[int, ...] = (),
     ):
         self.name = name
         self.host_indices = host_indices
@@ -89,7 +92,8 @@ class Op:
         if jit_min_elements is not None:
             JIT_CANDIDATES.append(self)
         self.follows = follows
-        self.kernel = follow_channels(kernel, follows) if follows else kernel
+        self.columns = columns
+        self.kernel = self._laid_out(kernel)
         self.reference = kernel
         self.kind = kind
         self.doc = doc or kernel.__doc__
@@ -114,6 +118,12 @@ class Op:
         self.function: Any = None
         self.scope: dict[str, Any] = {}
 
+    def _laid_out(self, kernel: Callable) -> Callable:
+        """The kernel whose results have the declared memory order."""
+        if self.columns:
+            kernel = return_columns(kernel, self.columns)
+        return follow_channels(kernel, self.follows) if self.follows else kernel
+
     def vjp(self, rule: Any) -> Any:
         """Decorator: the gradient rule. `@op.vjp` for a single or joint rule, `@op.vjp("weight")` for one input's."""
         if isinstance(rule, str):
@@ -131,7 +141,7 @@ class Op:
 
         It is given NumPy's arrays and nothing else: it may read their addresses.
         """
-        self.kernel = self.scope["kernel"] = follow_channels(kernel, self.follows) if self.follows else kernel
+        self.kernel = self.scope["kernel"] = self._laid_out(kernel)
 
     def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""

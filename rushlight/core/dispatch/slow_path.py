@@ -343,8 +343,13 @@ def no_rule(record: Op, array: str) -> Any:
 # ---------------------------------------------------------------------------------------------- out=
 
 
+_OUT_DECIDES = ("cumsum", "cumprod")  # they compute in the dtype of `out`
+
+
 def into_out(record: Op, tensors: tuple, metadata: tuple, out: Any) -> Any:
     """Call an operator and put its result into `out`. An autocast region does not touch such a call."""
+    if record.name in _OUT_DECIDES and metadata[-1] is None and isinstance(out, Tensor):
+        metadata = (*metadata[:-1], out.dtype)
     with Off():
         result = call(record, tensors, metadata, None)
     return write_out(record.name, tensors, result, out)
@@ -377,7 +382,24 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     return out
 
 
+# operators of torch that write their result as it is: their `out` has to have its dtype; all others cast
+_EXACT_OUT = frozenset({
+    "abs", "addmm", "all", "amax", "amin", "any", "argmax", "argmin", "baddbmm", "bmm", "clamp", "clamp_max", "clamp_min",
+    "cross", "diag", "dot", "heaviside", "index_add", "index_copy", "index_select", "inner", "isin", "isneginf", "isposinf",
+    "masked_select", "matmul", "max", "min", "mm", "mode", "mv", "nonzero", "norm", "quantile", "renorm", "round", "scatter",
+    "searchsorted", "signbit", "sort", "take", "take_along_dim", "tensordot", "topk", "tril", "triu", "where",
+})  # fmt: skip
+
+
+def _takes_out(name: str, d: dtypes.dtype) -> bool:
+    return d.is_complex if name == "abs" else d is dtypes.uint8 and name in ("any", "all")
+
+
 def _check_out(name: str, result: Tensor, out: Tensor) -> None:
+    if name in _EXACT_OUT and result.dtype is not out.dtype and not _takes_out(name, out.dtype):
+        raise RuntimeError(
+            f"{name}(): Expected out tensor to have dtype {type_word(result.dtype)}, but got {type_word(out.dtype)} instead"
+        )
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"

@@ -52,7 +52,19 @@ class Node:
     outer: of the write to a view, a weak reference to the node of its base, by which the written view has its history.
     """
 
-    __slots__ = ("seq", "edges", "saved", "storage", "shape", "dtype", "hooks", "trace", "outer", "_metadata", "__weakref__")
+    __slots__ = (
+        "seq",
+        "edges",
+        "saved",
+        "storage",
+        "shape",
+        "dtype",
+        "hooks",
+        "trace",
+        "outer",
+        "_metadata",
+        "__weakref__",
+    )
 
     op: Any = None
     tensor_slots: tuple[int, ...] = ()
@@ -134,6 +146,14 @@ def function_of(edge: Any) -> tuple:
 def show_as(node: Node, name: str) -> None:
     """Give a node the name that torch has for its operator in this place; its rules stay."""
     node.__class__ = _named(type(node), name)
+
+
+def shown_as(result: Any, name: str) -> Any:
+    """A result of several operators that are one of torch's: its node has torch's name."""
+    edge = result._edge
+    if isinstance(edge, Node) and type(edge) is not Output and edge.op is not None:
+        show_as(edge, name)
+    return result
 
 
 @cache

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -25,6 +27,7 @@ from .tensor import Tensor, alias, wrap
 
 __all__ = [
     "Memory",
+    "after_load",
     "deepcopy_tensor",
     "memory_of",
     "rebuild_from_type_v2",
@@ -33,6 +36,29 @@ __all__ = [
     "rebuild_tensor_v3",
     "reduce_tensor",
 ]
+
+
+class _AfterLoad(threading.local):
+    """Checks of loaded values. Within `with after_load:` they wait until it ends: an old file has its numbers at its end."""
+
+    waiting: list[Callable[[], None]] | None = None
+
+    def check(self, call: Callable[[], None]) -> None:
+        if self.waiting is None:
+            call()
+        else:
+            self.waiting.append(call)
+
+    def __enter__(self) -> None:
+        self.waiting = []
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        waiting, self.waiting = self.waiting, None
+        for call in waiting if kind is None and waiting else ():
+            call()
+
+
+after_load = _AfterLoad()
 
 _ADDRESS_MAX = 2**63 - 1
 _UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.FLOAT8)  # younger than torch's typed storages

@@ -15,7 +15,7 @@ from ..device.buffer import Buffer as Buffer, as_array as as_array
 from ..device.device import CPU as CPU
 from ..dispatch.extension_points import training_observer as training_observer
 from ..dispatch.mode import emit_event as emit_event, thread as thread
-from ..warn import warn as warn
+from ..warn import warn as warn, warn_once as warn_once
 from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided

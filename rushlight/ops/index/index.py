@@ -345,7 +345,7 @@ def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
 @primitive(name="index_put", public=False, rest=2, host_indices=True)
 def _index_put(*tensors, accumulate):
     input, value, *indices = tensors
-    out = input.copy()
+    out = input.copy("K")
     where = _where(tuple(indices))
     try:
         if accumulate:

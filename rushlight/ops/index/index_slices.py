@@ -37,6 +37,8 @@ def _check_index(name: str, index: np.ndarray, n: int) -> np.ndarray:
 def _index_select(input, index, /, dim):
     if not input.ndim:
         _check_index("index_select", index, 1)
+        if index.size != 1:
+            raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.size} value(s)")
         return input.copy()
     d = wrap_dim(dim, input.ndim)
     return input.take(_check_index("index_select", index, input.shape[d]), d)

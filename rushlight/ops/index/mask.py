@@ -215,8 +215,7 @@ def nonzero(input, *, out=None, as_tuple=False):
     (tensor([1, 2]),)
     """
     if as_tuple:
-        x = input.reshape(1) if not input._array.ndim else input
-        return tuple(wrap(i) for i in x._array.nonzero())
+        return _nonzero(input.reshape(1) if not input._array.ndim else input).unbind(1)
     rows = _nonzero(input)
     return rows if out is None else write_out("nonzero", (input,), rows, out)
 

@@ -10,6 +10,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor
+from ..pointwise.checks import refuse
 from .duplicate_index import add_at, combine_at
 from .scatter import _gather, _scatter_add, _scatter_parts, _scatter_value, padded
 
@@ -168,6 +169,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
     tensor([5., 1.])
     """
     _check_reduce(reduce, _INDEXED)
+    refuse("index_func_", input._array.dtype, "bc")
     places, source = _spread_index(input, dim, index, source)
     return _scatter_reduce(input, places, source, dim, reduce, include_self)
 
@@ -176,6 +178,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True):
 def index_reduce_(self, dim, index, source, reduce, *, include_self=True):
     """In-place `index_reduce`."""
     _check_reduce(reduce, _INDEXED)
+    refuse("index_func_", self._array.dtype, "bc")
     places, source = _spread_index(self, dim, index, source)
     return write(_scatter_reduce.record, self, (places, source), (dim, reduce, include_self))
 

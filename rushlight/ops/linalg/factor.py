@@ -47,7 +47,7 @@ def _qr_kernel(A, mode):
     return fresh(q, A.dtype), fresh(r, A.dtype)
 
 
-@primitive(name="linalg_qr", public=False, outputs=2, out=True, returns=named("linalg_qr", "Q", "R"))
+@primitive(name="linalg_qr", public=False, outputs=2, columns=(0, 1), out=True, returns=named("linalg_qr", "Q", "R"))
 def qr(A, /, mode="reduced"):
     """A = Q R with orthonormal columns in Q and an upper triangular R.
 
@@ -169,7 +169,9 @@ def _not_positive(name, info):
     )
 
 
-@primitive(name="linalg_cholesky_ex", public=False, outputs=1, returns=named("linalg_cholesky_ex", "L", "info"))
+@primitive(
+    name="linalg_cholesky_ex", public=False, outputs=1, columns=(0,), returns=named("linalg_cholesky_ex", "L", "info")
+)
 def _cholesky(A, /, upper, check_errors, name):
     check_square(A, name)
     check_floating(A, name, low=True)
@@ -275,7 +277,7 @@ def _no_convergence(name, a):
     )
 
 
-@primitive(name="linalg_svd", public=False, outputs=3, returns=named("linalg_svd", "U", "S", "Vh"))
+@primitive(name="linalg_svd", public=False, outputs=3, columns=(0, 2), returns=named("linalg_svd", "U", "S", "Vh"))
 def _svd(A, /, full_matrices, compute_uv):
     check_matrix(A, "linalg.svd")
     check_floating(A, "linalg.svd", low=True)
@@ -440,7 +442,7 @@ def legacy_svd(input, some=True, compute_uv=True):
 
 
 @primitive(
-    name="linalg_eigh", public=False, outputs=2, returns=named("linalg_eigh", "eigenvalues", "eigenvectors")
+    name="linalg_eigh", public=False, outputs=2, columns=(1,), returns=named("linalg_eigh", "eigenvalues", "eigenvectors")
 )  # fmt: skip
 def _eigh(A, /, UPLO, compute_v):
     check_square(A, "linalg.eigh")
@@ -526,7 +528,7 @@ def _check_eig(a):
 
 
 @primitive(
-    name="linalg_eig", public=False, outputs=2, out=True, returns=named("linalg_eig", "eigenvalues", "eigenvectors")
+    name="linalg_eig", public=False, outputs=2, columns=(1,), out=True, returns=named("linalg_eig", "eigenvalues", "eigenvectors")
 )  # fmt: skip
 def eig(A, /):
     """A = V diag(L) V^-1, complex, in no particular order; the columns of V have norm 1.

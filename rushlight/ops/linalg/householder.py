@@ -12,7 +12,7 @@ from ..shape.concatenate import cat, stack
 from .matrices import check_kernel, check_matrix, fresh
 
 
-@primitive(method=True, out=True, outputs=2, returns=named("geqrf", "a", "tau"))
+@primitive(method=True, out=True, outputs=2, columns=(0,), returns=named("geqrf", "a", "tau"))
 def geqrf(input, /):
     """The QR decomposition in LAPACK's form: R above the reflections' vectors, and their factors tau.
 
@@ -68,7 +68,7 @@ def _reflect(a, tau, x, backward, conjugated=False):
     return x
 
 
-@primitive(name="linalg_householder_product", public=False, out=True)
+@primitive(name="linalg_householder_product", public=False, out=True, columns=(0,))
 def householder_product(A, tau, /):
     """The first n columns of H_1 H_2 ... H_k, whose vectors are below the diagonal of A.
 

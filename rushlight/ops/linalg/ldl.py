@@ -100,6 +100,7 @@ def _ldl(A, /, hermitian, check_errors, name):
 
 _factored = primitive(
     name="linalg_ldl_factor_ex",
+    columns=(0,),
     public=False,
     outputs=1,
     returns=named("linalg_ldl_factor_ex", "LD", "pivots", "info"),

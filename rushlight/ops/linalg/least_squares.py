@@ -158,7 +158,7 @@ def is_rhs_vector(A, B) -> bool:
 
 
 @primitive(
-    name="linalg_lstsq", public=False, outputs=2,
+    name="linalg_lstsq", public=False, outputs=2, columns=(0,),
     returns=named("linalg_lstsq", "solution", "residuals", "rank", "singular_values"),
 )  # fmt: skip
 def _lstsq(A, B, /, rcond, driver):

@@ -11,6 +11,7 @@ import numpy as np
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.layout import contiguous_format
 from ..creation.filled import eye
 from ..shape.concatenate import cat
 from ..shape.resize import pad
@@ -152,7 +153,7 @@ def check_system(A, B, left, name):
         )
 
 
-@primitive(name="linalg_solve_triangular", public=False, out=True)
+@primitive(name="linalg_solve_triangular", public=False, out=True, columns=(0,))
 def solve_triangular(A, B, /, *, upper, left=True, unitriangular=False):
     """X with A X = B for triangular A; the other triangle is not read. A zero on the diagonal gives infinities and nans.
 
@@ -212,7 +213,7 @@ def triangular_solve(input, A, upper=True, transpose=False, unitriangular=False)
         )
     a = A.mT if transpose else A
     x = solve_triangular(a, input, upper=upper != transpose, unitriangular=unitriangular)
-    return _TRIANGULAR(x, A.expand(*x.shape[:-2], *A.shape[-2:]).clone())
+    return _TRIANGULAR(x, A.expand(*x.shape[:-2], *A.shape[-2:]).mT.clone(memory_format=contiguous_format).mT)
 
 
 # ---------------------------------------------------------------------------------------------- factors of tensors
@@ -286,7 +287,11 @@ def _lu_tall(low, up, g_l, g_u):
 
 
 _packed = primitive(
-    name="linalg_lu_factor_ex", public=False, outputs=1, returns=named("linalg_lu_factor_ex", "LU", "pivots", "info")
+    name="linalg_lu_factor_ex",
+    public=False,
+    outputs=1,
+    columns=(0,),
+    returns=named("linalg_lu_factor_ex", "LU", "pivots", "info"),
 )(_factor)
 
 

@@ -36,7 +36,9 @@ def _solve_arrays(a, b):
         return lu_solve_arrays(lu, pivots, b), info
 
 
-@primitive(name="linalg_solve_ex", public=False, outputs=1, returns=named("linalg_solve_ex", "result", "info"))
+@primitive(
+    name="linalg_solve_ex", public=False, outputs=1, columns=(0,), returns=named("linalg_solve_ex", "result", "info")
+)
 def _solve(A, B, /, left, check_errors, name):
     check_floating(A, "linalg.solve", low=True)
     check_same_type(A, B, "linalg.solve")
@@ -126,7 +128,9 @@ def singular(name, info):
     )
 
 
-@primitive(name="linalg_inv_ex", public=False, outputs=1, returns=named("linalg_inv_ex", "inverse", "info"))
+@primitive(
+    name="linalg_inv_ex", public=False, outputs=1, columns=(0,), returns=named("linalg_inv_ex", "inverse", "info")
+)
 def _invert(A, /, check_errors, name):
     check_square(A, "linalg.inv")
     check_floating(A, "linalg.inv")
@@ -213,7 +217,7 @@ def _check_cholesky_solve(b, a):
     check_kernel(a, "cholesky_solve_cpu")
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, columns=(0,))
 def cholesky_solve(input, L, /, upper=False):
     """X with A X = input, where A = L L^H, or U^H U with `upper`.
 
@@ -242,7 +246,7 @@ def _(g, L, out, upper, needs):
     return g_b, -(L @ common if upper else common @ L) if needs[1] else None
 
 
-@primitive(method=True, out=True)
+@primitive(method=True, out=True, columns=(0,))
 def cholesky_inverse(input, /, upper=False):
     """The inverse of A, where A = L L^H, or U^H U with `upper`.
 

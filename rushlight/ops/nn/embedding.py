@@ -8,6 +8,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import assert_all, may_branch_on_data, no_grad
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.ranges import arange
@@ -191,12 +192,12 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if weights is not None:
         rows = rows * weights.unsqueeze(1)
     if input._array.ndim == 2 and padding_idx is None and shape[1]:
-        return _bags_of_one_size(rows.view(*shape, rows.size(1)), mode)
+        return shown_as(_bags_of_one_size(rows.view(*shape, rows.size(1)), mode), "EmbeddingBagBackward0")
     padding = -1 if padding_idx is None else padding_idx % weight._array.shape[0]
     bag, skipped, counts = _bag_places(flat, offsets, padding, include_last_offset)
-    if padding_idx is not None:
+    if padding_idx is not None or include_last_offset:
         rows = rows.masked_fill(skipped.unsqueeze(1), float("-inf") if mode == "max" else 0)
-    return _bags(rows, bag, counts, mode)
+    return shown_as(_bags(rows, bag, counts, mode), "EmbeddingBagBackward0")
 
 
 def _bags_of_one_size(rows, mode):
@@ -211,7 +212,10 @@ def _bag_places(input, offsets, /, padding, include_last):
         raise ValueError(
             "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0."
         )
-    bag, skipped = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), input == padding
+    beyond = max(0, input.size - int(starts[-1])) if starts.size else 0  # after the last offset: they belong to no bag
+    bag = np.append(np.repeat(np.arange(len(starts) - 1), np.diff(starts)), np.zeros(beyond, np.int64))
+    skipped = input == padding
+    skipped[input.size - beyond :] = True
     return bag, skipped, np.bincount(bag[~skipped], minlength=len(starts) - 1)
 
 

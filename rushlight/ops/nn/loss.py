@@ -12,11 +12,12 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import MANY
 from ..pointwise.checks import extremes, lies_within, not_implemented
-from .smooth import logsigmoid
+from .smooth import _log_sigmoid
 
 
 def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
@@ -35,6 +36,8 @@ def _reduce(t: Tensor, reduction: str) -> Tensor:
 
 def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
     """The gradient of each element of `t`, whose reduction received `g`."""
+    if g._array.dtype is not t._array.dtype:
+        g = g.to(t.dtype)  # type: ignore[attr-defined]
     return g / t._array.size if reduction == "mean" and t._array.size else g
 
 
@@ -468,15 +471,20 @@ def binary_cross_entropy_with_logits(input, target, weight=None, pos_weight=None
     return _bce_logits(input, target, weight, pos_weight, reduction)
 
 
-def _bce_logits_of_two_types(input, target, weight, pos_weight, reduction):
+@primitive(name="bce_logits_of_two_types", public=False, node="BinaryCrossEntropyWithLogitsBackward0")
+def _bce_logits_of_two_types(input, target, weight=None, pos_weight=None, /, reduction="mean"):
     """As torch computes it, in place in (1 - target): the result has the target's dtype, and is rounded to it twice."""
-    tail = logsigmoid(input)
+    kind, one = target.dtype, target.dtype.type(1)
+    tail = _log_sigmoid.record.reference(input)
     if pos_weight is not None:
-        tail = tail * ((pos_weight - 1) * target + 1)
-    loss = ((1 - target) * input).to(target.dtype)
-    loss = (loss - tail).to(target.dtype)
-    loss = loss if weight is None else (loss * weight).to(target.dtype)
-    return loss if reduction == "none" else loss.mean() if reduction == "mean" else loss.sum()
+        tail = tail * ((pos_weight - one) * target + one)
+    loss = ((one - target) * input).astype(kind)
+    loss = (loss - tail).astype(kind)
+    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction)
+
+
+for _name, _rule in _bce_logits.record.rules.items():
+    _bce_logits_of_two_types.vjp(_name)(_rule)
 
 
 @primitive(promote="same")
@@ -543,7 +551,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
     norms = ((input1 * input1).sum(d) + tiny) * ((input2 * input2).sum(d) + tiny)
     cos = product / norms.sqrt()
     near = (1 - cos).masked_fill(target != 1, 0)
-    far = (cos - margin).clamp_min(0).masked_fill(target != -1, 0)
+    far = (cos - float(margin)).clamp_min(0).masked_fill(target != -1, 0)
     return _reduce(near + far, reduction)
 
 
@@ -579,7 +587,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     tensor([5.0000])
     """
     last = max(x1._array.ndim, x2._array.ndim) - 1
-    return (x1 - x2 + eps).norm(p, last, keepdim)
+    return shown_as((x1 - x2 + eps).norm(p, last, keepdim), "NormBackward1")
 
 
 @primitive(name="cosine_similarity.at_least", public=False, node="CloneBackward0")
@@ -654,7 +662,8 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="me
     if weight is not None:
         z = z * weight[t].unsqueeze(1)
     loss = z.scatter(1, own, 0.0).sum(1) / c
-    return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+    result = _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+    return shown_as(result, "MultiMarginLossBackward0")
 
 
 @primitive(name="label_sets", public=False, outputs=2, differentiable=False)
@@ -682,4 +691,5 @@ def multilabel_margin_loss(input, target, reduction="mean"):
     labels, outside = _label_sets(target.reshape(x.shape))
     z = (1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1)).clamp_min(0)
     loss = z.masked_fill(outside, 0).sum((1, 2)) / x._array.shape[1]
-    return _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+    result = _reduce(loss, reduction) if input._array.ndim == 2 or reduction != "none" else loss.squeeze(0)
+    return shown_as(result, "MultilabelMarginLossBackward0")

@@ -243,6 +243,8 @@ def ldexp(input, other, *, out=None):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
+    if input.dtype.is_floating_point and other.dtype.category < 2:  # the powers take the input's type
+        other = other.to(input.dtype)
     result = input * OPS["pow"](2.0, other)
     return result if out is None else write_out("ldexp", (input, other), result, out)
 

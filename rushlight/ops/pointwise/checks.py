@@ -75,6 +75,12 @@ def word(a: np.ndarray) -> str:
     return type_word(dtypes.from_numpy(a.dtype))
 
 
+def refuse(word: str, d: np.dtype, kinds: str) -> None:
+    """Raise torch's error where a dtype is of one of NumPy's kinds ('b', 'c', ...)."""
+    if d.kind in kinds:
+        raise not_implemented(word, d)
+
+
 def not_implemented(word: str, d) -> NotImplementedError:
     """torch's error for an element type that a kernel does not have; `d` is NumPy's dtype."""
     return NotImplementedError(f"\"{word}\" not implemented for '{type_word(dtypes.from_numpy(d))}'")

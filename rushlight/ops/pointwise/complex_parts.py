@@ -10,6 +10,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive, publish, unary
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
 from .building_blocks import zeros_of
 from .choice import where
@@ -212,7 +213,9 @@ angle = unary(
 
 @primitive(public=False, name="complex_of_parts", node="ComplexBackward0")
 def _complex(real, imag, /):
-    out = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real.dtype, np.complex64))
+    kind = np.result_type(real.dtype, np.complex64)
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    out = np.empty_like(real, kind) if real.shape == shape else np.empty(shape, kind)  # in the memory order of `real`
     out.real, out.imag = real, imag  # a sum would make nan of an infinite part
     return out
 
@@ -245,7 +248,7 @@ def complex_(real, imag, *, out=None):
     for i, (name, t) in enumerate((("real", real), ("imag", imag))):
         if not isinstance(t, Tensor):
             raise argument_type("complex", name, i + 1, t)
-    if real.dtype.category != 2 or imag.dtype.category != 2:
+    if real.dtype.category != 2 or imag.dtype.category != 2 or dtypes.bfloat16 in (real.dtype, imag.dtype):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {type_word(real.dtype)} and {type_word(imag.dtype)}"
         )

@@ -13,7 +13,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor.tensor import Tensor
 from .building_blocks import MANY, conjugate, for_types, of_arrays, widened, zero_rule, zeros_of
-from .checks import not_implemented, tensors_only
+from .checks import not_implemented, refuse, tensors_only
 from .fused_loops import LARGE, FusedLoop
 
 # ---------------------------------------------------------------------------------------------- size and sign
@@ -372,7 +372,7 @@ asinh = unary(
     aliases=("arcsinh",),
 )  # fmt: skip
 acosh = unary(
-    "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt()), """The inverse hyperbolic cosine of each element; nan below 1.
+    "acosh", np.arccosh, lambda g, x: g * conjugate((x - 1).rsqrt() * (x + 1).rsqrt() if x.is_complex() else (x * x - 1).rsqrt()), """The inverse hyperbolic cosine of each element; nan below 1.
 
     >>> acosh(tensor([1.0, 2.0, 0.5]))
     tensor([0.0000, 1.3170,    nan])
@@ -512,6 +512,7 @@ def _round(input, /):
     """The nearest integer, halves to even."""
     if input.dtype.kind == "b":
         raise not_implemented("round_vml_cpu", input.dtype)
+    refuse("round_vml_cpu", input.dtype, "c")
     return np.rint(input) if input.dtype.kind in "fV" else input.copy()
 
 

@@ -154,7 +154,7 @@ def _one_sided(name, node, side):
 
     @scalar.vjp
     def _(g, input, limit):
-        return zero_where(g, input < limit if side else input > limit)
+        return zero_where(g, _outside(input, limit, None) if side else _outside(input, None, limit))
 
     def call(input, limit, out):
         if not isinstance(input, Tensor):

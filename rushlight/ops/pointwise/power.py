@@ -92,7 +92,7 @@ def _pow_scalar(input, /, exponent):
 @_pow_scalar.vjp
 def _(g, input, exponent):
     if exponent == 0:
-        return g * 0
+        return g.new_zeros(g.shape)
     return g * conjugate(exponent * (input if exponent == 2 else _pow_scalar(input, exponent - 1)))
 
 

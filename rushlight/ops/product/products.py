@@ -12,7 +12,7 @@ from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.size import broadcast_shapes, wrap_dim
-from ...core.tensor.tensor import Tensor
+from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..creation.filled import eye
 from ..shape.view import _unsafe_view
@@ -488,6 +488,10 @@ def cross(input, other, dim=None):
 def cross_along(input, other, dim=-1):
     """torch.linalg.cross: the cross product along a dimension of size 3, the last by default."""
     n, m = input._array.ndim, other._array.ndim
+    if input.dtype is not other.dtype:
+        raise RuntimeError(
+            f"linalg.cross: expected scalar type {type_word(input.dtype)} but found {type_word(other.dtype)}"
+        )
     if n != m:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     d = wrap_dim(dim, n)

@@ -218,6 +218,8 @@ def _check_trapezoid(name, y, x, dx):
         raise RuntimeError(
             f"{name}: received a bool input for `{'y' if y.dtype is dtypes.bool_ else 'x'}`, but bool is not supported"
         )
+    if isinstance(dx, bool):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     if x is not None and dx is not None:
         raise TypeError(f"{name}() takes either `x` or `dx`, not both")
 

@@ -16,7 +16,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ..index.duplicate_index import add_at
-from ..pointwise.building_blocks import dense
+from ..pointwise.building_blocks import dense, zero_where
 from ..pointwise.choice import maximum, minimum
 from .reduction import axes_of, axis_tuple, keep_dims
 
@@ -78,7 +78,7 @@ def _along(name, ufunc, arg):
         check_not_empty(name, input, d)
         if input.dtype.kind in "cV":
             if input.dtype.kind == "c":
-                raise RuntimeError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
+                raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
             return picked(input, arg(input.astype(np.float32), d, None, keepdims=True), d, keepdim)
         return dense(reduce(input, d, None, None, keepdim)), arg(input, d, None, keepdims=keepdim)
 
@@ -124,7 +124,7 @@ _min_along.vjp(selection_rule)
 
 def _extreme(ufunc, a, axis, keepdims, name):
     if a.dtype.kind == "c":
-        raise RuntimeError(f"\"{name}_all\" not implemented for 'ComplexFloat'")
+        raise NotImplementedError(f"\"{name}_all\" not implemented for 'ComplexFloat'")
     if not a.size and (axis is None or 0 in [a.shape[d] for d in axis_tuple(axis, a.ndim)]):
         _refuse_empty(name, a, axis)
     return dense(ufunc.reduce(a, axis, None, None, keepdims))
@@ -175,7 +175,8 @@ def _min_all(input, /):
 
 
 def _all_rule(g, input, out):
-    return shared(g, input, out, None, False)
+    chosen = _same(input, out)
+    return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)  # the others get none of an infinite one either
 
 
 _max_all.vjp(_all_rule)

@@ -13,6 +13,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, type_word, wrap
+from ..pointwise.checks import refuse
 
 I64, F64 = np.dtype(np.int64), np.dtype(np.float64)
 
@@ -28,6 +29,7 @@ def _distinct(results, return_inverse, return_counts):
 
 @primitive(public=False, name="unique2", outputs=1, node="Unique2Backward0")
 def _unique_all(input, /):
+    refuse("unique", input.dtype, "c")
     values, inverse, counts = np.unique(_sortable(input), return_inverse=True, return_counts=True, equal_nan=False)
     return values.astype(input.dtype), inverse.reshape(input.shape), counts
 
@@ -45,6 +47,7 @@ def _unique_dim(input, /, dim):
 
 @primitive(public=False, name="unique_consecutive", outputs=1)
 def _unique_runs(input, /, dim):
+    refuse("unique", input.dtype, "c")
     a = input.reshape(-1) if dim is None else np.moveaxis(input, wrap_dim(dim, input.ndim), 0)
     new = np.ones(len(a), bool)
     if len(a) > 1:
@@ -277,6 +280,7 @@ def _places(sequence, values, right):
 
 @primitive(public=False, name="searchsorted", differentiable=False)
 def _searchsorted(sorted_sequence, values, sorter=None, /, out_int32=False, right=False):
+    refuse("searchsorted_out_cpu", sorted_sequence.dtype, "bc")
     if sorter is not None:
         sorted_sequence = np.take_along_axis(sorted_sequence, sorter, -1)
     if sorted_sequence.ndim != 1 and sorted_sequence.shape[:-1] != values.shape[:-1]:

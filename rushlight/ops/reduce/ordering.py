@@ -15,7 +15,8 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
-from ..pointwise.building_blocks import F32, add_reduce
+from ..pointwise.building_blocks import F32, add_reduce, zero_where
+from ..pointwise.checks import refuse
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
 
@@ -203,6 +204,7 @@ def kthvalue(input, /, k, dim=-1, keepdim=False):
     >>> kthvalue(tensor([3.0, 1.0, 2.0]), 2).values
     tensor(2.)
     """
+    refuse("kthvalue_cpu", input.dtype, "bc")
     d = wrap_dim(dim, input.ndim)
     if not input.ndim:
         if k != 1:
@@ -231,6 +233,7 @@ def _median_rank(a, dim, ignore_nan):
 
 
 def _median_along(name, a, dim, keepdim, ignore_nan):
+    refuse("median_cpu", a.dtype, "bc")
     d = wrap_dim(dim, a.ndim)
     if not a.ndim:
         return a.copy(), np.zeros((), I64)
@@ -240,6 +243,7 @@ def _median_along(name, a, dim, keepdim, ignore_nan):
 
 
 def _median_all(a, ignore_nan):
+    refuse("median_cpu", a.dtype, "bc")
     if not a.size:
         return np.array(np.nan, a.dtype) if a.dtype.kind in "fV" else np.array(np.iinfo(a.dtype).min, a.dtype)
     return _median_along("median", a.reshape(-1), 0, False, ignore_nan)[0]
@@ -257,7 +261,7 @@ def _nanmedian(input, /):
 
 def _median_rule(g, input, out):
     chosen = (input == out) | (input.isnan() & out.isnan())
-    return chosen * (g / chosen.sum())
+    return zero_where((g / chosen.sum()).expand(input.shape), ~chosen)
 
 
 _median.vjp(_median_rule)

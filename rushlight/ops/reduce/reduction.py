@@ -16,6 +16,7 @@ from ...core.dispatch.op import composite, primitive, publish
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, type_word
 from ..pointwise.building_blocks import (
@@ -197,6 +198,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
     """
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     if dim is None and dtype is None and not keepdim:
@@ -440,6 +443,8 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     >>> prod(tensor([2.0, 3.0, 4.0]))
     tensor(24.)
     """
+    if dtype is None and isinstance(out, Tensor):
+        dtype = out.dtype
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
     result = _prod_all(input, dtype) if dim is None else _prod_dim(input, dim, keepdim, dtype)
@@ -622,7 +627,7 @@ def dist(input, other, p=2):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"dist(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    return vector_norm(input - other, float(p), None, False, None)
+    return shown_as(vector_norm(input - other, float(p), None, False, None), "DistBackward0")
 
 
 # ---------------------------------------------------------------------------------------------- logsumexp

@@ -9,6 +9,7 @@ from ...core.dispatch.autocast import Off
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor.channels_last import is_channels_last
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ...core.warn import warn
@@ -271,7 +272,7 @@ def block_diag(*tensors):
         left, right = b.new_zeros(b.shape[0], at), b.new_zeros(b.shape[0], columns - at - b.shape[1])
         out.append(cat([left, b, right], 1))
         at += b.shape[1]
-    return cat(out, 0) if rows else blocks[0]
+    return shown_as(cat(out, 0), "BlockDiagBackward0") if rows else blocks[0]
 
 
 @composite()
@@ -298,7 +299,9 @@ def meshgrid(*tensors, indexing=None):
         indexing = "ij"
     for t in tensors:
         if t._array.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: shape {list(t.shape)}")
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: shape {list(t.shape)}"
+            )
         if t.dtype is not tensors[0].dtype:
             raise RuntimeError(
                 f"meshgrid expects all tensors to have the same dtype, but got {tensors[0].dtype} and {t.dtype}"
@@ -346,6 +349,10 @@ def combinations(input, r=2, with_replacement=False):
             [1, 3],
             [2, 3]])
     """
+    if input._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
     from itertools import combinations as without
     from itertools import combinations_with_replacement as with_
 

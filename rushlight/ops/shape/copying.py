@@ -399,6 +399,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         source = _of_storage(source, self._array.dtype)
     if size is not None:
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
+    if source.dtype is not self.dtype:
+        raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
     self._array, self._storage = source._array, storage_of(source)
     if thread.state.level > 1:
         emit_event("rebound", self)

@@ -149,13 +149,17 @@ def flip(input, dims):
     >>> flip(tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    return _flip(input, (dims,) if isinstance(dims, int) else tuple(dims))
+    if isinstance(dims, int):
+        raise TypeError("flip(): argument 'dims' (position 2) must be tuple of ints, not int")
+    return _flip(input, tuple(dims))
 
 
 @composite(name="flip", method=True, function=False)
 def _flip_method(self, *args, dims=None):
     """The elements in reversed order along `dims`."""
-    return flip(self, shape_from(args, "flip", "dims") if dims is None else dims)
+    return _flip(
+        self, tuple(shape_from(args, "flip", "dims") if dims is None else (dims,) if isinstance(dims, int) else dims)
+    )
 
 
 @composite(method=True)

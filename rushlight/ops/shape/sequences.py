@@ -8,8 +8,9 @@ import numpy as np
 
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
-from ...core.tensor.tensor import Tensor, constant
+from ...core.tensor.tensor import Tensor, constant, type_word
 
 
 @composite()
@@ -60,6 +61,9 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False):
         raise TypeError("isin(): expected a Tensor as elements or test_elements")
     a = elements if isinstance(elements, Tensor) else constant(np.asarray(elements))
     b = test_elements if isinstance(test_elements, Tensor) else constant(np.asarray(test_elements))
+    for t in (a, b):
+        if t.dtype is dtypes.bool_ or t.dtype.is_complex:
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {type_word(t.dtype)}")
     if isinstance(elements, Tensor) and isinstance(test_elements, Tensor):
         kind = dtypes.promote_types(elements.dtype, test_elements.dtype)
         a, b = a.detach().to(kind), b.detach().to(kind)
@@ -88,7 +92,8 @@ def unravel_index(indices, shape):
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     strides = [int(np.prod(sizes[i + 1 :], dtype=np.int64)) for i in range(len(sizes))]
-    return tuple(indices.div(s, rounding_mode="floor") % n for s, n in zip(strides, sizes, strict=True))
+    each = [indices.div(s, rounding_mode="floor") % n for s, n in zip(strides, sizes, strict=True)]
+    return OPS["stack"](each, -1).unbind(-1)
 
 
 # ---------------------------------------------------------------------------------------------- differences
@@ -205,7 +210,7 @@ def renorm(input, p, dim, maxnorm):
     others = [k for k in range(input._array.ndim) if k != d]
     norms = OPS["norm"](input, p, others, keepdim=True)
     factor = OPS["where"](norms > maxnorm, maxnorm / (norms + 1e-7), OPS["ones_like"](norms))
-    return (input * factor).contiguous()
+    return shown_as((input * factor).contiguous(), "RenormBackward0")
 
 
 @composite(method=True, function=False)

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.dispatch.op import binary, primitive, unary
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, conjugate, pieced, widened, zero_where
-from ..pointwise.checks import not_implemented
+from ..pointwise.checks import not_implemented, refuse
 from ..pointwise.choice import where
 from .series import as_float
 
@@ -77,6 +77,7 @@ def logit(input, /, eps=None):
     >>> logit(tensor([0.5, 1.0]))
     tensor([0., inf])
     """
+    refuse("logit_cpu", input.dtype, "c")
     x = as_float(input)
     one = x.dtype.type(1)
     if eps is not None:

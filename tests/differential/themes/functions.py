@@ -1,6 +1,16 @@
 """Functions of torch and torch.nn.functional by kind."""
 
-THEMES = {"pointwise", "reductions", "shapes", "linear_algebra", "functional", "losses", "signals", "integer_functions", "wrong_calls"}
+THEMES = {
+    "pointwise",
+    "reductions",
+    "shapes",
+    "linear_algebra",
+    "functional",
+    "losses",
+    "signals",
+    "integer_functions",
+    "wrong_calls",
+}
 
 _UNARY = (
     "{abs|neg|exp|exp2|expm1|log|log2|log10|log1p|sqrt|rsqrt|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|sigmoid|logit|erf|erfc|erfinv|floor|ceil|round|trunc|frac|sign|sgn|signbit|square|"
@@ -18,10 +28,19 @@ def pointwise(p):
 
 def _backward(p, name, chance=0.5):
     """Gradients of what has been computed, to the leaves of the program."""
-    if not name or not p.chance(chance) or not isinstance(p.value(name), p.torch.Tensor) or not p.value(name).requires_grad:
+    if (
+        not name
+        or not p.chance(chance)
+        or not isinstance(p.value(name), p.torch.Tensor)
+        or not p.value(name).requires_grad
+    ):
         return
     leaves = [n for n in p.names if p.value(n).is_leaf and p.value(n).requires_grad]
-    weight = p.choice(f"{name}.sum()", f"({name} * {name}).mean()", f"({name} * torch.arange({name}.numel()).view({name}.shape)).sum()")
+    weight = p.choice(
+        f"{name}.sum()",
+        f"({name} * {name}).mean()",
+        f"({name} * torch.arange({name}.numel()).view({name}.shape)).sum()",
+    )
     if p.value(name).dtype.is_floating_point and leaves:
         p.do(f"torch.autograd.grad({weight}, [{', '.join(leaves)}], retain_graph=True, allow_unused=True)")
 
@@ -49,7 +68,7 @@ def linear_algebra(p):
     spd = "({s} @ {s}.mT + 3 * torch.eye({size}))"
     for _ in range(7):
         name = p.let(p.choice(
-            "torch.{matmul|mm|dot|inner|mv|bmm|outer|kron|vdot|ger}({r}, {same})", "{r} @ {f}", "torch.addmm({m}, {m}, {m}, beta={num}, alpha={num})", "torch.addmv({f}, {m}, {f})", "torch.addr({m}, {f}, {f})", "torch.baddbmm(torch.randn(2, 3, 3), torch.randn(2, 3, 4), torch.randn(2, 4, 3), beta={num})", "torch.linalg.{det|slogdet|inv|cond|matrix_rank|svdvals|eigvals|pinv|matrix_norm|norm|qr|lu|lu_factor}({s})", f"torch.linalg.{{cholesky|eigvalsh|inv|det|slogdet}}({spd})", "torch.linalg.solve({s}, torch.ones(3))", "torch.linalg.lstsq({m}, torch.ones(3, 1)).solution", "torch.linalg.matrix_norm({m}, {'fro'|'nuc'|1|2|-1|float('inf')})", "torch.linalg.norm({m}, {1|2|'fro'|None|'nuc'|-2})", "torch.linalg.matrix_power({s}, {0|1|2|-1|3})", "torch.linalg.multi_dot([torch.randn(2, 3), torch.randn(3, 4), torch.randn(4, 1)])", "torch.linalg.vander(torch.tensor([1., 2, 3]))", "torch.linalg.cross({f}, {same})", "torch.linalg.solve_triangular(torch.triu({s}), torch.ones(3, 2), upper={bool})", "torch.{det|logdet|slogdet|inverse|pinverse|trace|matrix_exp|cholesky_inverse}({s})", "torch.linalg.matrix_exp({s})", "torch.cdist({m}, {m}, p={1|2|3|float('inf')})", "torch.chain_matmul({m}, {m})", "torch.linalg.vecdot({r}, {same})", "torch.linalg.{svdvals}({m})", "torch.linalg.tensorinv(torch.randn(4, 2, 2), ind=1)", "torch.linalg.diagonal({m})", "torch.linalg.householder_product({m}, torch.randn(2))", "torch.tensordot({m}, {m}, dims=([{0|1}], [{0|1}]))", "torch.triangular_solve(torch.ones(3, 1), {s})"))  # fmt: skip
+            "torch.{matmul|mm|dot|inner|mv|bmm|outer|kron|vdot|ger}({r}, {same})", "{r} @ {f}", "torch.addmm({m}, {m}, {m}, beta={num}, alpha={num})", "torch.addmv({f}, {m}, {f})", "torch.addr({m}, {f}, {f})", "torch.baddbmm(torch.randn(2, 3, 3), torch.randn(2, 3, 4), torch.randn(2, 4, 3), beta={num})", "torch.linalg.{det|slogdet|inv|cond|matrix_rank|svdvals|eigvals|pinv|matrix_norm|norm|qr|lu|lu_factor}({s})", f"torch.linalg.{{cholesky|eigvalsh|inv|det|slogdet}}({spd})", "torch.linalg.solve({s}, torch.ones(3))", "torch.linalg.lstsq({m}, torch.ones(3, 1)).solution", "torch.linalg.matrix_norm({m}, {'fro'|'nuc'|1|2|-1|float('inf')})", "torch.linalg.norm({m}, {1|2|'fro'|None|'nuc'|-2})", "torch.linalg.matrix_power({s}, {0|1|2|3})", "torch.linalg.multi_dot([torch.randn(2, 3), torch.randn(3, 4), torch.randn(4, 1)])", "torch.linalg.vander(torch.tensor([1., 2, 3]))", "torch.linalg.cross({f}, {same})", "torch.linalg.solve_triangular(torch.triu({s}), torch.ones(3, 2), upper={bool})", "torch.{det|logdet|slogdet|inverse|pinverse|trace|cholesky_inverse}({s})", "torch.linalg.matrix_exp({s}.clamp(-3, 3))", "torch.cdist({m}, {m}, p={1|2|3|float('inf')})", "torch.chain_matmul({m}, {m})", "torch.linalg.vecdot({r}, {same})", "torch.linalg.{svdvals}({m})", "torch.linalg.tensorinv(torch.randn(4, 2, 2), ind=1)", "torch.linalg.diagonal({m})", "torch.linalg.householder_product({m}, torch.randn(2))", "torch.tensordot({m}, {m}, dims=([{0|1}], [{0|1}]))", "torch.triangular_solve(torch.ones(3, 1), {s})"))  # fmt: skip
         _backward(p, name)
 
 
@@ -57,7 +76,10 @@ _ACTIVATE = "{relu|elu|selu|celu|gelu|silu|mish|softplus|softsign|tanhshrink|log
 
 
 def functional(p):
-    image, line = "torch.randn({1|2}, {2|4}, {5|6}, {5|7}, requires_grad={bool})", "torch.randn({1|2}, {2|4}, {8|9}, requires_grad=True)"
+    image, line = (
+        "torch.randn({1|2}, {2|4}, {5|6}, {5|7}, requires_grad={bool})",
+        "torch.randn({1|2}, {2|4}, {8|9}, requires_grad=True)",
+    )
     for _ in range(7):
         name = p.let(p.choice(
             f"F.{_ACTIVATE}({{f}})", f"F.{_ACTIVATE}({{r}})", "F.{elu|celu|leaky_relu|hardshrink|softshrink|gelu|softplus}({r}, {num})", "F.gelu({r}, approximate='tanh')", "F.threshold({r}, {num}, {num})", "F.{softmax|log_softmax|softmin|normalize}({r}, dim={dim})", "F.dropout({f}, {0.5|0.1|1.0|0.0}, training={bool})", "F.{dropout1d|dropout2d}({f}, 0.5)", "F.linear({r}, torch.randn({n}, {size}), torch.randn({n}))", "F.linear({r}, torch.randn(4, {size}))", "F.bilinear({f}, {same}, torch.randn(2, {size}, {size}))", f"F.conv2d({image}, torch.randn(4, {{1|2|4}}, {{1|2|3}}, 3), stride={{1|2}}, padding={{0|1|'same'|'valid'|(1, 0)}}, dilation={{1|2}}, groups={{1|2}})", f"F.conv1d({line}, torch.randn(4, {{2|4|1}}, 3), stride={{1|2}}, padding={{0|1}}, groups={{1|2|4}})", f"F.conv_transpose2d({image}, torch.randn({{2|4}}, 2, 3, 3), stride={{1|2}}, padding={{0|1}}, output_padding={{0|1}})", f"F.{{max_pool2d|avg_pool2d}}({image}, {{2|3}}{{|, stride=1}})", f"F.max_pool2d({image}, {{2|3}}, stride={{1|2}}, padding={{0|1}}, ceil_mode={{bool}}, return_indices={{bool}})", f"F.avg_pool2d({image}, {{2|3}}, {{1|2}}, {{0|1}}, {{bool}}, {{bool}})", f"F.adaptive_{{avg|max}}_pool2d({image}, {{1|3|(2, None)}})", f"F.interpolate({image}, scale_factor={{2|0.5|1.5}}, mode='{{nearest|bilinear|bicubic|area|nearest-exact}}')", f"F.interpolate({image}, size={{3|(4, 9)}}, mode='{{bilinear|bicubic}}', align_corners={{bool}})", f"F.{{max_pool1d|avg_pool1d}}({line}, {{2|3}}, {{1|2}})", f"F.{{unfold}}({image}, {{2|3}}, padding={{0|1}})", f"F.grid_sample({image}, torch.rand({{1|2}}, 3, 3, 2) * 2.2 - 1.1, mode='{{bilinear|nearest|bicubic}}', padding_mode='{{zeros|border|reflection}}', align_corners={{bool}})", "F.affine_grid(torch.randn(1, 2, 3), (1, 1, {n}, {n}), align_corners={bool})", f"F.{{batch_norm}}({image}, torch.zeros({{2|4}}), torch.ones({{2|4}}), training={{bool}})", f"F.instance_norm({image})", f"F.group_norm({image}, {{1|2}})", "F.layer_norm({r}, ({size},))", "F.rms_norm({r}, ({size},))", "F.local_response_norm(torch.randn(1, 4, 3, 3), 2)", "F.embedding(torch.tensor([[0, 2], [1, 1]]), torch.randn(3, 4, requires_grad=True), padding_idx={None|0|-1})", "F.embedding_bag(torch.tensor([0, 2, 1]), torch.randn(3, 4, requires_grad=True), torch.tensor([0, 2]), mode='{sum|mean|max}')", "F.one_hot({i}.long().abs() % 4, {4|-1|5})", "F.cosine_similarity({r}, {same}, dim={dim})", "F.pairwise_distance({r}, {same})", "F.pixel_{shuffle|unshuffle}(torch.randn(1, 4, 4, 4), 2)", "F.scaled_dot_product_attention(torch.randn(1, 2, 4, 8), torch.randn(1, 2, 5, 8), torch.randn(1, 2, 5, 8), is_causal={bool})", "F.scaled_dot_product_attention(torch.randn(2, 4, 8, requires_grad=True), torch.randn(2, 5, 8), torch.randn(2, 5, 8), attn_mask=torch.rand(4, 5) > {0.5|0.2})", "F.prelu({r}, torch.tensor([0.2]))", "F.rrelu({r}, training={bool})", "F.pad(torch.randn(1, 2, 4, 4), ({k}, {k}, {k}, {k}), mode='{reflect|replicate|circular|constant}')", "F.fold(torch.randn(1, 8, 9), (4, 4), 2)", "F.conv3d(torch.randn(1, 2, 4, 4, 4), torch.randn(3, 2, 2, 2, 2), padding={0|1})", "F.softmax({i}.float(), -1)", "F.max_unpool2d(*F.max_pool2d(torch.randn(1, 1, 4, 4), 2, return_indices=True), 2)"))  # fmt: skip
@@ -68,7 +90,7 @@ def losses(p):
     kept = "reduction='{mean|sum|none}'"
     for _ in range(7):
         name = p.let(p.choice(
-            f"F.{{mse_loss|l1_loss|smooth_l1_loss|huber_loss|soft_margin_loss}}({{r}}, {{same}}, {kept})", f"F.binary_cross_entropy({{r}}.sigmoid(), {{same}}.double().sigmoid().float(), {kept})", f"F.binary_cross_entropy_with_logits({{r}}, {{same}}.sigmoid(), {kept}, pos_weight={{None|torch.tensor(2.)}})", f"F.cross_entropy(torch.randn(4, {{3|5}}, requires_grad=True), torch.randint(0, 3, (4,)), {kept}, label_smoothing={{0.0|0.1}}, ignore_index={{-100|1}})", f"F.cross_entropy(torch.randn(2, 3, {{4|5}}, requires_grad=True), torch.randint(0, 3, (2, {{4|5}})), weight={{None|torch.tensor([1., 2, 0.5])}}, {kept})", f"F.cross_entropy(torch.randn(4, 3, requires_grad=True), torch.randn(4, 3).softmax(1), {kept})", f"F.nll_loss(F.log_softmax(torch.randn(4, 3, requires_grad=True), 1), torch.randint(0, {{3|4}}, (4,)), {kept})", f"F.kl_div({{r}}, {{same}}.abs(), {kept}, log_target={{bool}})", f"F.kl_div({{r}}.log_softmax(-1), {{same}}.softmax(-1), reduction='batchmean')", f"F.cosine_embedding_loss(torch.randn(3, 4, requires_grad=True), torch.randn(3, 4), torch.tensor([1, -1, 1]), margin={{num}}, {kept})", f"F.margin_ranking_loss({{r}}, {{same}}, {{same}}.sign(), margin={{num}}, {kept})", f"F.triplet_margin_loss(torch.randn(3, 4, requires_grad=True), torch.randn(3, 4), torch.randn(3, 4), {kept}, swap={{bool}})", f"F.hinge_embedding_loss({{r}}, {{same}}.sign(), {kept})", f"F.poisson_nll_loss({{r}}, {{same}}.abs(), full={{bool}}, log_input={{bool}}, {kept})", f"F.gaussian_nll_loss({{r}}, {{same}}, {{same}}.abs(), {kept}, full={{bool}})", f"F.multi_margin_loss(torch.randn(4, 3, requires_grad=True), torch.randint(0, 3, (4,)), p={{1|2}}, {kept})", f"F.multilabel_margin_loss(torch.randn(2, 4, requires_grad=True), torch.tensor([[3, 0, -1, 1], [1, -1, 0, 0]]), {kept})", f"F.multilabel_soft_margin_loss(torch.randn(2, 4, requires_grad=True), torch.rand(2, 4).round(), {kept})", f"F.ctc_loss(torch.randn(6, 2, 4, requires_grad=True).log_softmax(2), torch.randint(1, 4, (2, 3)), torch.tensor([6, 5]), torch.tensor([3, 2]), {kept})", f"F.smooth_l1_loss({{r}}, {{same}}, beta={{num}})", f"F.huber_loss({{r}}, {{same}}, delta={{num}})", f"F.triplet_margin_with_distance_loss(torch.randn(3, 4), torch.randn(3, 4), torch.randn(3, 4, requires_grad=True))", "F.mse_loss({r}, {like})"))  # fmt: skip
+            f"F.{{mse_loss|l1_loss|smooth_l1_loss|huber_loss|soft_margin_loss}}({{r}}, {{same}}, {kept})", f"F.binary_cross_entropy({{r}}.sigmoid(), {{same}}.double().sigmoid().float(), {kept})", f"F.binary_cross_entropy_with_logits({{r}}, {{same}}.sigmoid(), {kept}, pos_weight={{None|torch.tensor(2.)}})", f"F.cross_entropy(torch.randn(4, {{3|5}}, requires_grad=True), torch.randint(0, 3, (4,)), {kept}, label_smoothing={{0.0|0.1}}, ignore_index={{-100|1}})", f"F.cross_entropy(torch.randn(2, 3, {{4|5}}, requires_grad=True), torch.randint(0, 3, (2, {{4|5}})), weight={{None|torch.tensor([1., 2, 0.5])}}, {kept})", f"F.cross_entropy(torch.randn(4, 3, requires_grad=True), torch.randn(4, 3).softmax(1), {kept})", f"F.nll_loss(F.log_softmax(torch.randn(4, 3, requires_grad=True), 1), torch.randint(0, {{3|4}}, (4,)), {kept})", f"F.kl_div({{r}}, {{same}}.abs(), {kept}, log_target={{bool}})", "F.kl_div({r}.log_softmax(-1), {same}.softmax(-1), reduction='batchmean')", f"F.cosine_embedding_loss(torch.randn(3, 4, requires_grad=True), torch.randn(3, 4), torch.tensor([1, -1, 1]), margin={{num}}, {kept})", f"F.margin_ranking_loss({{r}}, {{same}}, {{same}}.sign(), margin={{num}}, {kept})", f"F.triplet_margin_loss(torch.randn(3, 4, requires_grad=True), torch.randn(3, 4), torch.randn(3, 4), {kept}, swap={{bool}})", f"F.hinge_embedding_loss({{r}}, {{same}}.sign(), {kept})", f"F.poisson_nll_loss({{r}}, {{same}}.abs(), full={{bool}}, log_input={{bool}}, {kept})", f"F.gaussian_nll_loss({{r}}, {{same}}, {{same}}.abs(), {kept}, full={{bool}})", f"F.multi_margin_loss(torch.randn(4, 3, requires_grad=True), torch.randint(0, 3, (4,)), p={{1|2}}, {kept})", f"F.multilabel_margin_loss(torch.randn(2, 4, requires_grad=True), torch.tensor([[3, 0, -1, 1], [1, -1, 0, 0]]), {kept})", f"F.multilabel_soft_margin_loss(torch.randn(2, 4, requires_grad=True), torch.rand(2, 4).round(), {kept})", f"F.ctc_loss(torch.randn(6, 2, 4, requires_grad=True).log_softmax(2), torch.randint(1, 4, (2, 3)), torch.tensor([6, 5]), torch.tensor([3, 2]), {kept})", "F.smooth_l1_loss({r}, {same}, beta={num})", "F.huber_loss({r}, {same}, delta={num})", "F.triplet_margin_with_distance_loss(torch.randn(3, 4), torch.randn(3, 4), torch.randn(3, 4, requires_grad=True))", "F.mse_loss({r}, {like})"))  # fmt: skip
         _backward(p, name, 0.8)
 
 

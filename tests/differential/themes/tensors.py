@@ -40,7 +40,8 @@ _CREATE = [
     "torch.from_numpy(np.{arange(4)|ones((2, 3))|zeros(2, np.float32)|array([True])|arange(6).reshape(2, 3).T})",
     "torch.scalar_tensor({num}, dtype={dtype})",
     "torch.empty({shape}, dtype={dtype}).zero_()",
-    "torch.Tensor({[1, 2]|()|[[1.5]]})", "torch.Tensor(2, 3).zero_()",
+    "torch.Tensor({[1, 2]|()|[[1.5]]})",
+    "torch.Tensor(2, 3).zero_()",
     "torch.{FloatTensor|LongTensor|BoolTensor|DoubleTensor}({[1, 2]|[[0]]})",
     "F.one_hot(torch.randint(0, 3, {shape}), {3|-1|5|2})",
     "torch.bincount(torch.randint(0, 4, ({n},)), minlength={0|6})",
@@ -72,7 +73,9 @@ VIEWS = [
     "torch.{squeeze|unsqueeze|narrow|select}_copy({x}, {dim})", "torch.broadcast_tensors({x}, {like})", "torch.broadcast_to({x}, {shape})", "{x}.sum_to_size({shape})",
     "torch.swapdims({x}, {dim}, {dim})", "torch.moveaxis({x}, {dim}, {dim})", "{x}.dsplit(2)[0]", "{x}.T.contiguous().T",
 ]  # fmt: skip
-_SHOW = ["{x}.{is_contiguous()|stride()|storage_offset()|shape|size()|numel()|dim()|dtype|is_leaf|requires_grad|_version|nbytes|itemsize|element_size()|is_complex()|ndim|data_ptr() % 1|is_conj()|_is_view()}"]
+_SHOW = [
+    "{x}.{is_contiguous()|stride()|storage_offset()|shape|size()|numel()|dim()|dtype|is_leaf|requires_grad|_version|nbytes|itemsize|element_size()|is_complex()|ndim|data_ptr() % 1|is_conj()|_is_view()}"
+]
 WRITES = [
     "{x}.add_({num})", "{x}.mul_({num})", "{x}.sub_({like})", "{x}.add_({like}, alpha={num})", "{x}.div_({num})", "{x}.div_({like}, rounding_mode={'floor'|'trunc'|None})", "{x}.pow_({2|3|0.5})",
     "{x}.zero_()", "{x}.fill_({num})", "{x}.copy_({like})", "{f}.{exp|sin|tanh|relu|sigmoid|abs|neg|sqrt|floor|round|square|reciprocal|cos|trunc|sign|frac|log1p|erf}_()",
@@ -115,7 +118,15 @@ def indexing(p):
     gets = ["{x}[" + _INDEX + "]"] * 3 + ["{x}[{x} > 0]", "{x}[torch.rand({shape}) > 0.5]", "{x}.take(torch.tensor([0, -1]))", "{x}.index_select({dim}, torch.tensor([0, 0]))",
         "torch.gather({x}, {dim}, torch.zeros({shape}, dtype=torch.long))", "{x}.masked_select({x} > 0)", "torch.take_along_dim({x}, torch.zeros({shape}, dtype=torch.long), {dim})", "torch.where({x} > 0, {x}, {num})",
         "torch.where({b})", "{x}.nonzero()", "torch.nonzero({x}, as_tuple=True)", "torch.argwhere({x})", "list({x})", "len({x})", "{x}.tolist()", "{x}.index_put((torch.tensor([0]),), torch.tensor(2.))"]  # fmt: skip
-    sets = ["{x}[" + _INDEX + "] = {{num}|[1, 2]|torch.tensor(5)|torch.tensor(2.5)|torch.zeros(2, 3)|np.array(3.)|None|1j}"] * 3 + ["{x}[{x} > 0] = {num}", "{x}[{x} > 0] *= 2", "{x}[..., 0] += {num}", "{x}[torch.tensor([0, 0])] += 1", "{x}[0] = {like}"]
+    sets = [
+        "{x}[" + _INDEX + "] = {{num}|[1, 2]|torch.tensor(5)|torch.tensor(2.5)|torch.zeros(2, 3)|np.array(3.)|None|1j}"
+    ] * 3 + [
+        "{x}[{x} > 0] = {num}",
+        "{x}[{x} > 0] *= 2",
+        "{x}[..., 0] += {num}",
+        "{x}[torch.tensor([0, 0])] += 1",
+        "{x}[0] = {like}",
+    ]
     for _ in range(7):
         p.let(p.choice(*gets))
         if p.chance(0.5):
@@ -148,13 +159,36 @@ def out(p):
 
 def printing(p):
     for _ in range(8):
-        name = p.let(p.choice("{x}", "{x} * {1e5|1e-5|1000|0.01|1e10}", "{x} / 3", "torch.randn({shape}) * {1e3|1e-3|1|100}", "torch.tensor([{num}, float('{nan|inf|-inf}'), {num}])", "torch.arange({5|100|2000}).reshape({-1|5, -1|-1, 1|1, 5, -1})", "{r} * 2", "torch.zeros({shape}, dtype={dtype})"))
+        name = p.let(
+            p.choice(
+                "{x}",
+                "{x} * {1e5|1e-5|1000|0.01|1e10}",
+                "{x} / 3",
+                "torch.randn({shape}) * {1e3|1e-3|1|100}",
+                "torch.tensor([{num}, float('{nan|inf|-inf}'), {num}])",
+                "torch.arange({5|100|2000}).reshape({-1|5, -1|-1, 1|1, 5, -1})",
+                "{r} * 2",
+                "torch.zeros({shape}, dtype={dtype})",
+            )
+        )
         if name:
             p.do(f"{{repr|str}}({name})")
         if p.chance(0.2):
-            p.do("torch.set_printoptions({precision=2|precision=8|threshold=5|edgeitems=1|linewidth=40|sci_mode=True|sci_mode=False|profile='short'|profile='full'|profile='default'})")
+            p.do(
+                "torch.set_printoptions({precision=2|precision=8|threshold=5|edgeitems=1|linewidth=40|sci_mode=True|sci_mode=False|profile='short'|profile='full'|profile='default'})"
+            )
         if name and p.chance(0.3) and p.value(name).numel() == 1:
-            p.do(p.choice(f'f\'⟨{name}:.3f⟩\''.replace("{name}", name), f"'%.2f' % {name}", f"format({name})", f"{name}.item()", f"bool({name})", f"float({name})", f"int({name})"))
+            p.do(
+                p.choice(
+                    f"f'⟨{name}:.3f⟩'".replace("{name}", name),
+                    f"'%.2f' % {name}",
+                    f"format({name})",
+                    f"{name}.item()",
+                    f"bool({name})",
+                    f"float({name})",
+                    f"int({name})",
+                )
+            )
 
 
 def methods(p):
@@ -169,8 +203,10 @@ def methods(p):
 def complex_numbers(p):
     p.let("{c}")
     patterns = ["{c}.{abs|angle|conj|real.clone|imag.clone|sgn|exp|log|sqrt|sin|cos|tan|tanh|sinh|cosh|reciprocal|square|neg|asin|acos|atan|asinh|acosh|atanh|log1p|expm1|log2|log10|rsqrt|sigmoid|isreal|isfinite|isnan|resolve_conj|conj_physical|sum|mean|prod|std|var|norm|trace}()", "{c}.{cumsum|cumprod|logcumsumexp}(0)",
-        "{c} {+|-|*|/|**} {{num}|1j|(2-1j)}", "{c} {+|-|*|/|**|@} {like}", "torch.{dot|vdot|outer|kron|matmul|inner}({c}, {c})", "torch.view_as_real({c})", "torch.{fft.fft|fft.ifft|fft.fftn|fft.fftshift}({x})", "torch.fft.{rfft|irfft|hfft}({x}, {n}, {dim})", "torch.polar({f}, {same}.float())", "({r} + 1j).abs()", "({r} * 1j + {num}).{exp|sin|sqrt|log|abs|angle|tanh|reciprocal|square}()", "{c}.to({dtype})", "torch.{linalg.norm|linalg.det|linalg.inv|linalg.eigvals|linalg.svdvals}({c})", "torch.where({c}.abs() > 1, {c}, 0)", "{c}.H", "{c} == {c}", "torch.isclose({c}, {c})", "str({c})"]  # fmt: skip
+        "{c} {+|-|*|/|**} {{num}|1j|(2-1j)}", "{c} {+|-|*|/|**|@} {like}", "torch.{dot|vdot|outer|kron|matmul|inner}({c}, {c})", "torch.view_as_real({c})", "torch.{fft.fft|fft.ifft|fft.fftn|fft.fftshift}({x})", "torch.fft.{rfft|irfft|hfft}({x}, {n}, {dim})", "torch.polar({f}.abs(), {same}.float())", "({r} + 1j).abs()", "({r} * 1j + {num}).{exp|sin|sqrt|log|abs|angle|tanh|reciprocal|square}()", "{c}.to({dtype})", "torch.{linalg.norm|linalg.det|linalg.inv|linalg.eigvals|linalg.svdvals}({c})", "torch.where({c}.abs() > 1, {c}, 0)", "{c}.H", "{c} == {c}", "torch.isclose({c}, {c})", "str({c})"]  # fmt: skip
     for _ in range(8):
         name = p.let(p.choice(*patterns))
         if name and isinstance(p.value(name), p.torch.Tensor) and p.value(name).requires_grad and p.chance(0.7):
-            p.do(f"torch.autograd.grad({name}.{{real|abs()}}.sum(), [t for t in [{', '.join(n for n in p.names if p.value(n).is_leaf and p.value(n).requires_grad)}]], allow_unused=True)")
+            p.do(
+                f"torch.autograd.grad({name}.{{real|abs()}}.sum(), [t for t in [{', '.join(n for n in p.names if p.value(n).is_leaf and p.value(n).requires_grad)}]], allow_unused=True)"
+            )
