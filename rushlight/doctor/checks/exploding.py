@@ -1,11 +1,14 @@
-"""The norm of all gradients jumps to more than a hundred times its usual value, again and again."""
+"""The norm of all gradients jumps to more than a hundred times its usual value, or the loss grows until the end."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..events import Step
+from ..events import Backward, Step
+from ..places import Place
 from . import Check
+
+_RISES = 12  # losses in a row that grow before the end of the program
 
 
 class Exploding(Check):
@@ -19,11 +22,36 @@ class Exploding(Check):
         self.norms: dict[int, list[float]] = {}
         self.clipped = False
 
+        self.rises = 0  # losses in a row, each above the one before
+        self.first = self.loss = 0.0  # of those
+        self.step: Place | None = None
+
+    def on_backward(self, event: Backward) -> None:
+        array = event.roots[0]._array if len(event.roots) == 1 else None
+        if not isinstance(array, np.ndarray) or array.size != 1 or array.dtype.kind != "f" or not event.accumulates:
+            return
+        loss = float(array.reshape(()))
+        if not self.loss < loss < np.inf:
+            self.rises, self.first = 0, loss
+        else:
+            self.rises += 1
+        self.loss = loss
+
+    def finish(self) -> None:
+        if self.rises >= _RISES and self.loss > 10 * self.first > 0:
+            self.doctor.report(
+                self,
+                self.step,
+                f"the loss has grown at each of the last {self.rises} steps, from {self.first:.3g} to {self.loss:.3g}: each step goes "
+                "further beyond the minimum",
+                "a smaller learning rate",
+            )
+
     def on_clip(self, event) -> None:
         self.clipped = True
 
     def on_step(self, event: Step) -> None:
-        optimizer = event.optimizer
+        optimizer, self.step = event.optimizer, event.place
         if optimizer is None or event.closure or self.clipped or (optimizer.steps > 50 and optimizer.steps % 8):
             return
         norm = sum(n * n for e in event.entries if (n := event.norm(e)) is not None) ** 0.5
@@ -35,10 +63,10 @@ class Exploding(Check):
             if usual > 0 and norm > 100 * usual:
                 self.doctor.report(
                     self,
-                    event.window[-1].place,
+                    event.place,
                     f"the norm of the gradients is {norm:.3g}, where {usual:.3g} is usual",
                     "limit it: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the step; or a smaller learning rate",
-                    [(event.place, "the step")],
+                    [(event.window[-1].place, "the backward")],
                     at_end=3,
                 )
                 return

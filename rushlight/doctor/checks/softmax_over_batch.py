@@ -22,6 +22,8 @@ class SoftmaxOverBatch(Check):
         tape = event.tape
         assert tape is not None
         for node in tape.nodes:
+            if name_of(node) in ("sum", "sum.dim") and saved(node, "dim") in (1, -1, (1,), (-1,)):
+                self._look_at_weights(node, tape)
             if name_of(node) not in LOSSES or not node.edges:
                 continue
             source = behind(node.edges[0], _THROUGH)
@@ -41,6 +43,31 @@ class SoftmaxOverBatch(Check):
                 [(self.doctor.line_of(node, tape), "the loss")],
                 after=1,
             )
+
+    def _look_at_weights(self, node: Any, tape: Tape) -> None:
+        """A sum over the choices of each sample, by weights that sum to 1 over the samples."""
+        product = behind(node.edges[0], VIEWS)
+        if type(product) is Leaf or name_of(product) != "mul" or len(product.shape) != 2:
+            return
+        for edge in product.edges:
+            source = behind(edge, VIEWS)
+            if (
+                type(source) is Leaf
+                or source is None
+                or name_of(source) != "softmax"
+                or not _is_over_batch(source, tape)
+            ):
+                continue
+            if tuple(source.shape) == tuple(product.shape):
+                self.doctor.report(
+                    self,
+                    self.doctor.line_of(source, tape),
+                    f"softmax over dimension 0 of {list(source.shape)}, whose rows are then weights in a sum over dimension 1: they sum "
+                    "to 1 over the batch, instead of over each sample's choices",
+                    "softmax over the choices: dim=1 (or dim=-1)",
+                    [(self.doctor.line_of(node, tape), "the sum")],
+                    after=1,
+                )
 
 
 def _is_over_batch(node: Any, tape: Tape) -> bool:

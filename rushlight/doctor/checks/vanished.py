@@ -25,6 +25,7 @@ class Vanished(Check):
         self.zeros: Counter[int] = Counter()
         self.looks: Counter[int] = Counter()
         self.places: dict[int, Place] = {}
+        self.order: dict[int, float] = {}  # when a tensor was used in the first forward that had it
 
     def on_tape(self, event: Backward) -> None:
         tape = event.tape
@@ -37,6 +38,7 @@ class Vanished(Check):
                     place = self.doctor.line_of(node, tape)
                     if place is not None:
                         self.places[id(entry)] = place
+                        self.order[id(entry)] = node.seq
 
     def on_step(self, event: Step) -> None:
         if event.optimizer is None or (event.optimizer.steps > 50 and event.optimizer.steps % _EVERY):
@@ -57,7 +59,7 @@ class Vanished(Check):
         dead = [e for e in looked if id(e.tensor) in zero and len(e.shape) > 1 and _whole_layer(e.tensor, zero)]
         if not dead:
             return
-        first = dead[0]
+        first = max(dead, key=lambda e: self.order.get(id(e), 0))  # nearest to the loss: there the zeros begin
         optimizer = next((o for ref in first.owners if (o := ref()) is not None), None)
         place = self.places.get(id(first)) or (None if optimizer is None else optimizer.step_place)
         others = f", as {many(len(dead) - 1, 'other tensor')}" if len(dead) > 1 else ""
