@@ -95,6 +95,7 @@ def test_torch_names_are_its_files():
         "_lazy",
         "_moved",
         "_no_device",
+        "_opcheck",
         "_parameters",
         "_schema",
         "_settings",

@@ -20,6 +20,7 @@ from .engine import running
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
@@ -125,6 +126,36 @@ class save_on_cpu(saved_tensors_hooks):
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda"):
         super().__init__(lambda t: t, lambda t: t)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Within the block, what calls save may be overwritten before backward, which uses the values of the call.
+
+    torch copies a saved tensor when it is overwritten, Rushlight when it is saved: the block takes the memory of all that
+    is saved. A graph that was made within it can be differentiated within it only.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(lambda t: t.clone(), self._give_back)  # type: ignore[attr-defined]
+        self.is_open = False
+
+    def _give_back(self, t: Tensor) -> Tensor:
+        if not self.is_open:
+            raise RuntimeError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context in which the graph was "
+                "originally recorded."
+            )
+        return t
+
+    def __enter__(self) -> None:
+        if self.is_open:
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        super().__enter__()
+        self.is_open = True
+
+    def __exit__(self, *exc: object) -> None:
+        super().__exit__(*exc)
+        self.is_open = False
 
 
 class disable_saved_tensors_hooks(saved_tensors_hooks):

@@ -2,7 +2,8 @@
 
 While a profile is open, the kernel of every operator is timed, in forward and backward, under torch's names
 ('aten::mm'). Programs that replay without calling kernels (compiled steps, backward passes that repeat) show no
-operators. Times are of the clock, in microseconds; memory and FLOPs are not measured.
+operators. Times are of the clock, in microseconds; memory is the size of the results that are not views. FLOPs are not
+measured.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ..core.dispatch.op import Op
 from ..core.tensor.node import Node
+from ..core.tensor.storage import describe, user_line
 
 __all__ = [
     "EventList",
@@ -30,13 +34,21 @@ _active: list[Any] = []  # the open profiles, the innermost last
 
 
 class FunctionEvent:
-    """One call or block: its name, thread, start and length in microseconds, and its part outside of inner ones."""
+    """One call or block: its name, thread, start and length in microseconds, and its part outside of inner ones.
+
+    input_shapes: of the arrays that an operator's kernel was given. cpu_memory_usage: bytes of the results that are not
+    views, with those of inner calls; self_cpu_memory_usage: without. stack: the program's line, 'file.py:12'.
+    Each is only recorded where the profile asks for it.
+    """
 
     def __init__(self, name: str, thread: int, start_us: float):
         self.name = self.key = name
         self.thread, self.start_us = thread, start_us
         self.cpu_time_total = self.self_cpu_time_total = 0.0
         self.count = 1
+        self.input_shapes: list[list[int]] = []
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.stack: list[str] = []
 
     @property
     def cpu_time(self) -> float:
@@ -49,13 +61,18 @@ class FunctionEvent:
 class FunctionEventAvg:
     """All calls of one name."""
 
-    def __init__(self, key: str):
+    def __init__(self, key: str, like: Any = None):
         self.key = key
         self.count, self.cpu_time_total, self.self_cpu_time_total = 0, 0.0, 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.input_shapes: list[list[int]] = [] if like is None else like.input_shapes
+        self.stack: list[str] = [] if like is None else like.stack
 
     def add(self, event: Any) -> FunctionEventAvg:
         """Count one more."""
         self.count += event.count
+        self.cpu_memory_usage += event.cpu_memory_usage
+        self.self_cpu_memory_usage += event.self_cpu_memory_usage
         self.cpu_time_total += event.cpu_time_total
         self.self_cpu_time_total += event.self_cpu_time_total
         return self
@@ -68,19 +85,22 @@ class FunctionEventAvg:
         return f"<FunctionEventAvg key={self.key} cpu_time={self.cpu_time:.3f}us count={self.count}>"
 
 
-_SORTS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "count")
+_SORTS = ("cpu_time", "cpu_time_total", "self_cpu_time_total", "count", "cpu_memory_usage", "self_cpu_memory_usage")
 
 
 class EventList(list):
     """Events, or their averages."""
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
-        """The events of each name as one."""
-        if group_by_input_shape or group_by_stack_n:
-            raise NotImplementedError("key_averages: grouping by input shape or stack is not implemented")
-        found: dict[str, FunctionEventAvg] = {}
+        """The events of each name (and input shapes, and lines of the program) as one."""
+        found: dict[tuple, FunctionEventAvg] = {}
         for event in self:
-            found.setdefault(event.key, FunctionEventAvg(event.key)).add(event)
+            key: tuple = (event.key, str(event.input_shapes) if group_by_input_shape else "")
+            key += tuple(event.stack[:group_by_stack_n])
+            found.setdefault(key, FunctionEventAvg(event.key, event)).add(event)
+        for (_, shapes, *stack), average in found.items():
+            average.input_shapes = average.input_shapes if shapes else []
+            average.stack = stack
         return EventList(found.values())
 
     def total_average(self) -> FunctionEventAvg:
@@ -112,7 +132,22 @@ class EventList(list):
                 raise AttributeError(f"events cannot be sorted by {sort_by!r}; choose from {', '.join(_SORTS)}")
             rows.sort(key=lambda event: getattr(event, name), reverse=True)
         whole = self.self_cpu_time_total or 1.0
+        more = [
+            (title, show)
+            for title, show, is_there in (
+                ("CPU Mem", lambda e: _bytes(e.cpu_memory_usage), any(e.cpu_memory_usage for e in rows)),
+                ("Self CPU Mem", lambda e: _bytes(e.self_cpu_memory_usage), any(e.cpu_memory_usage for e in rows)),
+                (
+                    "Input Shapes",
+                    lambda e: str(e.input_shapes)[:max_shapes_column_width],
+                    any(e.input_shapes for e in rows),
+                ),
+                ("Source Location", lambda e: (e.stack or [""])[0][-max_src_column_width:], any(e.stack for e in rows)),
+            )
+            if is_there
+        ]
         titles = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
+        titles += tuple(title for title, _ in more)
         cells = [titles] + [
             (
                 event.key[:max_name_column_width],
@@ -122,6 +157,7 @@ class EventList(list):
                 _time(event.cpu_time_total),
                 _time(event.cpu_time),
                 str(event.count),
+                *(show(event) for _, show in more),
             )
             for event in rows[: row_limit if row_limit >= 0 else None]
         ]
@@ -138,7 +174,7 @@ class EventList(list):
 
         events = [
             {"ph": "X", "cat": "cpu_op", "name": e.name, "pid": os.getpid(), "tid": e.thread, "ts": e.start_us,
-             "dur": e.cpu_time_total, "args": {}}
+             "dur": e.cpu_time_total, "args": {"Input Dims": e.input_shapes} if e.input_shapes else {}}
             for e in self
         ]  # fmt: skip
         with open(path, "w") as file:
@@ -155,6 +191,13 @@ def _time(us: float) -> str:
 # ---------------------------------------------------------------------------------------------- measuring
 
 
+def _bytes(n: int) -> str:
+    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
+        if abs(n) >= size:
+            return f"{n / size:.2f} {unit}"
+    return f"{n} B"
+
+
 class _Stack(threading.local):
     """The open events of a thread, and how much of each went to inner ones."""
 
@@ -165,30 +208,45 @@ class _Stack(threading.local):
 _stack = _Stack()
 
 
-def _begin(name: str) -> None:
+def _begin(name: str) -> FunctionEvent:
     now = time.perf_counter()
-    _stack.open.append([FunctionEvent(name, threading.get_ident(), now * 1e6), now, 0.0])
+    event = FunctionEvent(name, threading.get_ident(), now * 1e6)
+    if any(p.with_stack for p in _active):
+        event.stack = [describe(user_line(2))]
+    _stack.open.append([event, now, 0.0, 0])
+    return event
 
 
-def _end() -> None:
-    event, start, inner = _stack.open.pop()
+def _end(result: Any = None) -> None:
+    event, start, inner, inner_bytes = _stack.open.pop()
     seconds = time.perf_counter() - start
     event.cpu_time_total, event.self_cpu_time_total = seconds * 1e6, (seconds - inner) * 1e6
+    if any(p.profile_memory for p in _active):
+        event.self_cpu_memory_usage = sum(a.nbytes for a in _arrays(result) if a.base is None)
+        event.cpu_memory_usage = event.self_cpu_memory_usage + inner_bytes
     if _stack.open:
         _stack.open[-1][2] += seconds
+        _stack.open[-1][3] += event.cpu_memory_usage
     for p in _active:
         p._recorded.append(event)
 
 
 def _timed(name: str, kernel: Callable[..., Any]) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
-        _begin(name)
+        event, result = _begin(name), None
+        if any(p.record_shapes for p in _active):
+            event.input_shapes = [list(a.shape) for a in _arrays(args)]
         try:
-            return kernel(*args, **kwargs)
+            result = kernel(*args, **kwargs)
+            return result
         finally:
-            _end()
+            _end(result)
 
     return run
+
+
+def _arrays(values: Any) -> list[np.ndarray]:
+    return [a for a in (values if isinstance(values, tuple) else (values,)) if isinstance(a, np.ndarray)]
 
 
 class _Watch:
@@ -267,8 +325,8 @@ class profile:
         use_cpu: bool = True,
         **rare: Any,
     ):
-        asked = dict(record_shapes=record_shapes, with_flops=with_flops, profile_memory=profile_memory,
-                     with_stack=with_stack, with_modules=with_modules, **rare)  # fmt: skip
+        self.record_shapes, self.profile_memory, self.with_stack = record_shapes, profile_memory, with_stack
+        asked = dict(with_flops=with_flops, with_modules=with_modules, **rare)
         for name, value in asked.items():
             if value:
                 raise NotImplementedError(f"torch.autograd.profiler.profile({name}={value}) is not implemented")

@@ -2497,7 +2497,7 @@ def pca_lowrank(A: Tensor, q: Any = None, center: _bool = True, niter: _int = 2)
     ...
 
 def lobpcg(A: Tensor, *args: Any, **kwargs: Any) -> Any:
-    """Not here: the iterative eigenvalue solver is not implemented."""
+    """The `k` largest (or smallest) eigenvalues of a symmetric matrix, and their eigenvectors: A x = lambda B x."""
     ...
 
 def lstm(*args: Any, **kwargs: Any) -> Any:

@@ -111,10 +111,6 @@ _NAMES = {
     "(func, *, remove='mutations')": "func.functionalize",
     "(tensor, pattern, **axes_lengths)": "func.rearrange",
     "(op, dispatch_key)": "library.get_kernel",
-    (
-        "(op, args, kwargs=None, *, test_utils=('test_schema', 'test_autograd_registration', 'test_faketensor', "
-        "'test_aot_dispatch_dynamic'), raise_exception=True, atol=None, rtol=None)"
-    ): "library.opcheck",
     "(name, fn=None, /, *, mutates_args, schema=None)": "library.triton_op",
     "(triton_kernel, /)": "library.wrap_triton",
     "(op, torch_dispatch_class, func=None, /, *, lib=None)": "library.register_torch_dispatch",

@@ -21,6 +21,7 @@ from typing import Any
 from ..autograd.function import Function
 from ..core.dispatch.mode import is_grad_enabled, no_grad
 from ..core.tensor.tensor import Tensor
+from . import _opcheck
 from ._schema import Schema, infer_schema, parse_schema
 from ._stand_ins import lookup, stand_in
 from .unavailable import exported
@@ -33,6 +34,7 @@ __all__ = [
     "impl",
     "impl_abstract",
     "infer_schema",
+    "opcheck",
     "register_autograd",
     "register_fake",
     "register_kernel",
@@ -367,6 +369,30 @@ def register_vmap(op: Any, func: Callable | None = None, /, *, lib: Any = None) 
 
 
 # ------------------------------------------------------------------------------------------ in two steps
+
+
+def opcheck(
+    op: Any, args: tuple, kwargs: dict[str, Any] | None = None, *,
+    test_utils: str | Sequence[str] = ("test_schema", "test_autograd_registration", "test_faketensor", "test_aot_dispatch_dynamic"),
+    raise_exception: bool = True, atol: float | None = None, rtol: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """Whether an operator does, for some arguments, what its registration says.
+
+    test_schema: it writes into no argument but those declared, and its results share no memory with them.
+    test_autograd_registration: a kernel for the CPU comes with a rule for the gradient, if an argument requires grad.
+    test_faketensor: `register_fake`'s function gives the shapes, types and strides of the results.
+    test_aot_dispatch_dynamic: compiled calls give the values and gradients of eager ones.
+
+    Args:
+        op: what `custom_op` or `torch.ops` gives.
+        args: its arguments; those of its tensors that require grad are differentiated.
+        raise_exception: raise OpCheckError for the first test that fails, rather than return the errors.
+        atol, rtol: how far compiled values may be from eager ones, as in `isclose`.
+    Raises:
+        OpCheckError: a test fails.
+        ValueError: there is no test of a name.
+    """
+    return _opcheck.run(op, _operator(op), args, kwargs, test_utils, raise_exception, atol, rtol)
 
 
 class Library:

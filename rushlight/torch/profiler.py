@@ -101,8 +101,8 @@ class profile:
     """Context manager that measures the steps that `schedule(step)` chooses; call `step()` after each.
 
     on_trace_ready: called with the profile when a turn of the schedule has been recorded. activities: what to measure;
-    devices that are absent are left out with a warning, as in torch. record_shapes, profile_memory, with_stack,
-    with_flops and with_modules raise NotImplementedError.
+    devices that are absent are left out with a warning, as in torch. record_shapes, profile_memory, with_stack: what to
+    record of each operator besides its time. with_flops and with_modules raise NotImplementedError.
     """
 
     def __init__(
@@ -123,10 +123,12 @@ class profile:
         custom_trace_id_callback: Any = None,
         post_processing_timeout_s: float | None = None,
     ):
+        self._wanted: dict[str, Any] = {
+            "record_shapes": record_shapes,
+            "profile_memory": profile_memory,
+            "with_stack": with_stack,
+        }
         _clock.profile(  # raises for what is not implemented
-            record_shapes=record_shapes,
-            profile_memory=profile_memory,
-            with_stack=with_stack,
             with_flops=with_flops,
             with_modules=with_modules,
             experimental_config=experimental_config,
@@ -186,7 +188,7 @@ class profile:
         self._open_step()
 
     def _open(self) -> None:
-        self._clock = _clock.profile().__enter__()
+        self._clock = _clock.profile(**self._wanted).__enter__()
 
     def _close(self) -> None:
         clock, self._clock = self._clock, None

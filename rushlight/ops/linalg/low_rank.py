@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from ...core.dispatch.op import OPS, composite
-from .factor import qr, svd
+from ...core.tensor.layout import strided
+from .factor import cholesky, eigh, qr, svd
+from .lu import solve_triangular
 
 
 def _range_basis(A, q, niter, M):
@@ -69,10 +71,49 @@ def pca_lowrank(A, q=None, center=True, niter=2):
 
 
 @composite()
-def lobpcg(A, *args, **kwargs):
-    """Not here: the iterative eigenvalue solver is not implemented.
+def lobpcg(
+    A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, largest=None, method=None, tracker=None,
+    ortho_iparams=None, ortho_fparams=None, ortho_bparams=None,
+):  # fmt: skip
+    """The `k` largest (or smallest) eigenvalues of a symmetric matrix, and their eigenvectors: A x = lambda B x.
 
+    torch iterates until `tol`; this is the direct solution, for which the start `X`, the preconditioner `iK` and the limits
+    of the iteration (niter, tol, method, ortho_...) do not matter.
+
+    Args:
+        A: symmetric, dense or sparse.
+        k: how many; by default as many as `X` has columns, or 1.
+        B: symmetric and positive definite; the identity by default.
+        X: a guess of the eigenvectors (*, m, n).
+        n: how many columns a random guess would have.
+        largest: True by default.
+        tracker: not called.
+    Shape: (*, m, m) -> (*, k), (*, m, k)
     Raises:
-        NotImplementedError: always, as in `lobpcg(eye(2))`.
+        ValueError: the matrix is smaller than 3 k, as in `lobpcg(eye(2), 1)`.
+        NotImplementedError: there is a `tracker`.
+
+    >>> lobpcg(diag(arange(1.0, 7.0)), 2)[0]
+    tensor([6., 5.])
     """
-    raise NotImplementedError("torch.lobpcg is not implemented; use torch.linalg.eigh")
+    if tracker is not None:
+        raise NotImplementedError("torch.lobpcg(tracker=) is not implemented: nothing iterates here")
+    if method not in (None, "basic", "ortho"):
+        raise ValueError(f"method must be 'basic' or 'ortho', but got {method!r}")
+    A = A if A.layout is strided else A.to_dense()
+    m = A.shape[-1]
+    k = (1 if X is None else X.shape[-1]) if k is None else k
+    if m < 3 * (k if n is None else n):
+        raise ValueError(
+            f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is smaller than 3 x the number of requested "
+            f"eigenpairs (={k if n is None else n})"
+        )
+    if B is not None:
+        low = cholesky(B if B.layout is strided else B.to_dense())
+        half = solve_triangular(low, A, upper=False)
+        A = solve_triangular(low, half.mT, upper=False)
+    values, vectors = eigh(A)
+    if largest is None or largest:
+        values, vectors = values.flip(-1), vectors.flip(-1)
+    values, vectors = values[..., :k], vectors[..., :k]
+    return values, vectors if B is None else solve_triangular(low.mT, vectors, upper=True)

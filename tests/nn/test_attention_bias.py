@@ -1,0 +1,26 @@
+"""Causal masks of `torch.nn.attention.bias`."""
+
+import pytest
+
+import rushlight as torch
+import rushlight.nn.functional as F
+from rushlight.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
+
+
+@pytest.mark.parametrize("make, shift", [(causal_upper_left, 0), (causal_lower_right, 2)])
+def test_attention_sees_what_the_mask_says(make, shift):
+    torch.manual_seed(0)
+    q, k, v = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4), torch.randn(1, 2, 5, 4)
+    mask = make(3, 5)
+    assert isinstance(mask, CausalBias) and mask.shape == (3, 5) and mask.dtype is torch.bool
+    seen = torch.ones(3, 5).tril(shift).bool()
+    assert torch.equal(mask._materialize(), seen)
+    assert torch.equal(F.scaled_dot_product_attention(q, k, v, mask), F.scaled_dot_product_attention(q, k, v, seen))
+
+
+def test_refusals():
+    with pytest.raises(AssertionError, match="2D"):
+        causal_upper_left(3)
+    with pytest.raises(AssertionError):
+        CausalBias(1, 2, 3)
+    assert causal_lower_right(2, 2).variant is CausalVariant.LOWER_RIGHT
