@@ -61,6 +61,8 @@ def _faults(tape: Tape) -> Iterator[tuple[Any, Any, bool, str, str]]:
             if type(source) is Leaf or not kind:
                 continue
             if name == "binary_cross_entropy_with_logits" and kind in _SQUASHED:
+                if source is not behind(node.edges[0]):
+                    continue  # the target, as in an entropy
                 yield (
                     node, source, True,
                     f"this {kind} feeds binary_cross_entropy_with_logits, which applies the sigmoid itself",
