@@ -93,8 +93,8 @@ class Op:
             JIT_CANDIDATES.append(self)
         self.follows = follows
         self.columns = columns
+        self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
-        self.reference = kernel
         self.kind = kind
         self.doc = doc or kernel.__doc__
         if doc and promote:

@@ -12,9 +12,10 @@ __all__ = ["in_columns", "return_columns"]
 
 def in_columns(a: np.ndarray) -> np.ndarray:
     """An array (*, m, n) with the strides (..., 1, m) in its last two dimensions: a copy unless it has them."""
-    if a.ndim < 2 or type(a) is not np.ndarray:
+    if a.ndim < 2:
         return a
-    return np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2)
+    rows = a.swapaxes(-1, -2)
+    return (rows if rows.flags.c_contiguous else rows.copy(order="C")).swapaxes(-1, -2)
 
 
 def return_columns(kernel: Callable, positions: tuple[int, ...]) -> Callable:

@@ -65,7 +65,7 @@ def _adjugate(g, A):
     own = s.new_ones(n).diag_embed()
     others = (others * (1 - own) + own).prod(-1)
     turn = (det(u) * det(vh)).conj() * g
-    return u @ ((turn.unsqueeze(-1) * others).unsqueeze(-1) * vh)
+    return (((turn.unsqueeze(-1) * others).unsqueeze(-1) * vh).mT @ u.mT).mT  # by columns, as from solve_ex
 
 
 @primitive(
