@@ -6,10 +6,11 @@ import sys
 import types
 
 from ..core import own_code
+from ..core.dispatch import aten
 from ..core.tensor.tensor import Tensor
 from ..torch import home_of, public_name
-from . import aten, missing_report, torch_names
-from .absent import AbsentFunction, absent_class, absent_function, absent_value
+from . import missing_report, torch_names
+from .absent import AbsentFunction, absent_class, absent_error, absent_function, absent_value
 from .suggestions import hint
 
 __all__ = ["find", "loaded", "own", "source_of", "status", "theirs_of"]
@@ -131,7 +132,7 @@ def find(module, name):
     if name.startswith("__"):
         if name == "__path__" and torch_names.is_package(module):
             return []
-        if path == "torch.__config__":
+        if path in ("torch.__config__", "torch.__future__"):
             return importlib.import_module(path)
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
     if module.startswith(OPERATORS):
@@ -165,13 +166,18 @@ def _operator(module, name):
     namespace = module.rpartition(".")[2]
     if module == "torch.ops.aten":
         function = own("torch", name)
-        return aten.operator(name, function if callable(function) else None)
+        return aten.operator(name, function if callable(function) else None, _refused)
     value = _registered(namespace, name)
     if value is MISSING:
         raise AttributeError(
             f"'_OpNamespace' {namespace!r} object has no attribute {name!r}: Rushlight does not have it"
         )
     return value
+
+
+def _refused(path):
+    missing_report.note(path, "call")
+    return absent_error(path)
 
 
 def _registered(namespace, name):

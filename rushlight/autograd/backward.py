@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dispatch.aten.torch_dispatch import ask_for
+from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
-from ..core.tensor.layout import strided
+from ..core.tensor.layout import preserve_format, strided
 from ..core.tensor.node import Leaf
 from ..core.tensor.tensor import Tensor, constant
 from ..core.warn import warn_once
@@ -173,7 +175,9 @@ def _present(
         )
     if not zeros:
         return None
-    made = constant(np.zeros_like(t._array))
+    made = (
+        ask_for("zeros_like", t, pin_memory=False) if type(t._array) is Wrapper else constant(np.zeros_like(t._array))
+    )
     return made.requires_grad_() if create_graph else made
 
 
@@ -244,6 +248,8 @@ def _root_grad(t: Tensor, g: Any) -> Tensor:
             )
         if a.dtype.kind == "c":
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {t.dtype}")
+        if type(a) is Wrapper:
+            return ask_for("ones_like", t, pin_memory=False, memory_format=preserve_format)
         return constant(np.ones(a.shape, a.dtype) if type(a) is np.ndarray else np.ones_like(a))
     if not isinstance(g, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(g).__name__}")

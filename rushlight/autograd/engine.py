@@ -16,10 +16,11 @@ import numpy as np
 
 from ..core.determinism import mode
 from ..core.device.buffer import Buffer
+from ..core.dispatch.aten.wrapper import wrapped_by
 from ..core.dispatch.entry import is_result
 from ..core.dispatch.extension_points import try_compiled
 from ..core.dispatch.inplace import CopySlices
-from ..core.dispatch.mode import emit_event, thread
+from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
 from ..core.tensor.dtype import from_numpy
@@ -376,10 +377,13 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
 
 
 def _accumulate_sparse(t: Tensor, g: Tensor) -> None:
-    """`t.grad += g` where one of the two is sparse: a new tensor, dense if one of the terms is."""
+    """`t.grad += g` where one of the two is sparse, a new tensor, dense if one of the terms is; or wraps another."""
     old = t._grad
     if old is None:
-        t._grad = g.clone()  # type: ignore[attr-defined]
+        t._grad = g.detach() if wrapped_by(g) else g.clone()  # type: ignore[attr-defined]
+    elif wrapped_by(old):
+        with no_grad():
+            old.add_(g)  # type: ignore[attr-defined]
     else:
         t._grad = old + g if old.layout is strided else g + old
     _tell_graded(t)

@@ -15,7 +15,7 @@ from .random import gamma, sample
 from .index import index, index_slices, mask, scatter, scatter_reduce, take
 from .linalg import linalg, low_rank, lu
 from .recurrent import recurrent
-from . import predicates, inplace_names
+from . import aten_forms, predicates, inplace_names
 
 # Functions that have the name of a module of before: importing that name must not put the module in the function's place.
 for _old, _module in {

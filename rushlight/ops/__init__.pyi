@@ -274,6 +274,98 @@ def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
     """In-place form of `celu`: the result is written into the tensor, which is returned."""
     ...
 
+def get_device(input: Tensor) -> _int:
+    """The index of the tensor's device; -1 for the CPU and for devices without one."""
+    ...
+
+def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A new tensor that holds a copy of `data`."""
+    ...
+
+def from_numpy(ndarray: numpy.ndarray) -> Tensor:
+    """A tensor on the memory of an ndarray: writes to one show in the other."""
+    ...
+
+def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
+    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
+    ...
+
+def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
+    """`obj` as a tensor."""
+    ...
+
+def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
+    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
+    ...
+
+def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
+    """A 0-d tensor of the default float type (or `dtype`)."""
+    ...
+
+@overload
+def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of zeros of the given shape."""
+    ...
+@overload
+def zeros(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    ...
+
+@overload
+def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of ones of the given shape."""
+    ...
+@overload
+def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    ...
+
+@overload
+def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+    """A tensor of the given shape with undefined values."""
+    ...
+@overload
+def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
+    ...
+
+def full(size: Sequence[_int], fill_value: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
+    """A tensor of shape `size` filled with a number."""
+    ...
+
+def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`zeros` in the shape, type and layout of `input`."""
+    ...
+
+def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`ones` in the shape, type and layout of `input`."""
+    ...
+
+def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`empty` in the shape, type and layout of `input`."""
+    ...
+
+def full_like(input: Tensor, fill_value: Tensor | _Number, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
+    """`full` in the shape and type of `input`."""
+    ...
+
+def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of undefined values with the given shape and strides (in elements)."""
+    ...
+
+def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
+    ...
+
+def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    """A matrix with ones on the diagonal and zeros elsewhere."""
+    ...
+
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
+    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
+    ...
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
+    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
+    ...
+
 def clone(input: Tensor, *, memory_format: _memory_format | None = None) -> Tensor:
     """A copy with its own memory, through which gradients flow."""
     ...
@@ -1158,98 +1250,6 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: _Number = 1, 
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1, out: Any = None) -> Tensor:
     """beta * input + alpha * the outer product of two vectors."""
-    ...
-
-def get_device(input: Tensor) -> _int:
-    """The index of the tensor's device; -1 for the CPU and for devices without one."""
-    ...
-
-def tensor(data: Any, *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A new tensor that holds a copy of `data`."""
-    ...
-
-def from_numpy(ndarray: numpy.ndarray) -> Tensor:
-    """A tensor on the memory of an ndarray: writes to one show in the other."""
-    ...
-
-def as_tensor(data: Any, dtype: _dtype | None = None, device: _Device = None) -> Tensor:
-    """`data` as a tensor, sharing memory with a tensor or ndarray of the right type, else a copy."""
-    ...
-
-def asarray(obj: Any, *, dtype: _dtype | None = None, device: _Device = None, copy: Any = None, requires_grad: _bool = False) -> Tensor:
-    """`obj` as a tensor."""
-    ...
-
-def frombuffer(buffer: Any, *, dtype: _dtype, count: _Number = -1, offset: _int = 0, requires_grad: _bool = False) -> Tensor:
-    """A 1-D tensor on the memory of an object with the buffer protocol: writes to one show in the other."""
-    ...
-
-def scalar_tensor(s: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False) -> Tensor:
-    """A 0-d tensor of the default float type (or `dtype`)."""
-    ...
-
-@overload
-def zeros(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of zeros of the given shape."""
-    ...
-@overload
-def zeros(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    ...
-
-@overload
-def ones(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of ones of the given shape."""
-    ...
-@overload
-def ones(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    ...
-
-@overload
-def empty(*size: _int, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    """A tensor of the given shape with undefined values."""
-    ...
-@overload
-def empty(size: Sequence[_int], *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False, memory_format: _memory_format | None=None) -> Tensor:
-    ...
-
-def full(size: Sequence[_int], fill_value: _Number | Tensor, *, out: Tensor | None=None, dtype: _dtype | None=None, layout: _layout | None=None, device: _Device=None, requires_grad: _bool=False, pin_memory: _bool=False) -> Tensor:
-    """A tensor of shape `size` filled with a number."""
-    ...
-
-def zeros_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`zeros` in the shape, type and layout of `input`."""
-    ...
-
-def ones_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`ones` in the shape, type and layout of `input`."""
-    ...
-
-def empty_like(input: Tensor, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`empty` in the shape, type and layout of `input`."""
-    ...
-
-def full_like(input: Tensor, fill_value: Tensor | _Number, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, memory_format: _memory_format | None = None, pin_memory: _bool = False) -> Tensor:
-    """`full` in the shape and type of `input`."""
-    ...
-
-def empty_strided(size: _int | Sequence[_int], stride: _int | Sequence[_int], *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values with the given shape and strides (in elements)."""
-    ...
-
-def empty_permuted(size: _int | Sequence[_int], physical_layout: Any, *, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A tensor of undefined values whose dimensions are in memory in the order `physical_layout`."""
-    ...
-
-def eye(n: _int, m: _int | None = None, *, out: Any = None, dtype: _dtype | None = None, layout: _layout | None = None, device: _Device = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
-    """A matrix with ones on the diagonal and zeros elsewhere."""
-    ...
-
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the lower triangle of a matrix with `row` rows and `col` columns."""
-    ...
-
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: _dtype | None = None, device: _Device = None, layout: _layout | None = None) -> Tensor:
-    """The row and column indices of the upper triangle of a matrix with `row` rows and `col` columns."""
     ...
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2, out: Any = None) -> Tensor:

@@ -2,6 +2,7 @@
 
 MOVED = {
     "absent_device": "torch._no_device",
+    "alias.aten": "core.dispatch.aten",
     "amp.older": "amp.deprecated",
     "cli.environment": "torch.utils.collect_env",
     "compat": "alias",
@@ -190,6 +191,7 @@ MOVED = {
     "torch.cuda.rarely": "torch.cuda",
     "trace_check": "torch._trace_check",
     "utils._clamped": "utils.archives",
+    "utils.swapping": "nn.swapping",
     "vision.datasets.checking": "vision.datasets.validation",
     "vision.datasets.described": "vision.datasets.annotations",
     "vision.datasets.foldered": "vision.datasets.class_folders",

@@ -54,7 +54,6 @@ _NAMES = {
     "(input, A, *, out=None)": "lstsq solve",
     "(self, eigenvectors=False)": "Tensor.eig Tensor.symeig",
     "(self, other)": "Tensor.lstsq Tensor.solve",
-    "(data, mask, requires_grad=False)": "masked.MaskedTensor masked.masked_tensor",
     "(name, sources, *args, **kwargs)": "utils.cpp_extension.CppExtension utils.cpp_extension.CUDAExtension",
     (
         "(device_type, mesh=None, *, mesh_dim_names=None, backend_override=None, _init_backend=True, _rank=None, "
@@ -107,7 +106,6 @@ _NAMES = {
         "(shape, packed, meta, packed_t, meta_t, compressed_swizzled_bitmask, fuse_transpose_cusparselt=False, "
         "alg_id_cusparselt=0, requires_grad=False)"
     ): "sparse.SparseSemiStructuredTensor",
-    "(data, mask)": "masked.as_masked_tensor",
     "(func, *, remove='mutations')": "func.functionalize",
     "(tensor, pattern, **axes_lengths)": "func.rearrange",
     "(op, dispatch_key)": "library.get_kernel",

@@ -158,7 +158,6 @@ MODULE = Reason(NotImplementedError, "torch.{path} is not implemented", "`torch.
 # ---------------------------------------------------------------------------------------------- the table
 
 _LAYOUTS, _SIZE = "there are the sparse layouts COO and CSR", "sparse tensors keep their size"
-_NO_MASKED = "torch.masked.MaskedTensor is not implemented; the functions of torch.masked take a tensor and mask="
 _OWN_NAMES = "Its names raise NotImplementedError when they are called."
 _NOT_REGISTERED = {
     "register_torch_dispatch": "Rushlight has no __torch_dispatch__",
@@ -287,11 +286,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("sparse", "class", NOT_IMPLEMENTED, {
         "SparseSemiStructuredTensor": ("2:4 sparsity, a format of CUDA devices.",
          "torch.sparse.SparseSemiStructuredTensor needs a CUDA device"),
-    }),
-    ("masked", "class", NOT_IMPLEMENTED, {"MaskedTensor": ("A tensor with its mask.", _NO_MASKED)}),
-    ("masked", "function", NOT_IMPLEMENTED, {
-        "masked_tensor": ("Make a MaskedTensor.", _NO_MASKED),
-        "as_masked_tensor": ("Make a MaskedTensor of the same memory.", _NO_MASKED),
     }),
     ("func", "function", NOT_IMPLEMENTED, {
         "functionalize": ("Rewrite a program without in-place writes.", "torch.func.functionalize is not implemented"),

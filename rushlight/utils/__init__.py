@@ -3,9 +3,10 @@
 from importlib import import_module
 from typing import Any
 
+from rushlight.nn.swapping import set_module, swap_tensors
 from rushlight.utils import checkpoint, data
 
-__all__ = ["checkpoint", "data"]
+__all__ = ["checkpoint", "data", "set_module", "swap_tensors"]
 _LATER = (
     "_pytree",
     "benchmark",
@@ -20,12 +21,9 @@ _LATER = (
     "tensorboard",
     "weak",
 )
-_FROM_SWAPPING = ("set_module", "swap_tensors")
 
 
 def __getattr__(name: str) -> Any:
     if name in _LATER:
         return import_module(f".{name}", __name__)
-    if name in _FROM_SWAPPING:
-        return getattr(import_module(".swapping", __name__), name)
     raise AttributeError(f"module 'torch.utils' has no attribute {name!r}: Rushlight does not have it")

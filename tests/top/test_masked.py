@@ -84,7 +84,6 @@ def test_types_and_errors():
         (lambda: masked.sum(x, (0, 0)), RuntimeError, "appears multiple times"),
         (lambda: masked.sum(torch.ones(2), mask=m), IndexError, "broadcastable mask"),
         (lambda: masked.var(x, 1, True, correction=1), AssertionError, "Only one of unbiased and correction"),
-        (lambda: masked.masked_tensor(x, m), NotImplementedError, "MaskedTensor"),
     ):
         with pytest.raises(kind, match=words):
             call()

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dispatch.mode import in_kernel
-from ..tensor.placeholder import NoArray, marked_type
+from ..tensor.placeholder import NoArray, Placeholder, marked_type
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -52,6 +52,7 @@ class Buffer(np.lib.mixins.NDArrayOperatorsMixin):
         """The type, as a dtype that equals it and is never the same object: fast paths compare types by identity."""
         return marked_type(self.outline.dtype)
 
+    device = property(lambda self: self.backend.device)
     shape = property(lambda self: self.outline.shape)
     strides = property(lambda self: self.outline.strides)
     ndim = property(lambda self: self.outline.ndim)
@@ -135,8 +136,8 @@ _METHODS = {
 
 
 def as_array(r: Any) -> Any:
-    """A kernel's result as what a tensor holds: an array, or a buffer as it is."""
-    return r if isinstance(r, Buffer) else np.asarray(r)
+    """A kernel's result as what a tensor holds: an array, or a buffer or a placeholder as it is."""
+    return r if isinstance(r, (Buffer, Placeholder)) else np.asarray(r)
 
 
 def outline_of(a: Any) -> np.ndarray:
@@ -165,7 +166,7 @@ class _Space:
         return start
 
     def _reserve(self) -> None:
-        for bits in range(44, 27, -1):
+        for bits in range(46, 27, -1):
             try:
                 self.room = np.frombuffer(_zeros(1 << bits), np.uint8)
             except (OSError, ValueError, OverflowError, MemoryError):

@@ -268,6 +268,13 @@ Read by `autograd/backward.py`, `autograd/function.py`, `core/tensor/tensor.py` 
 Filled by `doctor/doctor.py`, `doctor/session.py` and `doctor/hints.py`, while a program is watched. Costs: 2 to 5 ns for each event.
 """
 
+# ------------------------------------------------------------------------------------------------- wrapped tensors
+
+class_dispatch: Slot[ModuleType] = Slot()
+"""How the classes of tensors that wrap others are asked by `__torch_dispatch__`.
+Read by `core/dispatch/aten/wrapper.py`, where an operator meets such a tensor. Filled by
+`core/dispatch/aten/torch_dispatch.py`, which is above it. Costs: nothing in eager calls of other tensors."""
+
 # ------------------------------------------------------------------------------------------------- the package
 
 namespace: Slot[ModuleType] = Slot()

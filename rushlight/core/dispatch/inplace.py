@@ -122,7 +122,7 @@ def _binary_method(record: Op, careful: Any = None) -> Any:
                 if not s.inference and type(kernel) is np.ufunc and record.promote != "bool":
                     try:
                         state.run(kernel, a, b, a)
-                    except ValueError:  # shapes that do not fit: explained below
+                    except (ValueError, NoArray):  # shapes that do not fit: explained below
                         return careful(record, self, (other,), ())
                     _wrote(s, state)
                     return self
@@ -223,6 +223,8 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     """Write the result of `record(self, *others, *metadata)` into `self`."""
     state = thread.state
     tensors = (self, *others)
+    if state.dispatching:
+        return state.dispatching.call(record, tensors, metadata, writes=True)
     recording = state.grad and any(getattr(t, "_edge", None) is not None for t in tensors)
     try:
         check_writable(self, state)

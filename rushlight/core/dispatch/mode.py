@@ -50,6 +50,7 @@ class State:
         "autocast",
         "batching",
         "witness",
+        "dispatching",
     )
 
     def __init__(self):
@@ -64,6 +65,7 @@ class State:
         self.batching: Any = None  # within vmap: what makes tensors of random numbers that only their shape describes
         # as the listener, but it only looks: programs are made and run as without it
         self.witness: Any = None
+        self.dispatching: Any = None  # `aten.torch_dispatch.Modes`: whose `__torch_dispatch__` sees every operator
         self.run = _silent_runner()
         self.level = 1
 
@@ -73,7 +75,7 @@ class State:
 
     def is_watched(self) -> bool:
         """Whether somebody sees every call: level 2 for another reason than autocast."""
-        return self.listener is not None or self.anomaly or bool(self.hooks_saved)
+        return self.listener is not None or self.anomaly or bool(self.hooks_saved) or self.dispatching is not None
 
     def refresh(self) -> None:
         """Work out `level` after any other field changed."""
@@ -121,11 +123,13 @@ def assert_all(holds: Any) -> bool:
 def may_branch_on_data(t: Any) -> bool:
     """Whether an operator may choose its way by the values of `t`.
 
-    Not while a recorder listens, for which that way would be every later call's, and not on another device, whose values
-    would have to be copied first.
+    Not while a recorder listens, for which that way would be every later call's, not on another device, whose values
+    would have to be copied first, and not of a tensor that wraps others.
     """
     state = thread.state
-    return (state.level < 2 or state.listener is None) and t.is_cpu
+    if state.level > 1 and state.listener is not None:
+        return False
+    return t.is_cpu and not getattr(t._array, "hides_values", False)
 
 
 def is_grad_enabled() -> bool:

@@ -39,6 +39,8 @@ _OPERANDS = (Tensor, bool, int, float, complex, np.generic)
 def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -> Any:
     """Call operator `record`. `error` is what the fast path met, or None where it did not apply."""
     state = thread.state
+    if state.dispatching:
+        return state.dispatching.call(record, tensors, metadata)
     if state.autocast is not None:
         tensors = state.autocast.inputs(record, tensors)
         if state.level > 1 and state.witness is None and not state.is_watched():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import own_code
+from ..device.device import CPU
 
 if TYPE_CHECKING:
     from ..dispatch.op import Op
@@ -55,6 +56,10 @@ class Placeholder:
     """The shape and the type of a tensor without an array."""
 
     __slots__ = ("dtype", "shape")
+    device: Any = CPU
+    call_operator: Any = None  # where the placeholder itself knows who runs operators, and not the tensor's class
+    write_operator: Any = None
+    adopted_by: Any = None  # (t): what `t.data = ...` takes in place of the placeholder
 
     def __init__(self, shape: tuple[int, ...], dtype: np.dtype):
         self.shape = shape
@@ -95,8 +100,12 @@ class Placeholder:
 def call_without_array(record: Op, tensors: tuple, metadata: tuple, error: Exception) -> Any:
     """The call of an operator that failed, by the first of its tensors that has no array; the error if all have one."""
     for t in tensors:
-        if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_call_operator"):
-            return t._call_operator(record, tensors, metadata)
+        array = getattr(t, "_array", None)
+        if isinstance(array, Placeholder):
+            if array.call_operator is not None:
+                return array.call_operator(record, tensors, metadata)
+            if hasattr(t, "_call_operator"):
+                return t._call_operator(record, tensors, metadata)
     try:
         raise error
     finally:
@@ -106,8 +115,12 @@ def call_without_array(record: Op, tensors: tuple, metadata: tuple, error: Excep
 def write_without_array(record: Op, self: Any, others: tuple, metadata: tuple, error: Exception) -> Any:
     """The in-place call of an operator that failed, by the first tensor without an array."""
     for t in (self, *others):
-        if isinstance(getattr(t, "_array", None), Placeholder) and hasattr(t, "_write_operator"):
-            return t._write_operator(record, self, others, metadata)
+        array = getattr(t, "_array", None)
+        if isinstance(array, Placeholder):
+            if array.write_operator is not None:
+                return array.write_operator(record, self, others, metadata)
+            if hasattr(t, "_write_operator"):
+                return t._write_operator(record, self, others, metadata)
     try:
         raise error
     finally:

@@ -22,6 +22,7 @@ from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
 from .node import Leaf, Output, hooks_of
+from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, wrap_dim
 from .storage import Storage, address_of, expose, private_storage, storage_of
@@ -49,7 +50,7 @@ def _pickling() -> ModuleType:
     return pickling
 
 
-def _let_functions_ask(cls: type) -> None:
+def let_functions_ask(cls: type) -> None:
     """See to it that public functions ask a class of tensors that wants to be asked."""
     if _torch_function().has_override(cls):
         _torch_function().activate()
@@ -88,7 +89,7 @@ class Tensor:
     def __init_subclass__(cls, **kwargs: Any):
         super().__init_subclass__(**kwargs)
         if not cls.__module__.startswith(own_code.MODULES):
-            _let_functions_ask(cls)  # a class of Rushlight's own does so with its first instance
+            let_functions_ask(cls)  # a class of Rushlight's own does so with its first instance
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
@@ -106,7 +107,7 @@ class Tensor:
     def as_subclass(self, cls: type) -> Any:
         """An alias of the tensor, with its history, of class `cls`."""
         if cls.__module__.startswith(own_code.MODULES):
-            _let_functions_ask(cls)
+            let_functions_ask(cls)
         t = alias(self, cls)
         t._edge = self._edge
         return t
@@ -160,7 +161,7 @@ class Tensor:
     @property
     def device(self):
         a = self._array
-        return a.backend.device if isinstance(a, Buffer) else CPU
+        return CPU if isinstance(a, np.ndarray) else a.device
 
     @property
     def is_meta(self) -> bool:
@@ -390,7 +391,8 @@ class Tensor:
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if type(self._edge) is Leaf and value.dtype.category < 2:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
-        self._array = value._array
+        array = value._array
+        self._array = array.adopted_by(self) if isinstance(array, Placeholder) and array.adopted_by else array
         # the counter stays the tensor's own: a later write does not count for `value`
         self._storage = private_storage(storage_of(value), version_of(self))
         edge = self._edge

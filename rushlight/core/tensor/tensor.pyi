@@ -20,6 +20,7 @@ from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
 from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of
+from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, expose as expose, private_storage as private_storage, storage_of as storage_of
@@ -289,6 +290,8 @@ class Tensor:
 
     def __format__(self, spec: Any) -> _str: ...
 
+    @staticmethod
+    def _make_wrapper_subclass(*args: Any, **kwargs: Any) -> Any: ...
     def backward(self, gradient: Tensor | None=None, retain_graph: _bool | None=None, create_graph: _bool=False, inputs: Tensor | Sequence[Tensor] | None=None) -> None:
         """Accumulate the gradients of this tensor into the leaves it depends on; see `autograd.backward`."""
         ...
@@ -546,6 +549,54 @@ class Tensor:
 
     def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """The input where |input| > lambd, 0 elsewhere."""
+        ...
+
+    @overload
+    def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
+        """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
+        ...
+    @overload
+    def type(self, dtype: Any, non_blocking: _bool=False) -> Tensor:
+        ...
+
+    def get_device(self) -> _int:
+        """The index of the tensor's device; -1 for the CPU and for devices without one."""
+        ...
+
+    @overload
+    def new_zeros(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`zeros` of the type of this tensor."""
+        ...
+    @overload
+    def new_zeros(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    @overload
+    def new_ones(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`ones` of the type of this tensor."""
+        ...
+    @overload
+    def new_ones(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    @overload
+    def new_empty(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        """`empty` of the type of this tensor."""
+        ...
+    @overload
+    def new_empty(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
+        ...
+
+    def new_full(self, size: _int | Sequence[_int], fill_value: Tensor | _Number, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+        """`full` of the type of this tensor."""
+        ...
+
+    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
+        """A tensor that holds a copy of `data`, of the type of this one."""
+        ...
+
+    def new(self, *args: Any, device: _Device = None) -> Any:
+        """An old constructor: a tensor of this one's type from sizes or data."""
         ...
 
     def clone(self, *, memory_format: _memory_format | None = None) -> Tensor:
@@ -1079,54 +1130,6 @@ class Tensor:
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: _Number = 1, alpha: _Number = 1) -> Self:
         """In-place form of `addr`: the result is written into the tensor, which is returned."""
-        ...
-
-    @overload
-    def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
-        """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
-        ...
-    @overload
-    def type(self, dtype: Any, non_blocking: _bool=False) -> Tensor:
-        ...
-
-    def get_device(self) -> _int:
-        """The index of the tensor's device; -1 for the CPU and for devices without one."""
-        ...
-
-    @overload
-    def new_zeros(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`zeros` of the type of this tensor."""
-        ...
-    @overload
-    def new_zeros(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    @overload
-    def new_ones(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`ones` of the type of this tensor."""
-        ...
-    @overload
-    def new_ones(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    @overload
-    def new_empty(self, *size: _int, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        """`empty` of the type of this tensor."""
-        ...
-    @overload
-    def new_empty(self, size: Sequence[_int], *, dtype: _dtype | None=None, device: _Device=None, requires_grad: _bool=False, layout: _layout | None=None, pin_memory: _bool=False) -> Tensor:
-        ...
-
-    def new_full(self, size: _int | Sequence[_int], fill_value: Tensor | _Number, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
-        """`full` of the type of this tensor."""
-        ...
-
-    def new_tensor(self, data: Any, *, dtype: _dtype | None = None, device: _Device = None, requires_grad: _bool = False, layout: _layout | None = None, pin_memory: _bool = False) -> Tensor:
-        """A tensor that holds a copy of `data`, of the type of this one."""
-        ...
-
-    def new(self, *args: Any, device: _Device = None) -> Any:
-        """An old constructor: a tensor of this one's type from sizes or data."""
         ...
 
     def kron(self, other: Tensor | _Number) -> Tensor:
@@ -2721,7 +2724,7 @@ def _torch_function() -> ModuleType:
 @cache
 def _pickling() -> ModuleType:
     ...
-def _let_functions_ask(cls: type) -> None:
+def let_functions_ask(cls: type) -> None:
     ...
 def wrap(array: Any) -> Tensor:
     ...

@@ -8,12 +8,29 @@ from typing import Any
 
 from rushlight import ops
 from rushlight.core.device.device import device as Device
+from rushlight.core.dispatch.aten.wrapper import wrapped_by
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.dtype import dtype as DType
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Parameter
+from rushlight.nn.swapping import swap_tensors
 
-__all__ = ["Convertible"]
+__all__ = ["Convertible", "conversion"]
+
+
+class _Conversion:
+    """How parameters are replaced where a module is converted: what `torch.__future__` sets."""
+
+    overwrites = False  # new parameters take the places of the old ones
+    swaps = False  # parameters stay the objects that they are and get another content by `swap_tensors`
+
+    def set(self, *, overwrites: bool | None = None, swaps: bool | None = None) -> None:
+        """Change what is given."""
+        self.overwrites = self.overwrites if overwrites is None else overwrites
+        self.swaps = self.swaps if swaps is None else swaps
+
+
+conversion = _Conversion()
 
 
 class Convertible:
@@ -28,17 +45,28 @@ class Convertible:
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for param in self._parameters.values():
-            if param is None:
-                continue
-            with no_grad():
-                _replace_memory(param, fn)
-                if param.grad is not None:
-                    _replace_memory(param.grad, fn)
+        for name, param in self._parameters.items():
+            if param is not None:
+                with no_grad():
+                    self._replace(name, param, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
         return self
+
+    def _replace(self, name: str, param: Parameter, fn: Callable[[Tensor], Tensor]) -> None:
+        converted, grad = fn(param), param.grad
+        if conversion.swaps or (wrapped_by(converted) is not None and hasattr(converted, "__tensor_flatten__")):
+            swap_content(f"{type(self).__name__}.{name}", param, converted, None if grad is None else fn(grad))
+        elif conversion.overwrites:
+            made = self._parameters[name] = Parameter(converted, param.requires_grad)
+            if grad is not None:
+                made.grad = fn(grad).requires_grad_(grad.requires_grad)
+        else:
+            if converted is not param:
+                param.data = converted
+            if grad is not None:
+                _replace_memory(grad, fn)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point parameters and buffers to a dtype, and everything to a device.
@@ -98,6 +126,24 @@ class Convertible:
     def share_memory(self) -> Any:
         """Move every tensor into memory that child processes share."""
         return self._apply(lambda tensor: tensor.share_memory_())
+
+
+def swap_content(place: str, param: Tensor, value: Tensor, grad: Tensor | None = None) -> None:
+    """Give a parameter or buffer the content of `value`, and a parameter this gradient. RuntimeError where that cannot be."""
+    before, param.grad = param.grad, None
+    try:
+        new = value
+        if isinstance(param, Parameter):
+            if isinstance(new, Parameter):
+                new.requires_grad_(param.requires_grad)
+            else:
+                new = Parameter(new, requires_grad=param.requires_grad)
+        swap_tensors(param, new)
+    except Exception as error:
+        param.grad = before
+        raise RuntimeError(f"_apply(): Couldn't swap {place}") from error
+    if before is not None and grad is not None:
+        param.grad = grad
 
 
 def _replace_memory(tensor: Tensor, fn: Callable[[Tensor], Tensor]) -> None:

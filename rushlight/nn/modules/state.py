@@ -12,6 +12,7 @@ from rushlight.core.tensor.hooks import RemovableHandle
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Parameter
 
+from .conversion import conversion, swap_content
 from .hooks import WrappedHook, register_hook
 
 __all__ = ["Stateful"]
@@ -278,7 +279,9 @@ def _load_entry(module: Any, name: str, current: Tensor, key: str, value: Any, a
         )
     try:
         with no_grad():
-            if assign:
+            if conversion.swaps:
+                _swap_in(key, current, value, assign)
+            elif assign:
                 setattr(module, name, _as_parameter_like(current, value))
             else:
                 current.copy_(value)
@@ -288,6 +291,16 @@ def _load_entry(module: Any, name: str, current: Tensor, key: str, value: Any, a
             f"dimensions in the checkpoint are {value.size()}, an exception occurred : {error.args}."
         )
     return None
+
+
+def _swap_in(key: str, current: Tensor, value: Tensor, assign: bool) -> None:
+    new = current.module_load(value, assign)  # type: ignore[attr-defined]
+    if new is value or new is current:
+        which = "input_param" if new is value else "self"
+        raise RuntimeError(
+            f"module_load returned one of self or other, please .detach() the result if returning {which}"
+        )
+    swap_content(key, current, new)
 
 
 def _as_parameter_like(current: Tensor, value: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ from ...core import determinism
 from ...core.device import device as devices
 from ...core.device.backend import run_on
 from ...core.device.buffer import Buffer
+from ...core.dispatch.aten.torch_dispatch import ask_for
+from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite
@@ -182,6 +184,8 @@ def _like(name: str, make: Any) -> Any:
         try:
             a = made_like(make, input._array, None if dtype is None else numpy_type(dtype, input.dtype), device)
         except NoArray:
+            if type(input._array) is Wrapper:
+                return by_class(name, input, dtype=dtype, requires_grad=requires_grad)
             return input._filled_like(name, dtype, requires_grad)
         except AttributeError:
             if isinstance(input, Tensor):
@@ -203,6 +207,12 @@ def _like(name: str, make: Any) -> Any:
     torch.Size([1, 2])
     """
     return composite()(f)
+
+
+def by_class(name: str, t: Tensor, *args: Any, dtype: Any = None, requires_grad: bool = False) -> Any:
+    """A new tensor in the terms of one that wraps others: what its class makes of torch's operator of that name."""
+    made = ask_for(name, t, *args, **({} if dtype is None else {"dtype": dtype}), pin_memory=False)
+    return made.requires_grad_() if requires_grad else made
 
 
 def _dense_like(make: Any) -> Any:
@@ -247,6 +257,8 @@ def full_like(
     tensor([7., 7.])
     """
     check_options(layout, pin_memory)
+    if type(input._array) is Wrapper:
+        return by_class("full_like", input, fill_value, dtype=dtype, requires_grad=requires_grad)
     a = made_like(dense_like, input._array, numpy_type(dtype, input.dtype), device)
     np.copyto(a, exact(scalar_of(fill_value, "full_like", "fill_value", 2), a.dtype), "unsafe")
     return fresh(arranged(a, memory_format), requires_grad)
@@ -255,6 +267,8 @@ def full_like(
 def _new_creator(name: str, make: Any) -> None:
     def f(self, *args, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
         check_options(layout, pin_memory)
+        if type(self._array) is Wrapper:
+            return by_class(name, self, list(_shape(name, args, size)), dtype=dtype, requires_grad=requires_grad)
         where = backend_like(self, device)
         return fresh(run_on(where, make, _shape(name, args, size), numpy_type(dtype, self.dtype)), requires_grad)
 
@@ -272,6 +286,8 @@ _new_creator("new_empty", determinism.empty)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """`full` of the type of this tensor."""
     check_options(layout, pin_memory)
+    if type(self._array) is Wrapper:
+        return by_class("new_full", self, list(size), fill_value, dtype=dtype, requires_grad=requires_grad)
     fill_value = scalar_of(fill_value, "new_full", "fill_value", 2)
     device = self.device if device is None else device
     return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)

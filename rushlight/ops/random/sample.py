@@ -11,6 +11,7 @@ import numpy as np
 from ...core import random as streams
 from ...core.device import device as devices
 from ...core.device.backend import Backend, run_on
+from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.extension_points import training_observer
 from ...core.dispatch.inplace import check_writable
@@ -23,6 +24,7 @@ from ...core.tensor.casting import dense_like
 from ...core.tensor.size import new_shape_from, shape_keyword
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ..creation.arguments import arranged, backend_for, backend_like, check_options, fresh, made_like, numpy_type
+from ..creation.filled import by_class
 from ..creation.into import kind_of, put, sized
 from ..shape.copying import history_node, write_values
 
@@ -261,6 +263,8 @@ def _like(name: str, draw: Any, scattered: Any) -> None:
         if not isinstance(input, Tensor):
             raise argument_type(name, "input", 1, input)
         kind = numpy_type(dtype, input.dtype)
+        if type(input._array) is Wrapper:
+            return by_class(name, input, dtype=dtype, requires_grad=requires_grad)
         of_batch = getattr(input, "_drawn_like", None)
         if of_batch is not None:
             return of_batch(lambda t: f(t, dtype=dtype, requires_grad=requires_grad, generator=generator))

@@ -9,6 +9,9 @@ import numpy as np
 from ...core.device import device as devices
 from ...core.device.backend import Backend, on_device, run_on
 from ...core.device.buffer import Buffer, outline_of
+from ...core.dispatch.aten import operator
+from ...core.dispatch.aten.torch_dispatch import ask_for, ask_mode, write_by_class
+from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
@@ -254,6 +257,8 @@ def copy_(self, src, non_blocking=False):
         src = constant(np.asarray(src))
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type_name(src)}")
+    if type(self._array) is Wrapper or type(src._array) is Wrapper or thread.state.dispatching:
+        return write_by_class("copy_", self, src)
     src = moved(src, backend_like(self))
     a = src._array
     if a.shape != self._array.shape:
@@ -326,6 +331,8 @@ def fill_(self, value):
     >>> fill_(zeros(2), 3)
     tensor([3., 3.])
     """
+    if type(self._array) is Wrapper or thread.state.dispatching:
+        return write_by_class("fill_", self, value)
     source = ()
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -352,6 +359,8 @@ def zero_(self):
     >>> zero_(ones(2))
     tensor([0., 0.])
     """
+    if type(self._array) is Wrapper or thread.state.dispatching:
+        return write_by_class("zero_", self)
     if accept_inplace(self) is not None:
         self._array.fill(0)
         return self
@@ -378,6 +387,10 @@ def detach(input):
     >>> detach(x * 2)
     tensor([2.])
     """
+    if type(input._array) is Wrapper:
+        return ask_for("detach", input)
+    if thread.state.level > 1 and thread.state.dispatching:
+        return ask_mode(operator("detach").default, (input,), {})
     result = alias(input, Tensor)
     if thread.state.level > 1 and input._edge is not None:
         emit_event("cut", input, result, "detach()")

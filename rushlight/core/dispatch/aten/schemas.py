@@ -1,0 +1,108 @@
+"""torch's schemas of the operators that Rushlight has, from schemas.txt, and which overload some arguments take."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ...device.device import device
+from ...tensor.dtype import dtype
+from ...tensor.tensor import Tensor
+
+__all__ = ["Parameter", "Schema", "overloads"]
+
+_LINE = re.compile(r"(\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
+_PARAMETER = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
+
+
+class Parameter(NamedTuple):
+    """A parameter of an overload: its type as torch writes it, without marks of aliasing."""
+
+    name: str
+    type: str
+    default: str | None
+    keyword: bool
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is of the parameter's type."""
+        kind = self.type
+        if kind.endswith("?"):
+            if value is None:
+                return True
+            kind = kind[:-1]
+        if kind == "Tensor":
+            return isinstance(value, Tensor)
+        if kind in ("Tensor[]", "Tensor?[]"):
+            return isinstance(value, (list, tuple)) and all(
+                isinstance(v, Tensor) or (v is None and "?" in kind) for v in value
+            )
+        if "[" in kind:
+            sized = kind[-2] != "["  # int[1]: one number will do for the list
+            if sized and isinstance(value, (int, float)):
+                return True
+            return isinstance(value, (list, tuple)) and not any(isinstance(v, Tensor) for v in value)
+        known = _KINDS.get(kind)
+        if known is None:
+            return not isinstance(value, Tensor)
+        if isinstance(value, bool) and bool not in known:
+            return False
+        return isinstance(value, known)
+
+
+_NUMBERS = (int, float, complex, bool)
+_KINDS: dict[str, tuple[type, ...]] = {
+    "Scalar": _NUMBERS,
+    "int": (int,),
+    "SymInt": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "str": (str,),
+    "ScalarType": (dtype,),
+    "Device": (device, str),
+}
+
+
+class Schema(NamedTuple):
+    """An overload: `name.overload(parameters) -> returns`."""
+
+    name: str
+    overload: str
+    parameters: tuple[Parameter, ...]
+    returns: str
+
+    def __str__(self) -> str:
+        return next(
+            line for line in _lines()[self.name] if line.startswith((f"{self.name}.{self.overload}(", f"{self.name}("))
+        )
+
+
+@cache
+def _lines() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for line in Path(__file__).with_name("schemas.txt").read_text().splitlines():
+        found.setdefault(re.split(r"[.(]", line, maxsplit=1)[0], []).append(line)
+    return found
+
+
+@cache
+def overloads(name: str) -> tuple[Schema, ...]:
+    """The overloads of an operator in torch's order; none where Rushlight has not got it."""
+    return tuple(map(_parse, _lines().get(name, ())))
+
+
+def _parse(line: str) -> Schema:
+    found = _LINE.fullmatch(line)
+    assert found is not None, line
+    name, overload, given, returns = found.groups()
+    given = re.sub(r"\([a-z]!?( -> [*a-z|]+)?\)", "", given)  # marks of aliasing
+    parameters, keyword = [], False
+    for text in re.split(r", (?![^(\[]*[)\]])", given) if given else ():
+        if text == "*":
+            keyword = True
+            continue
+        part = _PARAMETER.fullmatch(text)
+        assert part is not None, (line, text)
+        parameters.append(Parameter(part["name"], part["type"], part["default"], keyword))
+    return Schema(name, overload or "default", tuple(parameters), returns)
