@@ -12,6 +12,7 @@ import os
 
 import ml_dtypes
 import numpy as np
+import pytest
 
 _BITS = {"f2": 0x7D00, "f4": 0x7FA00000, "f8": 0x7FF4000000000000}
 _UNWRITTEN = {np.dtype(kind): np.array(bits, f"u{kind[1]}").view(kind) for kind, bits in _BITS.items()}
@@ -41,5 +42,14 @@ gc.disable()  # while the tests are collected: nearly everything that is made st
 
 
 def pytest_collection_finish():
-    """Collect as usual again. Nothing is frozen: captures look through all objects, tensors of test files among them."""
+    """Collect as usual again."""
     gc.enable()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_heap():
+    """A capture looks through all objects twice: not through five million that pytest and other files made."""
+    gc.freeze()
+    yield
+    gc.collect()
+    gc.unfreeze()

@@ -2,8 +2,8 @@
 
 Chosen by measurement, so that all of `.ci/run` takes at most 15 minutes on two quiet cores: what generates code or
 calls a library's kernels, and the golden runs. The machine's own instruction set is that of the whole suite, so it is
-not repeated. Files of tests/compile that only look at what Python does while a function is captured take a third of its
-time and are left out, as are the messages of errors in tests/examples.
+not repeated. Left out are files of tests/compile that only look at what Python does while a function is captured, which
+take a third of its time, the messages of errors in tests/examples, and what looks at layouts and memory, not at numbers.
 """
 
 import os
@@ -19,7 +19,9 @@ LEFT_OUT = (
     "compile/test_records", "compile/test_value_errors", "compile/test_capture_errors",
     "compile/test_capturing_threads", "compile/test_threads", "compile/test_memory_use", "compile/test_examples",
     "compile/test_mutations", "compile/test_python_changes", "compile/test_threads_stress", "examples/test_failures",
+    "ops/test_memory_order", "ops/test_layout_options", "ops/test_view",
 )  # fmt: skip
+CHECKS_LEFT_OUT = ("inputs_untouched", "strides", "memory", "inplace", "out")  # of the suite of all operators
 RANDOM_PROGRAMS = "100"  # of the suite's 300
 OPENBLAS = {"sse41": "Nehalem", "avx2": "Haswell", "avx512": "SkylakeX"}
 # NumPy's own code is capped likewise; its baseline is x86-64-v2. NumPy 2.3 has names for smaller groups.
@@ -50,6 +52,7 @@ def main():
     levels = ["none", *OPENBLAS, "amx"]
     reached = [level for level in OPENBLAS if levels.index(level) < levels.index(isa.of_processor())]
     left_out = [f"--ignore=tests/{name}.py" for name in LEFT_OUT]
+    left_out += [f"--deselect=tests/ops/test_suite.py::test_operator[{check}-" for check in CHECKS_LEFT_OUT]
     command = [sys.executable, "-m", "pytest", *(f"tests/{folder}" for folder in TESTS), *left_out]
     failed = []
     for level in reached:

@@ -2,18 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _small_heap():
-    """Captures look through all objects: those that were there before cannot matter."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

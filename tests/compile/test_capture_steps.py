@@ -1,5 +1,8 @@
 """Training steps of many kinds: compiled, they leave bit for bit what eager calls leave."""
 
+import cProfile
+import sys
+
 import numpy as np
 import pytest
 
@@ -417,3 +420,29 @@ def test_numpy_arrays_as_arguments():
 
     results = [step(np.full(3, i, np.float32)).item() for i in range(6)]
     assert results == [0, 3, 9, 18, 30, 45]
+
+
+def test_under_a_profiler_and_a_tracer():
+    """Both go on after a capture, whatever they are made of, and the step is compiled."""
+    step = torch.compile(lambda x: (x * 2).sum())
+    profile = cProfile.Profile()
+    lines = []
+
+    def tracer(frame, event, _):
+        lines.append(event)
+        return tracer
+
+    before = sys.gettrace()
+    sys.settrace(tracer)
+    profile.enable()
+    try:
+        results = [step(torch.ones(3)).item() for _ in range(4)]
+        assert sys.gettrace() is tracer
+        max(1, 2)
+    finally:
+        profile.disable()
+        sys.settrace(before)
+    assert results == [6.0] * 4
+    assert step.has_program((torch.ones(3),), {})
+    assert any("max" in str(entry.code) for entry in profile.getstats())
+    assert "return" in lines

@@ -175,7 +175,11 @@ class Trace:
 
     def __exit__(self, *error: object) -> None:
         tracing, profiling = self._before
-        sys.setprofile(profiling)
+        if profiling is None or callable(profiling):
+            sys.setprofile(profiling)
+        else:  # cProfile's before Python 3.12, which is C: it sets itself
+            sys.setprofile(None)
+            profiling.enable()
         sys.settrace(tracing)
 
     def _called(self, frame: FrameType, event: str, _: Any) -> Callable | None:
