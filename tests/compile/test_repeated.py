@@ -763,7 +763,54 @@ def test_many_shapes_wait_until_programs_have_proved_useful():
     assert count() == repeated._UNPROVEN
     passes_of(5, repeated._PATIENCE + 2)
     assert count() == repeated._UNPROVEN + 1, "each is made in the end"
-    for rows in range(1, 5):
-        passes_of(rows, repeated._PATIENCE)
+    for rows in range(1, 6):
+        passes_of(rows, repeated._PAID)
     passes_of(20, 6)
     assert count() == repeated._UNPROVEN + 2, "and soon again, where the others are used"
+
+
+def test_more_lengths_than_candidates_are_not_recorded_for_ever():
+    """40 lengths in turn: each was recorded again in every round, as its candidate had been pushed out by then."""
+    w = torch.randn(4, 4, requires_grad=True)
+
+    def round_of(lengths):
+        for n in lengths:
+            w.grad = None
+            h = torch.ones(1, 4)
+            for _ in range(n):
+                h = torch.tanh(h @ w)
+            h.sum().backward()
+
+    for _ in range(8):
+        round_of(range(2, 42))
+    recorded = repeated._waiting.made
+    assert 0 < recorded <= 2 * repeated._UNPROVEN
+    for _ in range(2):
+        round_of(range(2, 42))
+    assert repeated._waiting.made == recorded
+
+
+def test_tapes_of_one_outline_that_never_come_again():
+    """A path that is picked by values: the constants of its tape are others in each step."""
+    w = torch.randn(64, requires_grad=True)
+
+    def step(i):
+        w.grad = None
+        ((w[i % 64] * 2).exp() * w[(i * 7 + 3) % 61]).sum().backward()
+
+    for i in range(60):
+        step(i)
+    assert repeated._waiting.made == 1 and not repeated._state.programs
+    for _ in range(3 * repeated._LONGEST_WAIT):
+        step(5)
+    assert len(repeated._state.programs) == 1, "one that comes again is compiled"
+
+
+def test_two_structures_of_one_outline_in_turn():
+    """Gradients that are written at first and added to afterwards: both are compiled."""
+    w = torch.randn(5, requires_grad=True)
+    for _ in range(6):
+        w.grad = None
+        for _ in range(2):
+            (w.exp() * w).sum().backward()
+    assert len(repeated._state.programs) == 2

@@ -49,8 +49,11 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _LATER = 1000  # occurrences of an outline after which room is looked for again
 _OUTLINES = 4096
-_UNPROVEN = 4  # programs that were hardly used: with so many, the next outline has to be met more often
-_PATIENCE = 32  # passes; making a program takes as long as 50 plain ones
+_UNPROVEN = 4  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
+_SHORT = 64  # nodes: a tape of twice as many counts for two
+_PATIENCE = 32  # passes
+_PAID = 200  # uses that pay for making a program: 4 ms a node, where a plain pass over small arrays takes 10 us
+_LONGEST_WAIT = 64  # passes between two looks at tapes that are like no earlier one
 _LARGEST = 1 << 31  # bytes that a tape may hold: a recorded pass keeps all that it computes
 
 
@@ -59,7 +62,9 @@ class _Waiting(threading.local):
 
     def __init__(self):
         self.candidates: list[_Recorded] = []
-        self.deferred: set[int] = set()  # outlines
+        self.made = 0  # passes that were recorded
+        self.deferred: dict[int, int] = {}  # outline -> `made` when it was deferred
+        self.seen: dict[int, set[int]] = {}  # outline that was recorded -> fingerprints of tapes that came since
 
 
 # Programs by themselves: `match` finds them. Counts: recorded passes of an outline that nothing agreed with.
@@ -73,15 +78,19 @@ def try_compiled(outline: int, root: Any, g: Tensor) -> bool:
     if not available() or not _route.has_room():
         engine.running.wait(outline, _NEVER if not available() else _LATER)
         return False
-    if _is_early(outline):
-        engine.running.wait(outline, _PATIENCE)
+    if patience := _is_early(outline):
+        engine.running.wait(outline, patience)
         return False
     if not recording.acquire(timeout=PATIENCE_S):
         return False
     try:
         try:
             candidate = next((c for c in _waiting.candidates if c.outline == outline and c.match(root, g)), None)
-            new = _Recorded(outline, root, g)
+            tape = Tape(root, g)
+            if candidate is None and _is_new(outline, tape):
+                return False
+            new = _Recorded(outline, root, tape)
+            del tape
         except Exception as why:  # nothing was done yet
             return _leave(outline, why)
         new.run(root, g)
@@ -114,6 +123,7 @@ def _wait(outline: int) -> None:
 
 def _remember(new: _Recorded) -> None:
     """Keep a recorded pass until another one agrees with it."""
+    _waiting.made += 1
     engine.running.wait(new.outline, 1)
     if any(c.outline == new.outline for c in _waiting.candidates):
         _wait(new.outline)
@@ -139,17 +149,43 @@ def _build(old: _Recorded, new: _Recorded) -> None:
     _install()
 
 
-def _is_early(outline: int) -> bool:
-    """Whether an outline should be met more often first: once, where other programs have hardly been used yet.
+def _is_early(outline: int) -> int:
+    """In how many passes to look at an outline again, where programs that were made have not paid yet; else 0.
 
     Sequences of 31 lengths would else have a program each, made in 8 s, in a loop that takes 4 for 600 steps without.
+    What was deferred once comes in the end, if nothing else was recorded meanwhile.
     """
-    deferred = _waiting.deferred
-    if outline in deferred or sum(p.uses < _PATIENCE for p in _state.programs) < _UNPROVEN:
-        return False
+    deferred, candidates = _waiting.deferred, _waiting.candidates
+    if deferred.get(outline) == _waiting.made or any(c.outline == outline for c in candidates):
+        return 0
+    unproven = sum(p.weight for p in _state.programs if p.uses < _PAID and p.outline != outline)
+    unproven += sum(c.weight for c in candidates)
+    if unproven < _UNPROVEN:
+        return 0
     if len(deferred) > _OUTLINES:
         deferred.clear()
-    deferred.add(outline)
+    deferred[outline] = _waiting.made
+    return _PATIENCE * int(unproven - _UNPROVEN + 1)
+
+
+def _is_new(outline: int, tape: Tape) -> bool:
+    """Whether to leave a tape to the plain engine: others of its outline were recorded, and none like it came since.
+
+    A program that picks elements by their values makes another tape in each step, all of one outline.
+    """
+    seen = _waiting.seen.get(outline)
+    if seen is None:
+        if len(_waiting.seen) >= _OUTLINES:
+            _waiting.seen.clear()
+        _waiting.seen[outline] = set()
+        return False
+    fingerprint = tape.fingerprint
+    if fingerprint in seen:
+        return False
+    if len(seen) >= _OUTLINES:
+        seen.clear()
+    seen.add(fingerprint)
+    engine.running.wait(outline, min(1 << len(seen) // 2, _LONGEST_WAIT))
     return True
 
 
@@ -223,9 +259,9 @@ class _Recorded:
     fresh: the leaves that get a gradient, in the order of the program's results; written: those that add to theirs.
     """
 
-    def __init__(self, outline: int, root: Any, g: Tensor):
-        self.outline, self.root = outline, type(root)
-        self.tape = Tape(root, g)
+    def __init__(self, outline: int, root: Any, tape: Tape):
+        self.outline, self.root, self.weight = outline, type(root), max(1.0, tape.size / _SHORT)
+        self.tape = tape
         wholes, self.begins, aliases = _pieces(self.tape.arrays)
         if sum(a.nbytes for a in wholes) > _LARGEST:
             raise Ineligible("recording it would take too much memory")
@@ -344,7 +380,7 @@ class _Program(Entry):
         self.picked, self.fresh, self.written = recorded.picked, recorded.fresh, recorded.written
         self.strides = recorded.strides
         self.added, self.lengths = recorded.added, np.array(recorded.bytes)
-        self.outline = recorded.outline
+        self.outline, self.weight = recorded.outline, recorded.weight
         graph: Graph = recorded.graph
         show("graph", lambda: f"a backward: {graph!r}")
         graph.as_eager = True

@@ -39,7 +39,7 @@ class Tape:
 
     arrays: all that its backward reads, in the order in which `match` gives them: first that of `g`.
     leaves: the tensors that accumulate. grads: for each leaf the index of its `.grad` among the arrays, or None.
-    keepers: the nodes whose saved values a backward frees.
+    keepers: the nodes whose saved values a backward frees. size: how many nodes there are.
     """
 
     def __init__(self, root: Any, g: Tensor):
@@ -51,12 +51,20 @@ class Tape:
         self._names: dict[int, str] = {}
         self._kept: list[str] = []
         self._lines: list[str | int] = []  # an int represents the test of that array
-        self._known: dict[Any, str] = {root: "n0"}
+        self._known: dict[Any, str] = {root: "n0"}  # nodes and leaves
         self._waiting: list[Any] = [root]
         self._require(f"fpmath() == {fpmath()}")
         self._array("g._array", g._array)
         while self._waiting:
             self._node(self._waiting.pop())
+        self.size = len(self._known) - len(self.leaves)
+
+    @property
+    def fingerprint(self) -> int:
+        """What tapes like this one share, to count them by: only `matcher` tells them apart for certain."""
+        constants = (repr(value) for name, value in self._scope.items() if name.startswith("K"))
+        arrays = ((a.shape, a.strides) for a in self.arrays)
+        return hash((*map(str, self._lines), *constants, *arrays))
 
     def matcher(self, aliases: list[tuple[int, int]]) -> Match:
         """`match(root, g)`: (arrays, leaves, nodes to free) of a tape like this one, None for any other and a stale one.
