@@ -49,7 +49,9 @@ _ATTEMPTS = 6  # recorded passes of an outline that no later one agreed with: th
 _NEVER = 1 << 60
 _LATER = 1000  # occurrences of an outline after which room is looked for again
 _OUTLINES = 4096
-_UNPROVEN = 4  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
+_UNPROVEN = (
+    4  # programs, of short tapes, that have not paid yet: with so many, the next outline has to be met more often
+)
 _SHORT = 64  # nodes: a tape of twice as many counts for two
 _PATIENCE = 32  # passes
 _PAID = 200  # uses that pay for making a program: 4 ms a node, where a plain pass over small arrays takes 10 us

@@ -61,7 +61,7 @@ class Tape:
 
     @property
     def fingerprint(self) -> int:
-        """What tapes like this one share, to count them by: only `matcher` tells them apart for certain."""
+        """What tapes like this one share, to count them by: only `matcher` knows for certain."""
         constants = (repr(value) for name, value in self._scope.items() if name.startswith("K"))
         arrays = ((a.shape, a.strides) for a in self.arrays)
         return hash((*map(str, self._lines), *constants, *arrays))
