@@ -9,7 +9,7 @@ from typing import Any
 
 from rushlight.core.device.device import device
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.layout import get_layout
+from rushlight.core.tensor.layout import get_layout, per_tensor_affine
 from rushlight.core.tensor.pickling import (
     Memory,
     rebuild_from_type_v2,
@@ -19,6 +19,7 @@ from rushlight.core.tensor.pickling import (
 )
 from rushlight.core.tensor.size import Size
 from rushlight.core.tensor.tensor import Tensor
+from rushlight.ops.quantized.tensor import rebuild as rebuild_quantized
 
 from .names import storage_class_name, to_torch
 from .storages import storage_type
@@ -129,25 +130,30 @@ def _built_in():
         "torch._utils._rebuild_parameter_with_state": (parameter._rebuild_parameter_with_state, _parameter_with_state),
         "torch._tensor._rebuild_from_type_v2": (rebuild_from_type_v2, _from_type),
         "torch._utils._rebuild_sparse_tensor": (_sparse_tensor, _sparse_tensor),
+        "torch._utils._rebuild_qtensor": (_quantized_tensor, _quantized_tensor),
+        "torch.per_tensor_affine": (per_tensor_affine, None),
         "torch.serialization._get_layout": (get_layout, get_layout),
     }
-    table |= {f"torch.{d.name}": (d, None) for d in dtypes.ALL}
+    table |= {f"torch.{d.name}": (d, None) for d in (*dtypes.ALL, *dtypes.QUANTIZED)}
     for d in dtypes.ALL:
         name = storage_class_name(d.name)
         table[f"torch.{name}"] = table[f"torch.storage.{name}"] = (storage_type(name), None)
+    for name in ("QInt8Storage", "QUInt8Storage", "QInt32Storage"):
+        table[f"torch.{name}"] = (storage_type(name), None)
     return table
 
 
 # torch's files may name these; Rushlight has nothing to make of them.
 NOT_IMPLEMENTED = {
-    "torch._utils._rebuild_qtensor": "quantized tensors",
     "torch._utils._rebuild_nested_tensor": "nested tensors",
     "torch._utils._rebuild_wrapper_subclass": "wrapper subclasses",
     "torch._utils._rebuild_device_tensor_from_numpy": "tensors of devices without storages",
     "torch._utils._rebuild_device_tensor_from_cpu_tensor": "tensors of devices without storages",
 }
-for _kind in ("QInt8", "QInt32", "QUInt8", "QUInt4x2", "QUInt2x4"):
-    NOT_IMPLEMENTED[f"torch.{_kind}Storage"] = "quantized tensors"
+for _kind in ("QUInt4x2", "QUInt2x4"):
+    NOT_IMPLEMENTED[f"torch.{_kind}Storage"] = "quantized tensors of less than 8 bits"
+for _kind in ("per_channel_affine", "per_channel_affine_float_qparams"):
+    NOT_IMPLEMENTED[f"torch.{_kind}"] = "quantized tensors with several scales"
 NOT_IMPLEMENTED["torch.complex32"] = "the dtype torch.complex32"
 
 
@@ -265,6 +271,10 @@ def _from_type(rebuild, cls, args, state):
         raise UnpicklingError(f"a tensor is rebuilt from a tuple of arguments, not from {type(args)}")
     _check_attributes(state, cls)
     return rebuild_from_type_v2(allowed[id(rebuild)], cls, args, state)
+
+
+def _quantized_tensor(memory, *rest):
+    return rebuild_quantized(_memory(memory), *rest)
 
 
 def _sparse_tensor(layout, data):

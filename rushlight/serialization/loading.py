@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 
+from rushlight.core.dispatch.extension_points import namespace
 from rushlight.core.tensor.pickling import Memory
 
 from . import legacy
@@ -18,7 +19,7 @@ from .storages import check_saved_id, location_restorer, same_dtype, typed
 from .unpickler import SafeUnpickler, modern_path
 from .zip_format import ZipReader, is_zip
 
-__all__ = ["get_unsafe_globals_in_checkpoint", "load"]
+__all__ = ["ArchivedStorages", "get_unsafe_globals_in_checkpoint", "load"]
 
 _UNSAFE = (
     "Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in arbitrary "
@@ -54,7 +55,7 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
         raise ValueError("f must be a file path in order to use the mmap argument")
     file = open(f, "rb") if is_path else _seekable(f)  # noqa: SIM115 (the caller's own file stays open)
     try:
-        return _load(file, location_restorer(map_location), make_unpickler, weights_only, bool(mmap))
+        return _load(file, map_location, make_unpickler, weights_only, bool(mmap))
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise
@@ -64,25 +65,39 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=No
             file.close()
 
 
-def _load(file, restore, make_unpickler, weights_only, mmap):
+def _load(file, map_location, make_unpickler, weights_only, mmap):
     if is_zip(file):
-        return _load_zip(ZipReader(file), file, restore, make_unpickler, weights_only, mmap)
+        start = file.tell()
+        archive = ZipReader(file)
+        file.seek(start)
+        return _load_zip(archive, file, map_location, make_unpickler, weights_only, mmap)
     if mmap:
         raise RuntimeError(
             "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True)`, please "
             "torch.save your checkpoint with this option in order to use mmap."
         )
-    return legacy.load(file, restore, make_unpickler, weights_only)
+    return legacy.load(file, location_restorer(map_location), make_unpickler, weights_only)
 
 
-def _load_zip(archive, file, restore, make_unpickler, weights_only, mmap):
+def _load_program(file, map_location):
+    warnings.warn(
+        "'torch.load' received a zip file that looks like a TorchScript archive dispatching to 'torch.jit.load' (call "
+        "'torch.jit.load' directly to silence this warning)",
+        stacklevel=5,
+    )
+    assert namespace.value is not None
+    return namespace.value.jit.load(file, map_location)
+
+
+def _load_zip(archive, file, map_location, make_unpickler, weights_only, mmap):
     if "constants.pkl" in archive:
         if weights_only:
             raise RuntimeError(
                 f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {_UNSAFE}"
             )
-        raise NotImplementedError("torch.load of a TorchScript archive (torch.jit.load) is not implemented")
-    storages = _ArchivedStorages(archive, restore, _map_file(file) if mmap else None)
+        return _load_program(file, map_location)
+    restore = location_restorer(map_location)
+    storages = ArchivedStorages(archive, restore, _map_file(file) if mmap else None)
     return make_unpickler(io.BytesIO(archive.read("data.pkl")), storages.persistent_load).load()
 
 
@@ -92,11 +107,12 @@ def _map_file(file):
     return np.frombuffer(mmap(file.fileno(), 0, access=ACCESS_COPY), np.uint8)
 
 
-class _ArchivedStorages:
+class ArchivedStorages:
     """The storages of one archive, each read when the pickle first names it."""
 
-    def __init__(self, archive, restore, mapped):
+    def __init__(self, archive, restore, mapped, folder="data"):
         self._archive = archive
+        self._folder = folder
         self._restore = restore
         self._mapped = mapped  # the whole file as a flat array, or None
         self._swapped = archive.read("byteorder").decode() != sys.byteorder if "byteorder" in archive else False
@@ -106,7 +122,7 @@ class _ArchivedStorages:
         """The memory for ("storage", StorageType, key, location, number of elements)."""
         kind, key, location, numel = check_saved_id(saved_id, 5)
         if key not in self._loaded:
-            memory = Memory(self._read(f"data/{key}", kind.dtype, numel))
+            memory = Memory(self._read(f"{self._folder}/{key}", kind.dtype, numel))
             self._loaded[key] = self._restore(memory, location)
         return same_dtype(self._loaded[key], kind.dtype, key)
 

@@ -5,7 +5,7 @@
 
 import sys
 
-__all__ = ["from_torch", "storage_class_name", "storage_dtype_name", "to_torch"]
+__all__ = ["from_torch", "quantized_storage_name", "storage_class_name", "storage_dtype_name", "to_torch"]
 
 _SAME_THING = {
     ("rushlight.nn.modules.attention", "MultiheadAttention"): ("torch.nn.modules.activation", "MultiheadAttention"),
@@ -26,6 +26,7 @@ _SAME_THING = {
     ("rushlight.core.tensor.pickling", "rebuild_meta_tensor"): ("torch._utils", "_rebuild_meta_tensor_no_storage"),
     ("rushlight.core.tensor.pickling", "rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
     ("rushlight.sparse.coo", "rebuild"): ("torch._utils", "_rebuild_sparse_tensor"),
+    ("rushlight.ops.quantized.tensor", "rebuild"): ("torch._utils", "_rebuild_qtensor"),
     ("rushlight.core.tensor.layout", "get_layout"): ("torch.serialization", "_get_layout"),
     ("rushlight.nn.parameter", "_rebuild_parameter"): ("torch._utils", "_rebuild_parameter"),
     ("rushlight.nn.parameter", "_rebuild_parameter_with_state"): ("torch._utils", "_rebuild_parameter_with_state"),
@@ -73,12 +74,18 @@ _STORAGES = {
     "complex128": "ComplexDoubleStorage",
     "complex64": "ComplexFloatStorage",
 }
-_STORAGES_BACK = {name: dtype_name for dtype_name, name in _STORAGES.items()}
+_QUANTIZED = {"int8": "QInt8Storage", "uint8": "QUInt8Storage", "int32": "QInt32Storage"}
+_STORAGES_BACK = {name: dtype_name for table in (_STORAGES, _QUANTIZED) for dtype_name, name in table.items()}
 
 
 def storage_class_name(dtype_name):
     """torch's typed storage class for a dtype; the youngest dtypes have none and are stored untyped."""
     return _STORAGES.get(dtype_name, "UntypedStorage")
+
+
+def quantized_storage_name(dtype_name):
+    """torch's storage class for the levels of a quantized tensor, which have this dtype."""
+    return _QUANTIZED[dtype_name]
 
 
 def storage_dtype_name(class_name):
@@ -92,6 +99,8 @@ def to_torch(module, name):
         return _SAME_THING[module, name]
     if module == "rushlight" or _inside(module, "rushlight.ops"):
         return _public_function(module, name)
+    if _inside(module, "rushlight.nn.quantized"):
+        return None  # with their weights in another form than torch's classes
     for package in ("optim.lr_scheduler", "nn.functional"):  # one file each in torch
         if _inside(module, f"rushlight.{package}"):
             return f"torch.{package}", name

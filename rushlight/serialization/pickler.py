@@ -4,12 +4,13 @@ import pickle
 from typing import Any
 
 from rushlight.core.tensor.dtype import dtype
+from rushlight.core.tensor.layout import qscheme
 from rushlight.core.tensor.pickling import Memory
 
 from .names import to_torch
 from .storages import StorageType, storage_type_of
 
-__all__ = ["SavedStorages", "pickler_class"]
+__all__ = ["SavedStorages", "pickler_class", "write_global"]
 
 
 class SavedStorages:
@@ -53,10 +54,11 @@ def _save_global(pickler, obj, name=None):
         above: Any = super(type(pickler), pickler)
         above.save_global(obj, name)
     else:
-        _write_global(pickler, obj, *theirs)
+        write_global(pickler, obj, *theirs)
 
 
-def _write_global(pickler, obj, module, name):
+def write_global(pickler, obj, module, name):
+    """Write the path of a class or function, which `obj` is from then on."""
     if pickler.proto >= 4:
         pickler.save(module)
         pickler.save(name)
@@ -66,12 +68,12 @@ def _write_global(pickler, obj, module, name):
     pickler.memoize(obj)
 
 
-def _save_dtype(pickler, obj):
-    _write_global(pickler, obj, "torch", obj.name)
+def _save_by_name(pickler, obj):
+    write_global(pickler, obj, "torch", obj.name)
 
 
 def _save_storage_type(pickler, obj):
-    _write_global(pickler, obj, "torch.storage" if obj.name == "UntypedStorage" else "torch", obj.name)
+    write_global(pickler, obj, "torch.storage" if obj.name == "UntypedStorage" else "torch", obj.name)
 
 
 def _dispatch_for(base):
@@ -81,4 +83,4 @@ def _dispatch_for(base):
     for kind, writer in base.dispatch.items():
         if writer is written_in_python.save_global:
             table[kind] = _save_global
-    return {**table, dtype: _save_dtype, StorageType: _save_storage_type}
+    return {**table, dtype: _save_by_name, qscheme: _save_by_name, StorageType: _save_storage_type}

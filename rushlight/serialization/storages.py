@@ -9,7 +9,7 @@ from rushlight.core.device.device import device, is_known
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.pickling import Memory
 
-from .names import storage_class_name, storage_dtype_name
+from .names import quantized_storage_name, storage_class_name, storage_dtype_name
 
 __all__ = [
     "StorageType",
@@ -43,7 +43,8 @@ def storage_type(name):
 
 def storage_type_of(memory):
     """The StorageType under which torch files keep a memory."""
-    return storage_type(storage_class_name(memory.dtype.name))
+    name_of = quantized_storage_name if memory.is_quantized else storage_class_name
+    return storage_type(name_of(memory.dtype.name))
 
 
 def check_saved_id(saved_id, length):

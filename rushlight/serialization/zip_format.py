@@ -1,6 +1,6 @@
 """The archive that torch saves: an uncompressed zip whose records begin at multiples of 64 bytes.
 
-The writer lays every byte as torch 2.13 does (padding in an 'FB' extra field, sizes in a descriptor after the data,
+The source inside an archive of a program is compressed. The writer lays every byte as torch 2.13 does (padding in an 'FB' extra field, sizes in a descriptor after the data,
 zip64 end records always), because torch computes where records are instead of looking. The reader trusts nothing: it
 takes the central directory, and checks each record's place, header, size and checksum.
 """
@@ -18,6 +18,7 @@ __all__ = ["ZipReader", "ZipWriter", "archive_name_of", "is_zip", "read_into"]
 ALIGNMENT = 64
 _LIMIT_32 = 0xFFFFFFFF
 _FLAG_DESCRIPTOR, _FLAG_UTF8, _FLAG_ENCRYPTED = 0x8, 0x800, 0x1
+_DEFLATED, _MOST_INFLATED = 8, 1032  # zip's number of the method, and the most that a byte of it can become
 _LOCAL = struct.Struct("<4s5H3I2H")
 _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _END_64 = struct.Struct("<4sQ2H2I4Q")
@@ -156,7 +157,7 @@ class ZipReader:
             self._add(entry)
         if not entries:
             raise self._broken("it holds no records")
-        if sum(entry.file_size for entry in entries) > self._file_size:
+        if sum(entry.compress_size for entry in entries) > self._file_size:
             raise self._broken("its records overlap: together they are larger than the file")
         self._folder = entries[0].filename.partition("/")[0]
         self._has_checksums = any(entry.CRC for entry in entries)  # torch can be told to write none
@@ -180,10 +181,21 @@ class ZipReader:
         """The record's bytes in a new flat uint8 array."""
         entry = self._entry(name)
         self._file.seek(self.offset(name))
-        data = np.empty(entry.file_size, np.uint8)
+        data = np.empty(entry.compress_size, np.uint8)
         self._fill(data, name)
+        data = self._inflated(name, data, entry.file_size) if entry.compress_type else data
         self.verify(name, data)
         return data
+
+    def _inflated(self, name, data, size):
+        stream = zlib.decompressobj(-zlib.MAX_WBITS)
+        try:
+            content = stream.decompress(data, size + 1)
+        except zlib.error as error:
+            raise self._broken(f"record {name!r} cannot be decompressed: {error}") from None
+        if len(content) != size:
+            raise self._broken(f"record {name!r} does not hold the {size} bytes that the archive promises")
+        return np.frombuffer(content, np.uint8)
 
     def verify(self, name, data):
         """Raise where bytes that were read, or mapped, as the record do not have its checksum."""
@@ -206,9 +218,9 @@ class ZipReader:
         ):
             raise self._broken(f"the header at byte {entry.header_offset} does not belong to record {name!r}")
         start = entry.header_offset + _LOCAL.size + name_size + extra_size
-        if start + entry.file_size > self._file_size:
+        if start + entry.compress_size > self._file_size:
             raise self._broken(
-                f"record {name!r} should be at bytes {start} to {start + entry.file_size}, "
+                f"record {name!r} should be at bytes {start} to {start + entry.compress_size}, "
                 f"beyond the file's end at {self._file_size}"
             )
         return start
@@ -217,11 +229,16 @@ class ZipReader:
         name = entry.filename
         if name in self._entries:
             raise self._broken(f"two records are named {name!r}")
-        if entry.compress_type or entry.compress_size != entry.file_size:
+        if entry.compress_type == _DEFLATED and name.partition("/")[2].startswith("code/"):
+            if entry.file_size > _MOST_INFLATED * entry.compress_size:
+                raise self._broken(
+                    f"record {name!r} claims {entry.file_size} bytes, which {entry.compress_size} cannot be"
+                )
+        elif entry.compress_type or entry.compress_size != entry.file_size:
             raise self._broken(f"record {name!r} is compressed, which torch.save never does")
         if entry.flag_bits & _FLAG_ENCRYPTED:
             raise self._broken(f"record {name!r} is encrypted")
-        if entry.file_size > self._file_size:
+        if entry.compress_size > self._file_size:
             raise self._broken(
                 f"record {name!r} claims {entry.file_size} bytes, more than the whole file ({self._file_size})"
             )

@@ -295,8 +295,8 @@ def test_a_bool_is_0_or_1_whatever_the_file_says():
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("torch._utils _rebuild_qtensor", "quantized"),
-        ("torch QInt8Storage", "quantized"),
+        ("torch QUInt4x2Storage", "quantized"),
+        ("torch per_channel_affine", "quantized"),
     ],
 )
 def test_what_torch_has_and_we_do_not(path, kind):

@@ -188,7 +188,9 @@ def test_what_torchs_names_stand_for(path, ours):
     assert class_named(path) is eval(ours, {"rushlight": rushlight})
 
 
-@pytest.mark.parametrize("path", ["torch.QInt8Storage", "torch.nn.modules.linear.NoSuchLayer", "torch.no.such.module"])
+@pytest.mark.parametrize(
+    "path", ["torch.QUInt4x2Storage", "torch.nn.modules.linear.NoSuchLayer", "torch.no.such.module"]
+)
 def test_what_torch_has_and_we_do_not(path):
     with pytest.raises(NotImplementedError, match=path.rpartition(".")[2]):
         class_named(path)

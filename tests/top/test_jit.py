@@ -1,4 +1,4 @@
-"""torch.jit and torch.onnx: what runs as Python, and what raises."""
+"""torch.jit and torch.onnx: what runs as Python, and what raises. tests/jit has the tests of programs."""
 
 from contextlib import nullcontext
 
@@ -50,34 +50,15 @@ def test_script_is_python():
         torch.jit.script(3)
 
 
-def test_trace_runs_once():
-    seen = []
-
-    def f(x, y=None):
-        seen.append(torch.jit.is_tracing())
-        return {"out": [x + 1]}
-
-    assert torch.jit.trace(f, torch.ones(2), strict=False) is f
-    assert torch.jit.trace(f, (torch.ones(2),), strict=False, example_kwarg_inputs={"y": torch.ones(1)}) is f
-    with pytest.raises(RuntimeError, match="Encountering a dict at the output of the tracer"):
-        torch.jit.trace(f, torch.ones(2))
-    assert seen == [True, True, True] and not torch.jit.is_tracing()
-    with pytest.raises(RuntimeError, match="Only tensors, lists, tuples of tensors"):
-        torch.jit.trace(lambda x: 3, torch.ones(1))
-    with pytest.raises(ZeroDivisionError):
-        torch.jit.trace(lambda x: 1 / 0, torch.ones(1))
-    assert not torch.jit.is_tracing()
-
-
 @pytest.mark.parametrize(
-    ("function", "runs", "warns"),
+    ("function", "draws", "warns"),
     [
-        (lambda x: x + 1, 1, False),
+        (lambda x: x + 1, 0, False),
         (lambda x: x + torch.rand(3), 4, True),
         (lambda x: x * torch.rand(3).ceil(), 5, False),
     ],
 )
-def test_tracing_leaves_the_stream_where_torch_does(function, runs, warns):
+def test_tracing_leaves_the_stream_where_torch_does(function, draws, warns):
     seen = []
 
     def f(x):
@@ -87,13 +68,17 @@ def test_tracing_leaves_the_stream_where_torch_does(function, runs, warns):
     torch.manual_seed(0)
     drawn = [torch.rand(3) for _ in range(6)]
     torch.manual_seed(0)
-    with pytest.warns(torch.jit.TracerWarning, match="Output nr 1. of the traced") if warns else nullcontext():
+    with (
+        pytest.warns(torch.jit.TracerWarning, match="nondeterministic|Output nr 1. of the traced")
+        if warns
+        else nullcontext()
+    ):
         torch.jit.trace(f, torch.ones(3))
-    assert seen == [True, True, False, False, False][:runs]
-    assert torch.equal(torch.rand(3), drawn[0 if runs == 1 else runs])
+    assert seen == [True, True, False]  # the program runs besides, once or twice
+    assert torch.equal(torch.rand(3), drawn[draws])
     seen.clear()
     torch.jit.trace(f, torch.ones(3), check_trace=False)
-    assert len(seen) == 1
+    assert seen == [True]
 
 
 def test_tracing_moves_running_averages():
@@ -129,9 +114,7 @@ def test_isinstance(value, kind, answer):
 
 
 ABSENT = {
-    "jit.save(nn.Linear(1, 1), 'x')": "TorchScript files are not supported.*state_dict",
-    "jit.load('x')": "TorchScript files are not supported",
-    "jit.CompilationUnit('')": "no TorchScript",
+    "jit.CompilationUnit('')": "read from files only",
     "jit.ScriptModule().save('x')": "TorchScript files",
     "jit.ScriptModule().graph": "no graph",
     "jit.enable_onednn_fusion(True)": "torch.compile",

@@ -1,5 +1,6 @@
 """`torch.library.opcheck`: each of its tests finds its own mistake."""
 
+import numpy as np
 import pytest
 
 import rushlight as torch
@@ -77,3 +78,12 @@ def test_mistakes(name, function, fake, args, message):
 def test_unknown_test():
     with pytest.raises(ValueError, match="no test is called 'x'"):
         library.opcheck(made("unknown", same), (torch.ones(1),), test_utils="x")
+
+
+def sine(x: torch.Tensor) -> torch.Tensor:
+    return torch.from_numpy(np.sin(x.numpy()))
+
+
+def test_an_operator_in_numpy_is_checked_without_a_warning():
+    op = made("sine", sine, lambda x: torch.empty_like(x))
+    assert library.opcheck(op, (torch.ones(3),)) == dict.fromkeys(NAMES, "SUCCESS")  # warnings are errors here

@@ -99,8 +99,9 @@ def emit_event(event: str, *values: Any) -> Any:
     """Call the listener's method `event`, if it has one: for what happens besides operators' calls (level 2 only).
 
     A recorder hears of new tensors (`created`), draws (`drew`), writes below the operators (`wrote`, `copied`,
-    `rebound`), gradients that are given or taken away (`graded`), aliases without history (`cut`), values that leave for Python (`read`), tests of values (`demanded`), optimizers (`updating`, `updated`),
-    schedulers (`scheduled`), module calls (`entered`), changes of a random stream (`reseeded`), and of each call the
+    `rebound`), gradients that are given or taken away (`graded`), aliases without history (`cut`), values that leave for Python (`read`) or decide what a layer does (`branched`), tests of values (`demanded`), optimizers (`updating`, `updated`),
+    schedulers (`scheduled`), module calls (`entered`), loops over tensors (`iterated`), calls of custom functions (`applying`,
+    whose listener may give the result), changes of a random stream (`reseeded`), and of each call the
     kernel's result (`returned`).
     """
     state = thread.state
@@ -142,8 +143,27 @@ def is_inference_mode_enabled() -> bool:
     return thread.state.inference
 
 
-class _Context:
-    """A mode that is entered by `with`, or around every call of a decorated function or generator."""
+class Context:
+    """What is entered by `with`, or around every call of a decorated function or generator."""
+
+    def clone(self) -> Any:
+        """A fresh one, for one call."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *error: object) -> None:
+        raise NotImplementedError
+
+    def __call__(self, f: Any) -> Any:
+        if isinstance(f, type):
+            return _around(self, _maker_of(f))
+        return _around_generator(self, f) if _is_generator_function(f) else _around(self, f)
+
+
+class _Context(Context):
+    """A mode of gradients."""
 
     def __init__(self):
         self._outer: list[tuple[bool, bool]] = []
@@ -161,11 +181,6 @@ class _Context:
 
     def __exit__(self, *exc: object) -> None:
         thread.state.set(*self._outer.pop())
-
-    def __call__(self, f: Any) -> Any:
-        if isinstance(f, type):
-            return _around(self, _maker_of(f))
-        return _around_generator(self, f) if _is_generator_function(f) else _around(self, f)
 
 
 def _maker_of(cls: type) -> Any:
@@ -192,7 +207,7 @@ def _is_generator_function(f: Any) -> bool:
     return code is not None and bool(code.co_flags & _CO_GENERATOR)
 
 
-def _around(mode: _Context, f: Callable) -> Callable:
+def _around(mode: Context, f: Callable) -> Callable:
     @wraps(f)
     def call(*args, **kwargs):
         with mode.clone():
@@ -201,7 +216,7 @@ def _around(mode: _Context, f: Callable) -> Callable:
     return call
 
 
-def _around_generator(mode: _Context, f: Callable) -> Callable:
+def _around_generator(mode: Context, f: Callable) -> Callable:
     @wraps(f)
     def call(*args, **kwargs):
         inner: GeneratorType = f(*args, **kwargs)

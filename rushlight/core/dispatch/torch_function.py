@@ -243,8 +243,8 @@ def _replace_all(space: dict[str, Any]) -> None:
 def _shown(name: str, function: FunctionType, methods: dict[str, FunctionType]) -> FunctionType:
     """What a class is told was called: x + y is Tensor.add, 1 - x is Tensor.__rsub__, as in torch."""
     known = methods.get(function.__name__)
-    reflected = name == f"__{function.__name__}__"
-    if known is None or (reflected and name.startswith("__r")):
+    reflected = name.startswith("__r") and function is not methods.get("__" + name[3:])  # 1 + x is Tensor.add
+    if known is None or reflected:
         function.__name__ = name
         return function
     return known if name.startswith("__") else function

@@ -67,10 +67,11 @@ _UNTYPED = (dtypes.uint16, dtypes.uint32, dtypes.uint64, *dtypes.FLOAT8)  # youn
 class Memory:
     """The whole memory of a storage: a flat array of one dtype (on any device), and the record its tensors share once rebuilt."""
 
-    __slots__ = ("__weakref__", "flat", "owner", "storage")
+    __slots__ = ("__weakref__", "flat", "is_quantized", "owner", "storage")
 
-    def __init__(self, flat: np.ndarray, owner: Any = None):
+    def __init__(self, flat: np.ndarray, owner: Any = None, is_quantized: bool = False):
         self.flat = flat
+        self.is_quantized = is_quantized  # the numbers are levels of a quantized tensor
         self.owner = owner  # keeps the array alive by whose identity this memory was found
         self.storage: Storage | None = None
 

@@ -15,7 +15,7 @@ import numpy as np
 from .. import own_code
 from ..device.buffer import Buffer, as_array
 from ..device.device import CPU
-from ..dispatch.extension_points import training_observer
+from ..dispatch.extension_points import size_observer, training_observer
 from ..dispatch.mode import emit_event, thread
 from ..warn import warn, warn_once
 from . import dtype as dtypes
@@ -116,10 +116,14 @@ class Tensor:
 
     @property
     def shape(self) -> Size:
+        if size_observer.value is not None and (traced := size_observer.value(self, None)) is not None:
+            return traced
         return Size(self._array.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or its entry `dim`."""
+        if size_observer.value is not None and (traced := size_observer.value(self, dim)) is not None:
+            return traced
         if dim is None:
             return Size(self._array.shape)
         if not self._array.ndim:
@@ -499,6 +503,8 @@ class Tensor:
     def __iter__(self):
         if not self._array.ndim:
             raise TypeError("iteration over a 0-d tensor")
+        if thread.state.level > 1:
+            emit_event("iterated", self)
         return iter(self.unbind(0))  # type: ignore[attr-defined]
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:

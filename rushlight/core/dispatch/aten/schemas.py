@@ -11,7 +11,7 @@ from ...device.device import device
 from ...tensor.dtype import dtype
 from ...tensor.tensor import Tensor
 
-__all__ = ["Parameter", "Schema", "overloads"]
+__all__ = ["Parameter", "Schema", "overloads", "parse"]
 
 _LINE = re.compile(r"(\w+)(?:\.(\w+))?\((.*)\) -> (.*)")
 _PARAMETER = re.compile(r"(?P<type>\S+) (?P<name>\w+)(?:=(?P<default>.*))?")
@@ -89,10 +89,11 @@ def _lines() -> dict[str, list[str]]:
 @cache
 def overloads(name: str) -> tuple[Schema, ...]:
     """The overloads of an operator in torch's order; none where Rushlight has not got it."""
-    return tuple(map(_parse, _lines().get(name, ())))
+    return tuple(map(parse, _lines().get(name, ())))
 
 
-def _parse(line: str) -> Schema:
+def parse(line: str) -> Schema:
+    """A schema from torch's text of it."""
     found = _LINE.fullmatch(line)
     assert found is not None, line
     name, overload, given, returns = found.groups()

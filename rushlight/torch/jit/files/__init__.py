@@ -1,0 +1,1 @@
+"""Files: the archives of `torch.jit.save`, both ways."""

@@ -1,0 +1,106 @@
+"""`torch.jit.load`: a program from an archive that `torch.jit.save`, here or in torch, wrote."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import Any
+
+from ....core.tensor.tensor import Tensor
+from ....nn.parameter import Parameter
+from ....serialization.storages import location_restorer
+from ..ir.graph import Type
+from ..programs import Program, RecursiveScriptModule
+from .archive import Archive, SavedObject
+from .class_types import Classes
+from .source import read_method
+
+__all__ = ["load"]
+
+
+def load(
+    f: Any, map_location: Any = None, _extra_files: dict[str, Any] | None = None, _restore_shapes: bool = False
+) -> Any:
+    """The module that `torch.jit.save` wrote, with its program, parameters and buffers.
+
+    The file is read as data: its source is parsed into a graph, and nothing of it is executed by Python.
+
+    f: a path, or a seekable binary file. map_location: as of `torch.load`. _extra_files: names of further records,
+    whose contents take the place of the values.
+
+    Raises ValueError for a path that is none, RuntimeError for an archive that is truncated or altered, and
+    NotImplementedError for source with control flow or operators that Rushlight has not.
+    """
+    if isinstance(f, (str, bytes, os.PathLike)):
+        if not os.path.exists(f):
+            raise ValueError(f"The provided filename {os.fsdecode(f)} does not exist")
+        if os.path.isdir(f):
+            raise ValueError(f"The provided filename {os.fsdecode(f)} is a directory")
+        with open(f, "rb") as file:
+            return _load(file, map_location, _extra_files)
+    return _load(f, map_location, _extra_files)
+
+
+def _load(file: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
+    try:
+        archive = Archive(file, location_restorer(map_location))
+        result = _Loader(archive).module(archive.root())
+    except pickle.UnpicklingError as error:
+        raise RuntimeError(f"torch.jit.load: the archive's pickle is refused: {error}") from error
+    except RecursionError:
+        raise RuntimeError("torch.jit.load: the program's source is nested too deeply") from None
+    for name in extra or ():
+        assert extra is not None
+        extra[name] = archive.extra(name)
+    return result
+
+
+class _Loader:
+    def __init__(self, archive: Archive):
+        self._constants = archive.constants
+        if not all(isinstance(t, Tensor) for t in self._constants):
+            raise RuntimeError("torch.jit.load: a constant of the archive is no tensor, which is not implemented")
+        self._classes = Classes(archive.class_of)
+        self._made: dict[int, RecursiveScriptModule] = {}
+        self._methods: dict[str, dict[str, Program]] = {}
+
+    def module(self, saved: SavedObject) -> RecursiveScriptModule:
+        """The module for an object of the pickle; the same for the same."""
+        if id(saved) in self._made:
+            return self._made[id(saved)]
+        made = self._made[id(saved)] = RecursiveScriptModule(saved.name)
+        made._methods.update(self._methods_of(saved.name))
+        kind = self._classes.of(saved.name)
+        for name in kind.attributes:
+            if name not in saved.attributes:
+                raise RuntimeError(
+                    f"torch.jit.load: the archive has no value for attribute '{name}' of {saved.name}; it is corrupted"
+                )
+            self._set(made, kind, name, saved.attributes[name])
+        return made
+
+    def _set(self, made: RecursiveScriptModule, kind: Any, name: str, value: Any) -> None:
+        if isinstance(value, SavedObject):
+            made._modules[name] = self.module(value)
+        elif isinstance(value, Tensor) and name in kind.parameters:
+            made._parameters[name] = Parameter(value.detach(), requires_grad=value.requires_grad)
+        elif isinstance(value, Tensor) and name in kind.buffers:
+            made._buffers[name] = value
+        elif name == "training" and isinstance(value, bool):
+            made.training = value
+        elif name not in _OWN:
+            made.__dict__[name] = value
+            made._plain_names.append(name)
+
+    def _methods_of(self, name: str) -> dict[str, Program]:
+        if name not in self._methods:
+            owner = Type("Class", detail=name)
+            sources = self._classes.of(name).methods
+            self._methods[name] = {
+                n: Program(read_method(f, self._classes, owner, self._constants), is_method=True)
+                for n, f in sources.items()
+            }
+        return self._methods[name]
+
+
+_OWN = frozenset(RecursiveScriptModule("").__dict__)  # what a file may not set: hooks, tables, methods

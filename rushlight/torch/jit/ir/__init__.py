@@ -1,0 +1,1 @@
+"""Programs: graphs of torch's operators, their text, and what runs them."""

@@ -1,0 +1,129 @@
+"""The program of a trace: values, nodes that compute them, and their types.
+
+A `Graph` is straight-line code. Its nodes are named as torch's: `aten::add` with the arguments of torch's schema,
+all of them, and `prim::` nodes for constants, containers, attributes and calls of methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+__all__ = ["BOOL", "COMPLEX", "DEVICE", "FLOAT", "INT", "NONE", "NUMBER", "STRING", "TENSOR", "Graph", "Node", "Type", "Value"]  # fmt: skip
+
+
+class Type(NamedTuple):
+    """A type of TorchScript. kind: "Tensor", "int", "List", "Class" ...; parts: those of a container.
+
+    detail: what `.graph` shows of a tensor that the trace has seen, or the name of a class.
+    """
+
+    kind: str
+    parts: tuple[Type, ...] = ()
+    detail: str = ""
+
+    def annotation(self) -> str:
+        """As TorchScript's source writes it: List[Tensor]."""
+        if self.kind == "Class":
+            return self.detail
+        if not self.parts:
+            return f"{self.kind}[()]" if self.kind == "Tuple" else self.kind
+        return f"{self.kind}[{', '.join(part.annotation() for part in self.parts)}]"
+
+    def __str__(self) -> str:
+        """As `.graph` shows it: Tensor[]."""
+        parts = [str(part) for part in self.parts]
+        if self.kind == "List":
+            return f"{self.parts[0].kind if self.parts[0].kind == 'Tensor' else parts[0]}[]"
+        if self.kind == "Optional":
+            return f"{parts[0]}?"
+        if self.kind == "Tuple":
+            return f"({', '.join(parts)})"
+        if self.kind == "Dict":
+            return f"Dict({', '.join(part.kind for part in self.parts)})"
+        return self.detail or self.kind
+
+
+TENSOR, INT, FLOAT, BOOL, STRING = (Type(kind) for kind in ("Tensor", "int", "float", "bool", "str"))
+NUMBER, DEVICE, NONE, COMPLEX = Type("Scalar"), Type("Device"), Type("NoneType"), Type("complex")
+
+
+def list_of(part: Type) -> Type:
+    return Type("List", (part,))
+
+
+class Value:
+    """What a node computes, or an input. hint: the name that it had in Python; owner: the call whose graph it is
+    in.
+    """
+
+    __slots__ = ("hint", "owner", "type")
+
+    def __init__(self, type: Type, hint: str = "", owner: Any = None):
+        self.type, self.hint, self.owner = type, hint, owner
+
+
+class Node:
+    """One step. attributes: of a `prim::` node; schema: of an `aten::` one; place: the line of Python, as "file:3".
+
+    scope: the path of the module that was called, with those of the modules around it.
+    """
+
+    __slots__ = ("attributes", "inputs", "kind", "outputs", "place", "schema", "scope")
+
+    def __init__(
+        self,
+        kind: str,
+        inputs: list[Value],
+        outputs: list[Value],
+        attributes: dict[str, Any] | None = None,
+        schema: Any = None,
+        place: str = "",
+        scope: str = "",
+    ):
+        self.kind, self.inputs, self.outputs = kind, inputs, outputs
+        self.attributes = attributes or {}
+        self.schema, self.place, self.scope = schema, place, scope
+
+    @property
+    def is_constant(self) -> bool:
+        return self.kind == "prim::Constant"
+
+    @property
+    def writes(self) -> bool:
+        """Whether the step changes a tensor in place, or may do so."""
+        if self.kind.startswith("^"):
+            return True
+        name = self.kind.partition("::")[2]
+        return name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name in _IN_PLACE
+
+    @property
+    def value(self) -> Any:
+        """Of a constant."""
+        return self.attributes.get("value")
+
+
+_IN_PLACE = ("__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
+
+
+class Graph:
+    """A function, or a method, whose first input is then its module. outputs: exactly one value when it is
+    finished.
+    """
+
+    def __init__(self, name: str = "forward"):
+        self.name = name
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+
+    def constants(self) -> Iterator[Any]:
+        """The tensors among the constants."""
+        return (node.value for node in self.nodes if node.is_constant and node.outputs[0].type.kind == "Tensor")
+
+    def uses(self) -> dict[Value, int]:
+        """How often each value is read."""
+        count: dict[Value, int] = {}
+        for value in [value for node in self.nodes for value in node.inputs] + self.outputs:
+            count[value] = count.get(value, 0) + 1
+        return count

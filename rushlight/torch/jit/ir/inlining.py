@@ -1,0 +1,53 @@
+"""A graph with the graphs of the methods that it calls in their places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .graph import Graph, Node, Value
+
+__all__ = ["inlined"]
+
+
+def inlined(graph: Graph, module: Any) -> Graph:
+    """The graph of a method of `module` without calls of methods."""
+    result = Graph(graph.name)
+    result.inputs = [Value(v.type, v.hint) for v in graph.inputs]
+    result.outputs = [_copy(graph, result.inputs, module, result)]
+    return result
+
+
+def _copy(graph: Graph, arguments: list[Value], module: Any, into: Graph) -> Value:
+    """Add the nodes of `graph` for these arguments; its result."""
+    at = dict(zip(graph.inputs, arguments, strict=True))
+    modules: dict[Value, Any] = {graph.inputs[0]: module}
+    tuples: dict[Value, list[Value]] = {}
+    for node in graph.nodes:
+        if node.kind == "prim::CallMethod":
+            callee = modules[node.inputs[0]]
+            method = callee._methods[node.attributes["name"]].graph
+            at[node.outputs[0]] = _copy(method, [at[v] for v in node.inputs], callee, into)
+            maker = next((n for n in into.nodes if at[node.outputs[0]] in n.outputs), None)
+            if maker is not None and maker.kind == "prim::TupleConstruct":
+                tuples[node.outputs[0]] = maker.inputs
+            continue
+        if node.kind == "prim::TupleUnpack" and node.inputs[0] in tuples:
+            at |= dict(zip(node.outputs, tuples[node.inputs[0]], strict=True))
+            continue
+        if node.kind == "prim::GetAttr" and node.inputs[0] in modules:
+            found = getattr(modules[node.inputs[0]], node.attributes["name"])
+            if hasattr(found, "_methods"):
+                modules[node.outputs[0]] = found
+        at |= {v: Value(v.type, v.hint) for v in node.outputs}
+        into.nodes.append(
+            Node(
+                node.kind,
+                [at[v] for v in node.inputs],
+                [at[v] for v in node.outputs],
+                node.attributes,
+                node.schema,
+                node.place,
+                node.scope,
+            )
+        )
+    return at[graph.outputs[0]]

@@ -1,0 +1,145 @@
+"""`.graph`: a graph as torch prints it, and the objects that programs look at it by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from ....core.device.device import device
+from ....core.tensor.tensor import Tensor
+from .graph import Graph, Node, Value
+from .literals import NAMES_OF_TYPES
+
+__all__ = ["GraphView"]
+
+
+class NodeView:
+    """A node of a graph that is looked at."""
+
+    def __init__(self, graph: GraphView, node: Node):
+        self._graph, self._node = graph, node
+
+    def kind(self) -> str:
+        """Its operator, such as "aten::add"."""
+        return self._node.kind
+
+    def scopeName(self) -> str:
+        """The path of the modules that were called."""
+        return self._node.scope
+
+    def inputs(self) -> Iterator[ValueView]:
+        """What it reads."""
+        return (ValueView(self._graph, v) for v in self._node.inputs)
+
+    def outputs(self) -> Iterator[ValueView]:
+        """What it gives."""
+        return (ValueView(self._graph, v) for v in self._node.outputs)
+
+    def __str__(self) -> str:
+        return self._graph._line(self._node) + "\n"
+
+    __repr__ = __str__
+
+
+class ValueView:
+    """A value of a graph that is looked at."""
+
+    def __init__(self, graph: GraphView, value: Value):
+        self._graph, self._value = graph, value
+
+    def debugName(self) -> str:
+        """Its name without the percent sign."""
+        return self._graph._names[self._value]
+
+    def type(self) -> Any:
+        """Its type; `str` gives torch's text."""
+        return self._value.type
+
+    def node(self) -> NodeView | None:
+        """What computes it, None for an input."""
+        return next((n for n in self._graph.nodes() if self._value in n._node.outputs), None)
+
+    def __repr__(self) -> str:
+        return f"{self.debugName()} defined in ({self.node()})"
+
+
+class GraphView:
+    """A graph that is looked at; its text is torch's."""
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self._names: dict[Value, str] = {}
+        taken: set[str] = set()
+        for i, value in enumerate([*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]):
+            name = value.hint or str(i)
+            base, count = name, 0
+            while name in taken:
+                count += 1
+                name = f"{base}.{count}"
+            taken.add(name)
+            self._names[value] = name
+
+    def inputs(self) -> Iterator[ValueView]:
+        """The arguments, a module's first."""
+        return (ValueView(self, v) for v in self._graph.inputs)
+
+    def outputs(self) -> Iterator[ValueView]:
+        """The results."""
+        return (ValueView(self, v) for v in self._graph.outputs)
+
+    def nodes(self) -> Iterator[NodeView]:
+        """The nodes in order."""
+        return (NodeView(self, node) for node in self._graph.nodes)
+
+    def findAllNodes(self, kind: str, recurse: bool = True) -> list[NodeView]:
+        """The nodes of a kind."""
+        return [node for node in self.nodes() if node.kind() == kind]
+
+    def findNode(self, kind: str, recurse: bool = True) -> NodeView | None:
+        """The first node of a kind."""
+        return next(iter(self.findAllNodes(kind)), None)
+
+    def _defined(self, value: Value) -> str:
+        return f"%{self._names[value]} : {value.type}"
+
+    def _line(self, node: Node) -> str:
+        attributes = ""
+        if node.is_constant:
+            attributes = "" if node.value is None else f"[value={shown(node.value)}]"
+        elif node.kind.startswith("^"):
+            function = node.attributes["function"]
+            attributes = f'[inplace=0, module="{function.function.__module__}"]({function.shown_arguments()})'
+        elif node.attributes:
+            attributes = "[" + ", ".join(f'{k}="{v}"' for k, v in node.attributes.items()) + "]"
+        results = ", ".join(map(self._defined, node.outputs))
+        reads = ", ".join(f"%{self._names[v]}" for v in node.inputs)
+        scope = f", scope: {node.scope}" if node.scope and node.kind.startswith("aten") else ""
+        place = f" # {node.place}" if node.place else ""
+        return f"{results} = {node.kind}{attributes}({reads}){scope}{place}"
+
+    def __str__(self) -> str:
+        head = ",\n      ".join(map(self._defined, self._graph.inputs))
+        body = "".join(f"  {self._line(node)}\n" for node in self._graph.nodes)
+        result = ", ".join(f"%{self._names[v]}" for v in self._graph.outputs)
+        return f"graph({head}):\n{body}  return ({result})\n"
+
+    __repr__ = __str__
+
+
+def shown(value: Any) -> str:
+    """A constant as a graph shows it."""
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float):
+        text = f"{value:.17g}" if math.isfinite(value) else str(value)
+        return text if not math.isfinite(value) or "." in text or "e" in text else text + "."
+    if isinstance(value, Tensor):
+        if not value._array.ndim:
+            number = value.item()
+            return f"{{{number:g}}}" if isinstance(number, (int, float)) else f"{{{number}}}"
+        if value._array.ndim > 1 or value._array.size > 10:
+            return "<Tensor>"
+        numbers = "  ".join(f"{n:g}" if isinstance(n, (int, float)) else str(n) for n in value.tolist())
+        return f" {numbers} [ CPU{NAMES_OF_TYPES[value.dtype]}Type{{{value._array.size}}} ]"
+    return f'"{value}"' if isinstance(value, (str, device)) else str(value)

@@ -1,0 +1,1 @@
+"""Recording: what `torch.jit.trace` does while a function runs."""

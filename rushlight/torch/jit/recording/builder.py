@@ -1,0 +1,438 @@
+"""The graphs of a trace while it grows: one for each call of a module, and which value each tensor is.
+
+A value of another call's graph is handed over as torch does: down as a further argument of the call, up as a further
+result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+from weakref import ref
+
+from ....compile.capture.memory import instances
+from ....core.tensor.storage import storage_of
+from ....core.tensor.tensor import Tensor
+from ....nn.modules.module import Module
+from ..ir.binding import Call, plain_number
+from ..ir.class_names import ClassNames
+from ..ir.graph import (
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    STRING,
+    TENSOR,
+    Graph,
+    Node,
+    Type,
+    Value,
+    list_of,
+)
+from ..ir.literals import code_of, number_tensor
+from ..ir.python_function import PythonFunction
+from ..ir.schemas import element_of, is_list, named
+from .describe import caller_place, name_in_python, type_of_tensor
+
+__all__ = ["Builder", "Frame"]
+
+
+class Frame:
+    """One call of a module, or the traced function.
+
+    imports: values of outer graphs and the arguments that they are here; exports: the other way; call: the node of
+    the outer graph; head: the nodes that read attributes, which come first.
+    """
+
+    def __init__(self, module: Module | None, parent: Frame | None, call: Node | None, name: str, kind: Type | None):
+        self.module, self.parent, self.call = module, parent, call
+        self.scope = name if parent is None or not parent.scope else f"{parent.scope}/{name}"
+        self.graph = Graph()
+        self.head: list[Node] = []
+        self.imports: dict[Value, Value] = {}
+        self.exports: dict[Value, Value] = {}
+        self.attributes: dict[str, Value] = {}
+        self.depth = 0 if parent is None else parent.depth + 1
+        self.children: list[Frame] = []
+        if kind is not None:
+            self.attributes[""] = self.argument(kind, "self")
+        self.paths = {id(t): path for path, t in reversed(_tensors_of(module))}
+        self.modules = {id(m): path for path, m in reversed(_modules_of(module))}
+
+    def argument(self, type: Type, hint: str = "") -> Value:
+        value = Value(type, hint, self)
+        self.graph.inputs.append(value)
+        return value
+
+    def is_within(self, other: Frame) -> bool:
+        """Whether `other` is this call or one around it."""
+        frame: Frame | None = self
+        while frame is not None and frame.depth > other.depth:
+            frame = frame.parent
+        return frame is other
+
+
+def _modules_of(module: Module | None) -> list[tuple[str, Module]]:
+    return [] if module is None else list(module.named_modules(remove_duplicate=False))
+
+
+def _tensors_of(module: Module | None) -> list[tuple[str, Tensor]]:
+    if module is None:
+        return []
+    return [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+
+
+class Builder:
+    """Makes the graphs. frame: of the call that runs now."""
+
+    def __init__(self, root: Module | None, names: ClassNames):
+        self.names = names
+        self.root = self.frame = Frame(root, None, None, "", None if root is None else self._class(root))
+        self.stack: list[bool] = []  # for each module that runs, whether it has a frame
+        self.values: dict[int, tuple[Tensor, Value]] = {}
+        self.data: dict[int, Node] = {}  # by storage, the node that could copy a constant
+        self.constants: dict[int, Tensor] = {}  # tensors that became constants
+        self.existing = {id(t): ref(t) for t in instances(Tensor)}  # what was there before the trace
+
+    # ------------------------------------------------------------------------------------------ modules
+
+    def _class(self, module: Module) -> Type:
+        return Type("Class", detail=self.names.of(module))
+
+    def enter(self, module: Module) -> None:
+        """A module is called. It has a graph of its own where it is below the module that runs."""
+        frame = self.frame
+        path = frame.modules.get(id(module), "")
+        self.stack.append(bool(path))
+        if path:
+            me = self._attribute(frame, path)
+            call = Node("prim::CallMethod", [me], [], {"name": "forward"}, scope=frame.scope)
+            names = path.split(".")
+            scope = "/".join("__module." + ".".join(names[: i + 1]) for i in range(len(names)))
+            self.frame = Frame(module, frame, call, scope, self._class(module))
+            frame.children.append(self.frame)
+            frame.graph.nodes.append(call)
+
+    def leave(self) -> None:
+        """The call has ended."""
+        if self.stack.pop():
+            assert self.frame.parent is not None
+            self.frame = self.frame.parent
+
+    def _attribute(self, frame: Frame, path: str) -> Value:
+        """The value of an attribute of the frame's module."""
+        known = frame.attributes.get(path)
+        if known is not None:
+            return known
+        nodes: list[Node] = []
+        me = frame.attributes[""]
+        module: Any = frame.module
+        for part in path.split("."):
+            module = getattr(module, part)
+            kind = TENSOR if isinstance(module, Tensor) else self._class(module)
+            result = Value(kind, part if part.isidentifier() else f"_{part}", frame)
+            nodes.append(Node("prim::GetAttr", [me], [result], {"name": part}))
+            me = result
+        frame.head[:0] = nodes
+        frame.attributes[path] = me
+        return me
+
+    # ------------------------------------------------------------------------------------------ values of tensors
+
+    def knows(self, t: Tensor) -> bool:
+        """Whether the program has a tensor: as a result, an argument or an attribute."""
+        return id(t) in self.values or id(t) in self.constants or self._owner(t) is not None
+
+    def computed(self, t: Tensor) -> bool:
+        """Whether a tensor depends on the program's arguments or attributes."""
+        return id(t) in self.values or self._owner(t) is not None
+
+    def _owner(self, t: Tensor) -> Frame | None:
+        frame: Frame | None = self.frame
+        while frame is not None and id(t) not in frame.paths:
+            frame = frame.parent
+        return frame
+
+    def assign(self, t: Tensor, value: Value) -> None:
+        """Say which value a tensor is from now on."""
+        if self._owner(t) is None:
+            self.values[id(t)] = (t, value)
+
+    def value(self, t: Tensor, named: bool = True) -> Value:
+        """The value of a tensor, in the graph of the call that runs. named: it gets its name in Python."""
+        entry = self.values.get(id(t))
+        owner = None if entry else self._owner(t)
+        if entry is not None:
+            found = entry[1]
+        elif owner is not None:
+            found = self._attribute(owner, owner.paths[id(t)])
+        else:
+            return self._tensor_constant(t)
+        value = self._bring(found, self.frame)
+        if named and not value.hint:
+            value.hint = name_in_python(t)
+        return value
+
+    def _bring(self, value: Value, frame: Frame) -> Value:
+        if value.owner is frame:
+            return value
+        known = frame.imports.get(value)
+        if known is not None:
+            return known
+        if not frame.is_within(value.owner):
+            return self._bring(self._hand_up(value), frame)
+        assert frame.parent is not None and frame.call is not None
+        outer = self._bring(value, frame.parent)
+        known = frame.imports.get(outer)
+        if known is None:
+            frame.call.inputs.append(outer)
+            known = frame.imports[outer] = frame.argument(value.type)
+        frame.imports[value] = known
+        return known
+
+    @staticmethod
+    def _hand_up(value: Value) -> Value:
+        frame: Frame = value.owner
+        known = frame.exports.get(value)
+        if known is None:
+            assert frame.call is not None
+            known = frame.exports[value] = Value(value.type, "", frame.parent)
+            frame.call.outputs.append(known)
+        return known
+
+    # ------------------------------------------------------------------------------------------ nodes
+
+    def primitive(self, kind: str, inputs: list[Value], type: Type = TENSOR, **attributes: Any) -> Value:
+        """Add a `prim::` node."""
+        result = Value(type, "", self.frame)
+        self.add(Node(kind, inputs, [result], attributes))
+        return result
+
+    def add(self, node: Node) -> None:
+        node.scope = node.scope or self.frame.scope
+        node.place = node.place or caller_place()
+        self.frame.graph.nodes.append(node)
+
+    def constant(self, value: Any, type: Type) -> Value:
+        """A number, a text, a type or None."""
+        return self.primitive("prim::Constant", [], type, value=value)
+
+    def made(self, t: Tensor) -> Tensor:
+        """A tensor of Python's numbers: it may be a constant."""
+        self.constants[id(t)] = t
+        return t
+
+    def _tensor_constant(self, t: Tensor) -> Value:
+        if t.requires_grad:
+            raise RuntimeError(
+                "Cannot insert a Tensor that requires grad as a constant. Consider making it a parameter or "
+                "input, or "
+                f"detaching the gradient\nTensor:\n{t.detach()}"
+            )
+        known = self.existing.get(id(t))
+        if id(t) not in self.constants and (known is None or known() is not t):
+            raise NotImplementedError(
+                f"torch.jit.trace: a tensor of shape {list(t._array.shape)} was computed or made by a function "
+                "that cannot be "
+                "recorded; make constants by torch.tensor or outside the traced function"
+            )
+        self.constants[id(t)] = t
+        return self.constant(t, type_of_tensor(t))
+
+    def node(self, call: Call, *types: Type) -> Value:
+        """Add a node of an operator with one result."""
+        inputs = self._inputs(call)
+        results = [Value(kind, "", self.frame) for kind in types]
+        self.add(Node(f"aten::{call.schema.name}", inputs, results, schema=call.schema))
+        return results[0]
+
+    def record(self, call: Call, result: Any) -> None:
+        """Add the node of an operator that gave `result`: a tensor, or tensors in a tuple."""
+        self._own_data(call)
+        inputs = self._inputs(call)
+        node = Node(f"aten::{call.schema.name}", inputs, [], schema=call.schema)
+        if isinstance(result, Tensor):
+            result = (result,)
+        gives_list = call.schema.returns.strip("()").partition(" ")[0].endswith("[]")
+        results = [Value(type_of_tensor(t), "", self.frame) for t in result]
+        if gives_list:
+            several = Value(list_of(TENSOR), "", self.frame)
+            node.outputs = [several]
+            self.add(node)
+            self.add(Node("prim::ListUnpack", [several], results))
+        else:
+            node.outputs = results
+            self.add(node)
+        for t, value in zip(result, results, strict=True):
+            self.assign(t, value)
+
+    def record_function(self, function: Any, args: tuple, result: Any) -> None:
+        """Add the node of a call of an `autograd.Function`."""
+        inputs = [self.value(a) for a in args if isinstance(a, Tensor)]
+        tensors = [t for t in (result if isinstance(result, tuple) else (result,)) if isinstance(t, Tensor)]
+        results = [Value(type_of_tensor(t), "", self.frame) for t in tensors]
+        self.add(Node(f"^{function.__name__}", inputs, results, {"function": PythonFunction(function, args)}))
+        for t, value in zip(tensors, results, strict=True):
+            self.assign(t, value)
+
+    def record_data(self, t: Tensor) -> None:
+        """A tensor that Python made of its own numbers: a constant, which is copied where the program writes to
+        it.
+        """
+        source = self.constant(t.detach().clone(), type_of_tensor(t))
+        options = [
+            self.constant(t.device, DEVICE), self.constant(code_of(t.dtype), INT), self.constant(False, BOOL),
+            self.constant(False, BOOL), self.constant(None, NONE),
+        ]  # fmt: skip
+        node = Node(
+            "aten::to", [source, *options], [Value(type_of_tensor(t), "", self.frame)], schema=named("to", "device")
+        )
+        self.add(node)
+        self.data[id(storage_of(t))] = node
+        after = self.node(Call(named("detach"), [node.outputs[0]]), type_of_tensor(t))
+        self.assign(t, after)
+
+    def _own_data(self, call: Call) -> None:
+        """Copy a constant that is about to be written to: each run of the program starts with the same."""
+        name = call.schema.name
+        first = call.arguments[0] if call.arguments else None
+        if not name.endswith("_") or name.endswith("__") or not isinstance(first, Tensor):
+            return
+        node = self.data.get(id(storage_of(first)))
+        if node is not None:
+            node.inputs[4] = Value(BOOL, "", node.outputs[0].owner)
+            owner: Frame = node.outputs[0].owner
+            at = owner.graph.nodes.index(node)
+            owner.graph.nodes.insert(at, Node("prim::Constant", [], [node.inputs[4]], {"value": True}))
+
+    # ------------------------------------------------------------------------------------------ arguments
+
+    def _inputs(self, call: Call) -> list[Value]:
+        pairs = zip(call.schema.parameters, call.arguments, strict=True)
+        return [self.input(p.type, value) for p, value in pairs]
+
+    def input(self, kind: str, value: Any) -> Value:
+        """The value that an argument of a type is."""
+        if isinstance(value, Value):
+            return value
+        if value is None:
+            return self.constant(None, NONE)
+        if is_list(kind):
+            return self._list(kind.rstrip("?"), value)
+        kind = kind.rstrip("?")
+        if kind == "Tensor":
+            return self.value(value if isinstance(value, Tensor) else self.made(number_tensor(value)))
+        if isinstance(value, Tensor):
+            return self._number(kind, value)
+        value = plain_number(value)
+        if kind in ("float", "int", "SymInt", "bool", "str", "complex"):
+            make, type = _MADE_OF[kind]
+            return self.constant(make(value), type)
+        if kind == "Scalar":
+            return self.constant(value, _TYPE_OF_NUMBER[type_name(value)])
+        if kind == "Device":
+            return self.constant(value, DEVICE)
+        return self.constant(code_of(value), INT)
+
+    def _list(self, kind: str, value: Any) -> Value:
+        element = element_of(kind)
+        if not isinstance(value, (list, tuple)):
+            length = kind[kind.index("[") + 1 : -1]
+            value = [value] * int(length or 1)
+        parts = [self.input(element, v) for v in value]
+        type = {"Tensor": TENSOR, "float": FLOAT, "bool": BOOL, "Scalar": NUMBER}.get(element.rstrip("?"), INT)
+        if kind.startswith("Tensor?"):
+            type = Type("Optional", (TENSOR,))
+        return self.primitive("prim::ListConstruct", parts, list_of(type))
+
+    def _number(self, kind: str, t: Tensor) -> Value:
+        name, type = {"Scalar": ("ScalarImplicit", NUMBER), "float": ("Float", FLOAT)}.get(kind, ("Int", INT))
+        result = Value(type, "", self.frame)
+        schema = named(name, "" if kind == "Scalar" else "Tensor")
+        source = self.value(t)
+        node = Node(f"aten::{name}", [source], [result], schema=schema, place=caller_place(), scope=self.frame.scope)
+        nodes = self.frame.graph.nodes
+        made = next((i for i in reversed(range(len(nodes))) if source in nodes[i].outputs), len(nodes) - 1)
+        nodes.insert(made + 1, node)  # where torch has it: right after the number
+        return result
+
+    # ------------------------------------------------------------------------------------------ arguments and results
+
+    def argument(self, value: Any, name: str) -> None:
+        """Add an argument of the program: a tensor, or containers of them."""
+        kind = _structure(value)
+        self._unpack(self.root.argument(kind, name), value)
+
+    def _unpack(self, whole: Value, value: Any) -> None:
+        if isinstance(value, Tensor):
+            self.values[id(value)] = (value, whole)
+        elif isinstance(value, dict):
+            for key, part in value.items():
+                inputs = [whole, self.constant(key, STRING if isinstance(key, str) else INT)]
+                result = Value(_structure(part), "", self.frame)
+                self.add(Node("aten::__getitem__", inputs, [result], schema=named("__getitem__", "Dict_str")))
+                self._unpack(result, part)
+        else:
+            parts = [Value(_structure(part), "", self.frame) for part in value]
+            self.add(Node("prim::TupleUnpack" if isinstance(value, tuple) else "prim::ListUnpack", [whole], parts))
+            for part, v in zip(parts, value, strict=True):
+                self._unpack(part, v)
+
+    def result(self, value: Any) -> Value:
+        """The value of what the function returned."""
+        if isinstance(value, Tensor):
+            return self.value(value, named=False)
+        if isinstance(value, dict):
+            parts = [
+                v
+                for k, x in value.items()
+                for v in (self.constant(k, STRING if isinstance(k, str) else INT), self.result(x))
+            ]
+            types = (parts[0].type, parts[1].type._replace(detail="")) if parts else (STRING, TENSOR)
+            return self.primitive("prim::DictConstruct", parts, Type("Dict", types))
+        parts = [self.result(v) for v in value]
+        if isinstance(value, tuple):
+            return self.primitive("prim::TupleConstruct", parts, Type("Tuple", tuple(p.type for p in parts)))
+        element = parts[0].type._replace(detail="") if parts else TENSOR
+        return self.primitive("prim::ListConstruct", parts, list_of(element))
+
+    def frames(self, frame: Frame | None = None) -> Iterator[Frame]:
+        """All calls, the outer ones first."""
+        frame = frame or self.root
+        yield frame
+        for child in frame.children:
+            yield from self.frames(child)
+
+
+def type_name(value: Any) -> str:
+    return type(value).__name__
+
+
+_TYPE_OF_NUMBER = {"int": INT, "float": FLOAT, "bool": BOOL, "complex": COMPLEX}
+_MADE_OF: dict[str, Any] = {
+    "float": (float, FLOAT), "int": (int, INT), "SymInt": (int, INT), "bool": (bool, BOOL), "str": (str, STRING),
+    "complex": (complex, COMPLEX),
+}  # fmt: skip
+
+
+def _structure(value: Any) -> Type:
+    """The type of an argument. Raises RuntimeError for what cannot be traced."""
+    if isinstance(value, Tensor):
+        return type_of_tensor(value)
+    if isinstance(value, tuple):
+        return Type("Tuple", tuple(map(_structure, value)))
+    if isinstance(value, list) and value:
+        return list_of(_structure(value[0])._replace(detail=""))
+    if isinstance(value, dict) and value:
+        key, first = next(iter(value.items()))
+        return Type("Dict", (STRING if isinstance(key, str) else INT, _structure(first)._replace(detail="")))
+    raise TypeError(_kind_of(value))
+
+
+def _kind_of(value: Any) -> str:
+    if value is None:
+        return "NoneType"
+    return "List[Tensor]" if isinstance(value, list) else type_name(value)

@@ -1,0 +1,61 @@
+"""What a trace notes of tensors and of the Python around a call: types, names of variables, lines."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Any
+
+from ....core import own_code
+from ....core.tensor.tensor import Tensor
+from ..ir.graph import Type
+from ..ir.literals import NAMES_OF_TYPES
+
+__all__ = ["caller", "caller_place", "name_in_python", "type_of_tensor", "warn_user"]
+
+_MACHINERY = (own_code.PACKAGE + "core/", own_code.PACKAGE + "torch/jit/", "<rushlight")
+
+
+def caller() -> Any:
+    """The innermost frame outside of what calls, dispatches and records operators."""
+    frame = sys._getframe(1)
+    while frame is not None and _is_machinery(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _is_machinery(file: str) -> bool:
+    return file.startswith(_MACHINERY) or file.endswith("contextlib.py")
+
+
+def caller_place() -> str:
+    """Where that is, as `.graph` shows it."""
+    frame = caller()
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}:0"
+
+
+def name_in_python(t: Tensor) -> str:
+    """The name of a local variable that is the tensor, or an empty text."""
+    frame = caller()
+    if frame is None:
+        return ""
+    return next(
+        (name for name, value in frame.f_locals.items() if value is t and name.isidentifier() and name != "self"), ""
+    )
+
+
+def type_of_tensor(t: Tensor) -> Type:
+    """Its type with shape, strides, and whether it requires grad."""
+    sizes = [str(n) for n in t.shape]
+    if t._array.ndim:
+        sizes.append(f"strides=[{', '.join(map(str, t.stride()))}]")
+    sizes += [f"requires_grad={int(t.requires_grad)}", f"device={t.device}"]
+    return Type("Tensor", detail=f"{NAMES_OF_TYPES[t.dtype]}({', '.join(sizes)})")
+
+
+def warn_user(text: str, category: type[Warning]) -> None:
+    """Warn at the innermost line that is not Rushlight's own."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_code.co_filename.startswith(own_code.FILES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)

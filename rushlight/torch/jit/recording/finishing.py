@@ -1,0 +1,94 @@
+"""A recorded program as graphs: what nothing reads is left out, and calls return one value."""
+
+from __future__ import annotations
+
+from ..ir.graph import NONE, TENSOR, Graph, Node, Type, Value
+from .builder import Builder, Frame
+
+__all__ = ["finish"]
+
+
+def finish(build: Builder, result: Value) -> list[tuple[Frame, Graph]]:
+    """The graph of each call, the outer ones first. result: what the traced function returns."""
+    frames = list(build.frames())
+    for frame in frames:
+        frame.graph.nodes[:0] = frame.head
+    build.root.graph.outputs = [result]
+    while sum(map(_prune, frames)):  # in each round each frame
+        pass
+    kept = [frame for frame in frames if _is_called(frame)]
+    for frame in kept:
+        _return_one(frame)
+    return [(frame, frame.graph) for frame in kept]
+
+
+def _is_called(frame: Frame) -> bool:
+    while frame.parent is not None:
+        if frame.call not in frame.parent.graph.nodes:
+            return False
+        frame = frame.parent
+    return True
+
+
+def _prune(frame: Frame) -> bool:
+    """Leave out nodes whose results are not read and that change nothing. Whether there were any."""
+    graph = frame.graph
+    called = {id(child.call): child for child in frame.children}
+    used = set(graph.outputs) | set(frame.exports)
+    kept: list[Node] = []
+    changed = False
+    for node in reversed(graph.nodes):
+        child = called.get(id(node))
+        if child is not None:
+            changed |= _drop_results(child, used)
+        if node.writes or child is not None and _writes(child) or any(v in used for v in node.outputs):
+            used.update(node.inputs)
+            kept.append(node)
+    changed |= len(kept) < len(graph.nodes)
+    graph.nodes = kept[::-1]
+    return _drop_arguments(frame, used) or changed
+
+
+def _drop_results(child: Frame, used: set[Value]) -> bool:
+    dead = [inner for inner, outer in child.exports.items() if outer not in used]
+    for inner in dead:
+        assert child.call is not None
+        child.call.outputs.remove(child.exports.pop(inner))
+    return bool(dead)
+
+
+def _drop_arguments(frame: Frame, used: set[Value]) -> bool:
+    """Arguments of a call of a module, other than the module, that are no longer read."""
+    if frame.call is None:
+        return False
+    dead = [i for i, value in enumerate(frame.graph.inputs) if i and value not in used]
+    for i in reversed(dead):
+        del frame.graph.inputs[i], frame.call.inputs[i]
+    return bool(dead)
+
+
+def _writes(frame: Frame) -> bool:
+    called = {id(child.call): child for child in frame.children}
+    return any(node.writes or (id(node) in called and _writes(called[id(node)])) for node in frame.graph.nodes)
+
+
+def _return_one(frame: Frame) -> None:
+    """Let a call return one value: None, a tensor, or a tuple that the caller unpacks."""
+    if frame.call is None or frame.parent is None:
+        return
+    inner, outer = list(frame.exports), frame.call.outputs
+    if len(inner) == 1:
+        frame.graph.outputs = inner
+    elif not inner:
+        none = Value(NONE, "", frame)
+        frame.graph.nodes.append(Node("prim::Constant", [], [none], {"value": None}))
+        frame.graph.outputs, frame.call.outputs = [none], [Value(NONE, "", frame.parent)]
+    else:
+        kind = Type("Tuple", tuple(TENSOR if v.type.kind == "Tensor" else v.type for v in inner))
+        both = Value(kind, "", frame)
+        frame.graph.nodes.append(Node("prim::TupleConstruct", inner, [both]))
+        frame.graph.outputs = [both]
+        whole = Value(kind, "", frame.parent)
+        at = frame.parent.graph.nodes.index(frame.call)
+        frame.parent.graph.nodes.insert(at + 1, Node("prim::TupleUnpack", [whole], outer))
+        frame.call.outputs = [whole]

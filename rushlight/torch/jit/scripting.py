@@ -1,0 +1,215 @@
+"""The parts of `torch.jit` around programs that are written instead of traced: they run as the Python that they are.
+
+`script(f)` returns `f` itself, and so do the decorators: the numbers are the same, nothing is compiled, and what
+TorchScript would reject is not rejected. (`torch.compile` is what makes programs faster.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from ...nn.modules.module import Module
+from .._stand_ins import stand_in
+from ..futures import Future
+
+__all__ = [
+    "Attribute",
+    "Error",
+    "Final",
+    "Future",
+    "ScriptModule",
+    "annotate",
+    "enable_onednn_fusion",
+    "export",
+    "fork",
+    "freeze",
+    "ignore",
+    "interface",
+    "is_scripting",
+    "isinstance",
+    "onednn_fusion_enabled",
+    "optimize_for_inference",
+    "optimized_execution",
+    "script",
+    "script_if_tracing",
+    "script_method",
+    "set_fusion_strategy",
+    "strict_fusion",
+    "unused",
+    "wait",
+]
+
+_T = TypeVar("_T")
+_is_instance = isinstance
+
+
+class Error(RuntimeError):
+    """An error inside a scripted program."""
+
+
+def is_scripting() -> bool:
+    """Whether the code runs as TorchScript: False."""
+    return False
+
+
+# ---------------------------------------------------------------------------------------------- script
+
+
+def script(obj: _T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> _T:
+    """`obj` itself, a function, module or class: it runs as the Python that it is.
+
+    Raises RuntimeError for what torch cannot script either.
+    """
+    if not callable(obj):
+        raise RuntimeError(f"torch.jit.script expects a function, a module or a class, got {type(obj).__name__}")
+    return obj
+
+
+def script_if_tracing(fn: _T) -> _T:
+    """The function itself."""
+    return fn
+
+
+def script_method(fn: _T) -> _T:
+    """The method itself."""
+    return fn
+
+
+def export(fn: _T) -> _T:
+    """The method itself."""
+    return fn
+
+
+def unused(fn: _T) -> _T:
+    """The method itself."""
+    return fn
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """The method itself; also as `@ignore(drop=...)`."""
+    if callable(drop):
+        return drop
+    if kwargs and set(kwargs) - {"drop_on_export"}:
+        raise TypeError(f"ignore() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return lambda fn: fn
+
+
+def interface(obj: _T) -> _T:
+    """The class itself."""
+    return obj
+
+
+def annotate(the_type: Any, the_value: _T) -> _T:
+    """The value."""
+    return the_value
+
+
+def Attribute(value: _T, type: Any) -> _T:
+    """The value."""
+    return value
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether `obj` is of a type, which may be a container of types such as `list[int]`."""
+    from typing import get_args, get_origin
+
+    if _is_instance(target_type, tuple):
+        return any(isinstance(obj, t) for t in target_type)
+    origin, parts = get_origin(target_type), get_args(target_type)
+    if origin is None:
+        return _is_instance(obj, target_type)
+    if not _is_instance(origin, type):  # Optional, Union
+        return any(obj is None if part is type(None) else isinstance(obj, part) for part in parts)
+    if origin in (list, set):
+        return _is_instance(obj, origin) and all(isinstance(x, parts[0]) for x in obj)
+    if origin is dict:
+        return _is_instance(obj, dict) and all(
+            isinstance(k, parts[0]) and isinstance(v, parts[1]) for k, v in obj.items()
+        )
+    if origin is tuple:
+        return _is_instance(obj, tuple) and len(obj) == len(parts) and all(map(isinstance, obj, parts))
+    return any(isinstance(obj, part) for part in parts)
+
+
+class ScriptModule(Module):
+    """A module whose methods are marked `@script_method`: an ordinary module here."""
+
+    save = stand_in("jit.ScriptModule.save")
+    graph = property(stand_in("jit.ScriptModule.graph"))
+    code = property(stand_in("jit.ScriptModule.code"))
+
+
+# ---------------------------------------------------------------------------------------------- programs as things
+
+
+def freeze(mod: Module, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Module:
+    """The module itself, which has to be in evaluation mode, as in torch."""
+    if mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+            "before "
+            "freezing."
+        )
+    return mod
+
+
+def optimize_for_inference(mod: Module, other_methods: list[str] | None = None) -> Module:
+    """The module itself, in evaluation mode."""
+    return mod.eval() if mod.training else mod
+
+
+def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Choose how TorchScript fuses: it does not run. Returns the strategy."""
+    return strategy
+
+
+def enable_onednn_fusion(enabled: bool) -> None:
+    """Let TorchScript use oneDNN's fusions. Raises NotImplementedError when switched on."""
+    if enabled:
+        raise NotImplementedError("torch.jit.enable_onednn_fusion: use torch.compile")
+
+
+def onednn_fusion_enabled() -> bool:
+    """Whether TorchScript uses oneDNN's fusions: False."""
+    return False
+
+
+class _Context:
+    def __init__(self, *args: Any):
+        pass
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+class strict_fusion(_Context):
+    """Context manager in which TorchScript has to fuse everything: it does not run."""
+
+
+class optimized_execution(_Context):
+    """Context manager for TorchScript's optimisations: it does not run."""
+
+
+# ---------------------------------------------------------------------------------------------- tasks
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
+    """A future of what the function returns: it runs now, as in torch outside TorchScript."""
+    future: Future = Future()
+    future.set_result(func(*args, **kwargs))
+    return future
+
+
+_fork = fork
+
+
+def wait(future: Future) -> Any:
+    """The value of a `fork`."""
+    return future.wait()
+
+
+_wait = wait
