@@ -12,7 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "q": 4}
 
 
 class dtype:
@@ -30,7 +30,8 @@ class dtype:
         self.category = _KINDS[kind]
         self.is_floating_point = kind == "f"
         self.is_complex = kind == "c"
-        self.is_signed = kind in "ifc"
+        if kind != "q":
+            self.is_signed = kind in "ifc"
         self._aliases = aliases
 
     def __repr__(self) -> str:
@@ -38,7 +39,11 @@ class dtype:
 
     def __getattr__(self, name: str) -> Any:
         if name == "numpy":
+            if self.category == _KINDS["q"]:
+                raise NotImplementedError(f"tensors of {self} are made by torch.quantize_per_tensor() only")
             raise NotImplementedError(f"there are no tensors of the type {self} here, only its name and its facts")
+        if name == "is_signed":
+            raise RuntimeError("isSignedType not supported for quantized types")
         raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __reduce__(self):
@@ -87,7 +92,11 @@ float8_e8m0fnu = dtype("float8_e8m0fnu", ml_dtypes.float8_e8m0fnu, "f")
 complex32 = chalf = dtype("complex32", 4, "c", "chalf")
 complex64 = cfloat = dtype("complex64", np.complex64, "c", "cfloat")
 complex128 = cdouble = dtype("complex128", np.complex128, "c", "cdouble")
+qint8 = dtype("qint8", 1, "q")  # whole numbers with a scale and a zero point: `rushlight.ops.quantized`
+quint8 = dtype("quint8", 1, "q")
+qint32 = dtype("qint32", 4, "q")
 
+QUANTIZED = (qint8, quint8, qint32)
 FLOAT8 = (float8_e4m3fn, float8_e4m3fnuz, float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu)
 ALL = (
     float16, bfloat16, float32, float64, uint8, int8, int16, int32, int64, uint16, uint32, uint64, bool_, complex64,
@@ -96,7 +105,7 @@ ALL = (
 _BY_NUMBER = {t.numpy.num: t for t in ALL}
 _BY_NUMBER[np.dtype(np.longlong).num] = int64
 _BY_NUMBER[np.dtype(np.ulonglong).num] = uint64
-_BY_NAME = {t.name: t for t in (*ALL, complex32)}
+_BY_NAME = {t.name: t for t in (*ALL, complex32, *QUANTIZED)}
 
 
 def _by_name(name: str) -> dtype:
@@ -124,6 +133,7 @@ _WORDS = {
     "complex128": "ComplexDouble", "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
     "float8_e4m3fn": "Float8_e4m3fn", "float8_e4m3fnuz": "Float8_e4m3fnuz", "float8_e5m2": "Float8_e5m2",
     "float8_e5m2fnuz": "Float8_e5m2fnuz", "float8_e8m0fnu": "Float8_e8m0fnu",
+    "qint8": "QInt8", "quint8": "QUInt8", "qint32": "QInt32",
 }  # fmt: skip
 
 
@@ -193,6 +203,11 @@ def promote_types(a: dtype, b: dtype) -> dtype:
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote {a} and {b}")
     if a is b:
         return a
+    if a in QUANTIZED or b in QUANTIZED:
+        raise RuntimeError(
+            "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
+            f"offending types: {type_word(a)} {type_word(b)}"
+        )
     if a.category != b.category:
         low, high = (a, b) if a.category < b.category else (b, a)
         if high.is_complex and low is float64:

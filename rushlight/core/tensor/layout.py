@@ -42,6 +42,10 @@ class layout(_Named):
         return get_layout, (repr(self),)
 
 
+class qscheme(_Named):
+    """How the scale and the zero point of a quantized tensor are chosen, and for which of its elements."""
+
+
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")
@@ -49,10 +53,19 @@ channels_last_3d = memory_format("channels_last_3d")
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+per_tensor_affine = qscheme("per_tensor_affine")
+per_tensor_symmetric = qscheme("per_tensor_symmetric")
+per_channel_affine = qscheme("per_channel_affine")
+per_channel_symmetric = qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
 _VALUES = {
     v.name: v
-    for v in (contiguous_format, preserve_format, channels_last, channels_last_3d, strided, sparse_coo, sparse_csr)
-}
+    for v in (
+        contiguous_format, preserve_format, channels_last, channels_last_3d, strided, sparse_coo, sparse_csr,
+        per_tensor_affine, per_tensor_symmetric, per_channel_affine, per_channel_symmetric,
+        per_channel_affine_float_qparams,
+    )
+}  # fmt: skip
 
 
 def _by_name(name: str) -> Any:

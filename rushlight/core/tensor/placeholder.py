@@ -34,7 +34,7 @@ def no_kernel(name: str) -> NoArray:
     )
 
 
-def _operator_above() -> str:
+def operator_above() -> str:
     """The name of the innermost public operator that is running."""
     from ..dispatch.op import OPS
 
@@ -84,7 +84,7 @@ class Placeholder:
         raise self._error()
 
     def _error(self) -> NoArray:
-        return no_kernel(_operator_above())
+        return no_kernel(operator_above())
 
     __array__ = __array_ufunc__ = __array_function__ = _refuse
     __getitem__ = __setitem__ = __iter__ = __len__ = __bool__ = __index__ = __int__ = __float__ = _refuse

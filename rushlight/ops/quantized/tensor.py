@@ -1,0 +1,370 @@
+"""Quantized tensors: whole numbers (levels) with one scale and one zero point, value = scale (level - zero_point).
+
+A `QuantizedTensor` is made by `quantize_per_tensor`, shows its levels, scale and zero point, and becomes an ordinary
+tensor by `dequantize()`. Operators see a `Placeholder` in place of an array and raise with their name. Numbers are those
+of torch on x86 processors (FBGEMM), where 8-bit levels are rounded after a fused multiply-add.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+
+from ...core.dispatch.mode import emit_event, thread
+from ...core.dispatch.torch_function import disabled_impl
+from ...core.tensor import dtype as dtypes
+from ...core.tensor.layout import per_tensor_affine
+from ...core.tensor.memory_order import element_strides
+from ...core.tensor.pickling import Memory, rebuild_tensor_v2
+from ...core.tensor.placeholder import NoArray, Placeholder, operator_above
+from ...core.tensor.printing import _contents, _with_suffixes
+from ...core.tensor.tensor import Tensor, type_word, wrap
+
+if TYPE_CHECKING:
+    from ...core.dispatch.op import Op
+
+__all__ = ["LEVELS", "QuantizedTensor", "assemble", "dequantize", "quantize_per_tensor", "rounded_levels"]
+
+LEVELS = {dtypes.qint8: np.dtype(np.int8), dtypes.quint8: np.dtype(np.uint8), dtypes.qint32: np.dtype(np.int32)}
+_new = object.__new__
+
+
+class _Levels(Placeholder):
+    """What operators see of a quantized tensor."""
+
+    __slots__ = ()
+
+    def _error(self) -> NoArray:
+        return _no_kernel(operator_above())
+
+
+def _no_kernel(name: str) -> NoArray:
+    return NoArray(
+        f"Could not run 'aten::{name}' with arguments from the 'QuantizedCPU' backend: {name} is not implemented for "
+        "quantized tensors; dequantize() makes them float32"
+    )
+
+
+class QuantizedTensor(Tensor):
+    """A tensor of levels with a scale and a zero point. Made by `quantize_per_tensor`."""
+
+    __slots__ = ()
+    __torch_function__: Any = staticmethod(disabled_impl)
+    is_quantized = True
+    _levels: np.ndarray
+    _type: dtypes.dtype
+    _scale: float
+    _zero_point: int
+
+    # ---------------------------------------------------------------- what it is made of
+
+    @property
+    def dtype(self) -> dtypes.dtype:
+        return self._type
+
+    def int_repr(self) -> Tensor:
+        """The levels: int8, uint8 or int32."""
+        return wrap(self._levels.copy(order="K"))
+
+    def q_scale(self) -> float:
+        """The value of one level."""
+        return self._scale
+
+    def q_zero_point(self) -> int:
+        """The level of zero."""
+        return self._zero_point
+
+    def qscheme(self) -> Any:
+        """`per_tensor_affine`: one scale and one zero point for all elements."""
+        return per_tensor_affine
+
+    def dequantize(self) -> Tensor:
+        """The values as a float32 tensor: scale (level - zero_point)."""
+        return wrap(self._values())
+
+    def _values(self) -> np.ndarray:
+        levels = self._levels
+        if levels.dtype.itemsize > 1 or self._zero_point:
+            levels = levels.astype(np.int32) - np.int32(self._zero_point)  # wraps around in 32 bits, as torch's does
+        return levels.astype(np.float32) * np.float32(self._scale)
+
+    # ---------------------------------------------------------------- as a tensor
+
+    def is_floating_point(self) -> bool:
+        """False: the elements are whole numbers with a scale."""
+        return False
+
+    def stride(self, dim: int | None = None) -> Any:
+        """The strides in elements, or that of `dim`."""
+        strides = element_strides(self._levels)
+        return strides if dim is None else strides[dim]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the levels are contiguous in memory."""
+        return wrap(self._levels).is_contiguous() if memory_format is None else _refuse("is_contiguous")
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of the tensor's type, such as 'torch.quantized.QInt8Tensor'."""
+        return f"torch.quantized.{type_word(self._type)}Tensor" if dtype is None else _refuse("to")
+
+    def detach(self) -> Any:
+        """The tensor itself: quantized tensors have no history."""
+        return self._like(self._levels)
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        _refuse("set_data")
+
+    def cpu(self, memory_format: Any = None) -> Any:
+        """The tensor itself, which is on the CPU."""
+        return self if memory_format is None else _refuse("cpu")
+
+    def clone(self, *, memory_format: Any = None) -> Any:
+        """A copy in memory of its own."""
+        return self._like(self._levels.copy(order="K")) if memory_format is None else _refuse("clone")
+
+    def equal(self, other: Tensor) -> bool:
+        """Whether `other` is quantized alike and has the same levels."""
+        return (
+            isinstance(other, QuantizedTensor)
+            and (self._type, self._scale, self._zero_point) == (other._type, other._scale, other._zero_point)
+            and np.array_equal(self._levels, other._levels)
+        )
+
+    def _like(self, levels: np.ndarray) -> QuantizedTensor:
+        return assemble(levels, self._type, self._scale, self._zero_point)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Raises RuntimeError, unless `requires_grad` is False: there are no gradients of levels."""
+        if requires_grad:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        return self
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number."""
+        return self.dequantize().item()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """Raises TypeError: NumPy has no such type."""
+        raise TypeError(f"Got unsupported ScalarType {type_word(self._type)}")
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.numpy()
+
+    def tolist(self) -> Any:
+        """Raises RuntimeError, as torch does; `dequantize().tolist()` gives the values."""
+        raise RuntimeError("load_scalar: invalid type")
+
+    def storage_offset(self) -> int:
+        """0: the levels are in memory of their own."""
+        return 0
+
+    @property
+    def nbytes(self) -> int:
+        return self._levels.nbytes
+
+    def data_ptr(self) -> int:
+        """The address of the first level."""
+        return wrap(self._levels).data_ptr()
+
+    def __len__(self) -> int:
+        if not self._levels.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return len(self._levels)
+
+    def __bool__(self) -> bool:
+        return bool(self.dequantize())
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        suffixes = [
+            f"size={tuple(self.shape)}", f"dtype={self._type!r}", "quantization_scheme=torch.per_tensor_affine",
+            f"scale={self._scale!r}", f"zero_point={self._zero_point}",
+        ]  # fmt: skip
+        indent = len("tensor(")
+        contents = _contents(self._values(), indent) if tensor_contents is None else tensor_contents
+        return _with_suffixes("tensor(" + contents, suffixes, indent)
+
+    def __format__(self, spec: str) -> str:
+        return object.__format__(self, spec)
+
+    def __reduce_ex__(self, protocol: Any):
+        levels = np.ascontiguousarray(self._levels)
+        parameters = (per_tensor_affine, self._scale, self._zero_point)
+        memory, strides = Memory(levels.reshape(-1), self._levels, True), element_strides(levels)
+        return rebuild, (memory, 0, tuple(levels.shape), strides, parameters, False, OrderedDict())
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = self._like(copy.deepcopy(self._levels))
+        return memo[id(self)]
+
+    def _call_operator(self, record: Op, tensors: tuple, metadata: tuple) -> NoReturn:
+        raise _no_kernel(record.name)
+
+    def _write_operator(self, record: Op, target: Tensor, others: tuple, metadata: tuple) -> NoReturn:
+        raise _no_kernel(record.name + "_")
+
+
+def _refuse(name: str) -> NoReturn:
+    raise _no_kernel(name)
+
+
+def _refusing(name: str) -> Any:
+    def method(self: Any, *args: Any, **kwargs: Any) -> NoReturn:
+        raise _no_kernel(name)
+
+    method.__name__ = name
+    return method
+
+
+for _name in ("to", "new", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "share_memory_", "storage",
+              "untyped_storage", "__getitem__", "__setitem__", "__iter__", "register_hook", "backward", "_filled_like"):  # fmt: skip
+    setattr(QuantizedTensor, _name, _refusing(_name))
+
+
+def assemble(levels: np.ndarray, dtype: dtypes.dtype, scale: float, zero_point: int) -> QuantizedTensor:
+    """The quantized tensor of an array of levels; nothing is checked."""
+    t: Any = _new(QuantizedTensor)
+    t._levels, t._type, t._scale, t._zero_point = levels, dtype, float(scale), int(zero_point)
+    t._array = _Levels(levels.shape, levels.dtype)
+    t._storage = t._view = t._edge = t._grad = None
+    return t
+
+
+_DTYPES = {levels: dtype for dtype, levels in LEVELS.items()}
+
+
+def rebuild(
+    memory: Memory, offset: int, size: Any, stride: Any, parameters: Any, requires_grad: bool = False, hooks: Any = None
+) -> QuantizedTensor:  # fmt: skip
+    """A quantized tensor from its pickle, torch's `_rebuild_qtensor`; parameters: (per_tensor_affine, scale, zero_point)."""
+    scheme, *numbers = parameters if isinstance(parameters, tuple) else (None,)
+    if scheme is not per_tensor_affine:
+        raise NotImplementedError(f"quantized tensors with {scheme} are not implemented, only with per_tensor_affine")
+    if [type(n) for n in numbers] != [float, int] or memory.flat.dtype not in _DTYPES or requires_grad:
+        raise pickle.UnpicklingError(
+            "a quantized tensor is made of levels, a scale and a zero point, without a gradient"
+        )
+    levels = rebuild_tensor_v2(memory, offset, size, stride, False, OrderedDict())
+    _check_zero_point(numbers[1], memory.flat.dtype)
+    return assemble(levels._array, _DTYPES[memory.flat.dtype], *numbers)
+
+
+# ---------------------------------------------------------------------------------------------- from and to other tensors
+
+
+def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: dtypes.dtype) -> Any:
+    """A float32 tensor as levels of `dtype` (qint8, quint8 or qint32): round(input / scale) + zero_point, kept in range.
+
+    A list of tensors gives a tuple; scale and zero_point are then tensors with an element for each.
+
+    Shape: (*), scale and zero_point a number or () -> (*)
+    Raises:
+        RuntimeError: the input is not float32, as in `quantize_per_tensor(arange(3), 0.1, 0, qint8)`.
+        RuntimeError: the zero point is no level, as in `quantize_per_tensor(ones(3), 0.1, 128, qint8)`.
+        RuntimeError: no such type of levels, as in `quantize_per_tensor(ones(3), 0.1, 0, int8)`.
+
+    >>> t = quantize_per_tensor(tensor([-1.0, 0.0, 1.0, 2.0]), 0.1, 10, quint8)
+    >>> t
+    tensor([-1.,  0.,  1.,  2.], size=(4,), dtype=torch.quint8,
+           quantization_scheme=torch.per_tensor_affine, scale=0.1, zero_point=10)
+    >>> t.int_repr()
+    tensor([ 0, 10, 20, 30], dtype=torch.uint8)
+    """
+    if isinstance(input, (list, tuple)):
+        pairs = zip(input, scale, zero_point, strict=True)
+        return tuple(quantize_per_tensor(t, s, z, dtype) for t, s, z in pairs)
+    scale, zero_point = _number(scale, float), _number(zero_point, int)
+    levels = LEVELS.get(dtype)
+    if levels is None:
+        raise RuntimeError(f"ScalarType {type_word(dtype)} is not supported in new_qtensor.")
+    if input.dtype is not dtypes.float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_word(input.dtype)}")
+    _check_zero_point(zero_point, levels)
+    return assemble(
+        rounded_levels(array_of(input, "quantize_per_tensor"), scale, zero_point, levels), dtype, scale, zero_point
+    )
+
+
+def _check_zero_point(zero_point: int, levels: np.dtype) -> None:
+    limits = np.iinfo(levels)
+    for wrong, side in ((zero_point < limits.min, "below lower"), (zero_point > limits.max, "above upper")):
+        if wrong:
+            raise RuntimeError(f"quantize_tensor_per_tensor_affine zero_point {zero_point} is {side} bound.")
+
+
+def _number(value: Any, kind: type) -> Any:
+    if isinstance(value, Tensor):
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer) if kind is int else (int, float, np.number)):
+        raise TypeError(
+            "quantize_per_tensor() received an invalid combination of arguments: scale must be a float and zero_point an "
+            f"int, or both tensors; got {type(value).__name__}"
+        )
+    return kind(value)
+
+
+def array_of(t: Tensor, what: str) -> np.ndarray:
+    """The array of a tensor whose values `what` computes with, below the operators; recorders are told."""
+    if thread.state.level > 1:
+        emit_event("read", t, what)
+    array = t._array
+    if not isinstance(array, np.ndarray):
+        raise NotImplementedError(
+            f"{what} works on plain tensors on the CPU, not on those of vmap, sparse ones or on other devices (this is on "
+            f"{t.device})"
+        )
+    return array
+
+
+def rounded_levels(x: np.ndarray, scale: float, zero_point: int, levels: np.dtype) -> np.ndarray:
+    """round(x / scale + zero_point) within the limits of `levels`, with FBGEMM's roundings.
+
+    The reciprocal of the scale is rounded to float32. For 8 bits x / scale + zero_point is rounded once (a fused
+    multiply-add: products are exact in float64), for 32 bits the product and the sum are.
+    """
+    narrow, limits = levels.itemsize == 1, np.iinfo(levels)
+    with np.errstate(all="ignore"):
+        inverse = np.float32(1) / np.float32(scale) if scale else np.float32(1)
+        if narrow:
+            exact = np.multiply(x, np.float64(inverse), dtype=np.float64)
+            exact += zero_point
+            values = np.asarray(np.rint(exact.astype(np.float32)))
+        else:
+            values = np.asarray(np.rint(x * inverse + np.float32(zero_point)).astype(np.float64))
+    values[np.isnan(values)] = limits.max if narrow else limits.min
+    return np.clip(values, limits.min, limits.max).astype(levels)
+
+
+def dequantize(input: Tensor) -> Tensor:
+    """The values of a quantized tensor as float32; of any other tensor, the tensor as float32.
+
+    >>> quantize_per_tensor(tensor([0.26]), 0.5, 0, qint8).dequantize()
+    tensor([0.5000])
+    """
+    return input.to(dtypes.float32)  # type: ignore[attr-defined]
+
+
+def _not_quantized(name: str) -> Any:
+    def method(self: Tensor) -> NoReturn:
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend: the tensor is not quantized, "
+            "quantize_per_tensor() makes quantized ones"
+        )
+
+    method.__name__, method.__qualname__ = name, f"Tensor.{name}"
+    method.__doc__ = f"`{name}` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."
+    return method
+
+
+for _name in ("int_repr", "q_scale", "q_zero_point", "qscheme"):
+    setattr(Tensor, _name, _not_quantized(_name))
+Tensor.dequantize = dequantize  # type: ignore[attr-defined]
