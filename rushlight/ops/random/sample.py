@@ -639,7 +639,9 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, feature: bool
     if p == 1.0:
         zeros = constant(np.zeros((), input.dtype.numpy))
         return input.mul_(zeros) if inplace else input * zeros
-    factor, summand = map(wrap, drawn("alpha_dropout", streams.alpha_dropout_masks, None, input._array, p, feature))
+    where = backend_like(input)
+    masks = drawn("alpha_dropout", streams.alpha_dropout_masks, None, input._array, p, feature, where=where)
+    factor, summand = map(wrap, masks)
     return input.mul_(factor).add_(summand) if inplace else input * factor + summand
 
 
