@@ -12,6 +12,7 @@ from typing import Any
 
 from rushlight.doctor.findings import Finding
 from rushlight.doctor.pages import page_names, page_of
+from rushlight.doctor.processes import OtherProcesses
 from rushlight.doctor.report import json, terminal
 from rushlight.doctor.session import Report, new_doctor
 
@@ -28,6 +29,7 @@ class _Run:
         self.report = Report(self.doctor, os.path.abspath(program) if os.path.exists(program) else program)
         self.json, self.sarif, self.page = json, sarif, page
         self.doctor.on_certain = self._tell
+        self.others = OtherProcesses(self.doctor)
         self.told: set[int] = set()
         self.ended = False
 
@@ -54,6 +56,8 @@ class _Run:
         if error is not None and not isinstance(error, SystemExit):
             self.doctor.failed(error)
         self.doctor.stop()
+        self.others.collect()
+        self.others.close()
         for finding in self.report.findings:
             self._tell(finding)
         terminal.show_summary(self.report.findings, sys.stderr)

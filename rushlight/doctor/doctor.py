@@ -320,6 +320,7 @@ class Doctor:
             yield
             return
         here_now.backward = event
+        self._disarm()  # again: a check may have asked for lines just now, and the backward is to run as without the doctor
         try:
             yield
         except BaseException as error:
@@ -502,6 +503,7 @@ class Doctor:
                 self._look_at_gradients(event)
                 self.history.note_step(event)
                 self.emit("step", event)
+                self._disarm()
         try:
             yield
         finally:

@@ -76,9 +76,10 @@ class Hints:
             for seen in self.seen.values():
                 tensor = None if seen.sample is None else seen.sample()
                 grad = None if tensor is None else tensor._grad
-                if grad is not None:
-                    unchanged = seen.mark[1] is not None and mark_of(grad) == seen.mark
-                    seen.added = unchanged and bool(grad._array.any())
+                if grad is None or not grad._array.any():
+                    seen.added = False
+                elif seen.mark[1] is not None and mark_of(grad) == seen.mark:
+                    seen.added = True
         yield
 
     @contextmanager
@@ -138,8 +139,20 @@ class Hints:
 
     def clearing(self, params: Iterable[Tensor], to_none: bool, /) -> None:
         """`zero_grad`: note where, if it clears something that a backward has made since the last step."""
+        params = list(params)
         if self.cleared is None and self.had_any and any(p._grad is not None for p in params):
             self.cleared = here(2)
+        self._forget(params)
+
+    def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
+        """`tensor.grad = value`: nothing is added to what was there."""
+        self._forget([tensor])
+
+    def _forget(self, params: list[Tensor]) -> None:
+        """What another loss has added to these gradients is not used."""
+        for seen in self.seen.values():
+            if seen.added and any(p is seen.sample() for p in params):
+                seen.added = False
 
     # ---------------------------------------------------------------------------------------------- all others
 
@@ -159,7 +172,7 @@ class Hints:
     def _nothing(self, *values: Any) -> None:
         pass
 
-    optimizer_made = assigned = grad_of_non_leaf = clipping = scaled = unscaling = scaler_updated = _nothing
+    optimizer_made = grad_of_non_leaf = clipping = scaled = unscaling = scaler_updated = _nothing
     scheduler_made = scheduled = epoch_begins = batch = epoch_ends = mode_set = attribute_set = acts_by_mode = _nothing
     frozen = differentiated = function_applied = _nothing
 

@@ -11,7 +11,6 @@ import os
 import re
 import site
 import sys
-import sysconfig
 from functools import cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -135,18 +134,18 @@ def _kind(name: str) -> str:
     """Whose code a file holds: 'own', 'library' or 'program'."""
     if name.startswith(own_code.FILES):
         return "own"
-    if name.startswith("<frozen ") or absolute(name).startswith(_LIBRARIES):
+    if name.startswith("<frozen ") or absolute(name).startswith(_libraries()):
         return "library"
     return "program"
 
 
+@cache
 def _libraries() -> tuple[str, ...]:
+    import sysconfig  # reads a file of 1 ms
+
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths.update([*site.getsitepackages(), site.getusersitepackages()] if hasattr(site, "getsitepackages") else [])
     return tuple(os.path.join(path, "") for path in paths if path)
-
-
-_LIBRARIES = _libraries()
 
 
 # ------------------------------------------------------------------------------------------------- statements

@@ -51,6 +51,87 @@ def test_however_it_ends(end, tmp_path):
     assert Path(written["program"]).name == "train.py" and oct((tmp_path / "o.json").stat().st_mode)[-3:] == "644"
 
 
+WORKERS = """
+import multiprocessing, subprocess, sys
+import torch
+
+def work():
+    m = torch.nn.Linear(2, 1)
+    o = torch.optim.SGD(m.parameters(), lr=0.1)
+    for i in range(4):
+        loss = m(torch.ones(3, 2)).pow(2).mean()
+        loss.backward()
+        o.step()
+
+if __name__ == "__main__":
+    if "START" == "subprocess":
+        command = [sys.executable, "-c", "import train; train.work()"]
+        processes = [subprocess.Popen(command) for _ in range(2)]
+        assert [p.wait() for p in processes] == [0, 0]
+    else:
+        context = multiprocessing.get_context("START")
+        processes = [context.Process(target=work) for _ in range(2)]
+        [p.start() for p in processes]
+        [p.join() for p in processes]
+    print("done")
+"""
+
+
+@pytest.mark.parametrize("start", ["fork", "spawn", "forkserver", "subprocess"])
+def test_processes_that_the_program_starts_are_followed(start, tmp_path):
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "TMPDIR": str(tmp_path)}
+    done, written = doctor(tmp_path, WORKERS.replace("START", start), env=environment)
+    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    (finding,) = written["findings"]
+    assert (finding["check"], finding["line"], finding["count"], finding["first_step"]) == ("stale-grad", 10, 6, 2)
+    assert "(so in 2 processes)" in finding["message"]
+    assert finding["related"][0]["line"] == 11
+    assert not list(tmp_path.glob("rushlight-doctor-*"))
+
+
+def test_a_failed_process_of_spawn(tmp_path):
+    source = (
+        "import torch\nimport torch.multiprocessing as mp\n\ndef work(rank):\n    w = torch.ones(2, requires_grad=True)\n"
+        "    loss = w.sum().item()\n    loss = torch.tensor(loss)\n    loss.backward()\n\n"
+        "if __name__ == '__main__':\n    mp.spawn(work, nprocs=1)\n"
+    )
+    done, written = doctor(tmp_path, source)
+    assert done.returncode == 1 and "ProcessRaisedException" in done.stderr
+    assert [(f["check"], f["line"]) for f in written["findings"]] == [("no-grad-path", 6)]
+
+
+DEPTHS = """
+import torch
+from torch import nn
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.f = nn.Sequential(nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 16))
+
+    def forward(self, x):
+        return x if torch.rand(()).item() < 0.5 else x + self.f(x)
+
+torch.manual_seed(0)
+net = nn.Sequential(nn.Linear(5, 16), *[Block() for _ in range(4)], nn.Linear(16, 2))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9)
+x = torch.randn(20, 5)
+for step in range(30):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(net(x), (x.sum(1) > 0).long()).backward()
+    print(net[0].weight.grad.sum().item(), flush=True)
+    optimizer.step()
+"""
+
+
+def test_backward_programs_are_used_as_without_the_doctor(tmp_path):
+    """Their rounding is their own: in other steps they would change the last digits."""
+    done, _ = doctor(tmp_path, DEPTHS)
+    command = [sys.executable, "-m", "rushlight", "run", str(tmp_path / "train.py")]
+    assert done.stdout == subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+    assert done.stdout.count("\n") == 30
+
+
 def test_strict_and_arguments(tmp_path):
     source = HEAD + LOOP + "import sys; print(sys.argv[1:])\n"
     done, _ = doctor(tmp_path, source, "--strict")

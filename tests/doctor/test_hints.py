@@ -39,6 +39,31 @@ def test_hint(name, tmp_path):
     assert f"train.py:{line}: GradientWarning:" in said and f"rushlight explain {name}" in said
 
 
+TWO = HEAD.replace("for i", "d = torch.nn.Linear(1, 1)\no_d = torch.optim.SGD(d.parameters(), lr=0.1)\nfor i") + (
+    "    x = torch.ones(3, 2)\n{}    (d(m(x).detach()) - 1).pow(2).mean().backward()\n    o_d.step()\n"
+    "    o.zero_grad()\n    d(m(x)).mean().backward()\n    o.step()\n"
+)
+CLEARED = {
+    "by its optimizer": "    o_d.zero_grad()\n",
+    "by the module, in place": "    d.zero_grad(set_to_none=False)\n",
+    "in place": "    for p in d.parameters():\n        p.grad is None or p.grad.zero_()\n",
+    "by assignment": "    for p in d.parameters():\n        p.grad = None\n",
+}
+
+
+@pytest.mark.parametrize("how", CLEARED)
+def test_what_another_loss_adds_is_cleared_before_it_is_used(how, tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TWO.format(CLEARED[how]))
+    assert _run(path) == ""
+
+
+def test_what_another_loss_adds_is_used(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(TWO.format(""))
+    assert _run(path).count("GradientWarning") == 1
+
+
 def test_off(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(HEAD + PROGRAMS["stale-grad"][0])

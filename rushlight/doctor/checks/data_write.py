@@ -7,7 +7,7 @@ from typing import Any
 from ...core.dispatch.inplace import CopySlices
 from ...core.tensor.storage import Content
 from ..events import Backward
-from ..places import place_of
+from ..places import Place, place_of
 from ..tape import Tape
 from . import Check
 
@@ -18,6 +18,10 @@ class DataWrite(Check):
     name = "data-write"
     severity = "error"
 
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.writers: dict[Any, Place] = {}  # by the forward's line: where the write was, when that could be seen
+
     def on_before_backward(self, event: Backward) -> None:
         found = None if event.tape is None else _changed(event.tape)
         if found is None:
@@ -25,6 +29,7 @@ class DataWrite(Check):
         node, content = found
         place = place_of(*content.writer) if isinstance(content.writer, tuple) else None
         forward = self.doctor.line_of(node, event.tape)
+        place = self.writers.setdefault(forward, place) if place is not None else self.writers.get(forward)
         self.doctor.report(
             self,
             place or event.place,
