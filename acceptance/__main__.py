@@ -6,6 +6,7 @@ import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -161,7 +162,7 @@ class Sides:
 
 def run_one(entry, sides):
     """Both sides of one run, and their comparison, as it goes into the results."""
-    args, ignore = sides.args, entry.program.ignore
+    args, compared = sides.args, partial(compare.compare, ignore=entry.program.ignore, lines=entry.program.lines)
     ours = sides.ours()
     found = {"rushlight": _facts(ours), "threads": args.threads, "deterministic": entry.deterministic}
     if not args.torch:
@@ -170,15 +171,15 @@ def run_one(entry, sides):
     found["torch"] = _facts(theirs)
     if not theirs["status"] == ours["status"] == "ok":
         return found
-    found["compared"] = compare.compare(theirs, ours, ignore)
+    found["compared"] = compared(theirs, ours)
     if found["compared"]["equal"] or not entry.deterministic:
         return found
     if args.again:
-        found["yardsticks"] = [compare.compare(theirs, other, ignore) for other in sides.yardsticks()]
+        found["yardsticks"] = [compared(theirs, other) for other in sides.yardsticks()]
         found["exact"] = _against_exact(sides.exact(), theirs, ours, found["compared"]["apart_at"])
         found["rounding"] = compare.is_rounding(found["compared"], found["yardsticks"], found["exact"])
     if args.float64:
-        found["float64"] = _compared_in_float64(*sides.in_float64(), ignore)
+        found["float64"] = _compared_in_float64(*sides.in_float64(), compared)
     return found
 
 
@@ -192,10 +193,10 @@ def _against_exact(exact, theirs, ours, steps):
     return None if digits["torch"] is None else digits
 
 
-def _compared_in_float64(theirs, ours, ignore):
+def _compared_in_float64(theirs, ours, compared):
     sides = {"torch": theirs["error"], "rushlight": ours["error"]}
     errors = {name: _last_line(error) for name, error in sides.items() if error}
-    return {"errors": errors} if errors else compare.compare(theirs, ours, ignore)
+    return {"errors": errors} if errors else compared(theirs, ours)
 
 
 def _facts(run):

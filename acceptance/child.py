@@ -1,7 +1,8 @@
 """What runs in the program's process: seeds, patches the environment, records every step, stops after the last one.
 
 `python child.py JOB.json`, where the job gives: backend ("rushlight" or "torch"), command (list), seed, steps, backwards,
-patches, record (the file that gets one JSON object a line), keep (how many steps' gradients go into files next to it).
+patches, record (the file that gets one JSON object a line), keep (how many steps' gradients go into files next to it), shows
+(expressions printed after the program).
 
 The program's own printing goes where it goes; `out` in a record is how many bytes it had printed by then.
 """
@@ -32,11 +33,20 @@ def run_job(job):
     status = 1
     try:
         status = run_command(job["backend"], job["command"])
+        if not status:
+            show(job["shows"])
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else 0 if stop.code is None else 1
         if isinstance(stop.code, str):
             print(stop.code, file=sys.stderr)
     record.end("finished", status)
+
+
+def show(expressions):
+    """Print what these are worth among the program's names."""
+    names = vars(sys.modules["__main__"])
+    for expression in expressions:
+        print(f"{expression} = {eval(expression, names)}")
 
 
 def seed_everything(seed, torch):

@@ -71,15 +71,16 @@ def _unit(number):
     return 10.0 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
 
 
-def compare(theirs, ours, ignore=(), steps=STEPS, enough=DIGITS):
+def compare(theirs, ours, ignore=(), steps=STEPS, enough=DIGITS, lines=STEPS):
     """What agrees between torch's run and Rushlight's.
 
     A dict: equal (bool), first_apart (a sentence, or ""), apart_at (the step where the first number parts, or None),
     loss_digits, params_digits, grads_digits (the fewest over the first `steps` steps), steps_compared, numbers_compared.
+    Where no step was seen, the first `lines` printed lines are compared (0: all).
     """
     rows = list(zip(theirs["records"][:steps], ours["records"][:steps]))
     losses, params, grads = (_series(rows, key) for key in ("losses", "params", "grads"))
-    printed, numbers = _printed_apart(theirs, ours, ignore, steps, enough)
+    printed, numbers = _printed_apart(theirs, ours, ignore, steps, enough, lines)
     found = [
         part for part in (_first_step_apart(losses, enough), printed, _counts_apart(theirs, ours, rows, steps)) if part
     ]
@@ -156,15 +157,15 @@ def _counts_apart(theirs, ours, rows, steps):
     return None
 
 
-def _printed_apart(theirs, ours, ignore, steps, enough):
+def _printed_apart(theirs, ours, ignore, steps, enough, lines):
     """((step, a sentence about the first printed line that differs) or None, numbers compared).
 
-    Lines printed before the step after the last one count; where no step was seen, the first `steps` lines.
+    Lines printed before the step after the last one count; where no step was seen, the first `lines`.
     """
     records, compared = theirs["records"], 0
     a, b = lines_of(theirs["out"], ignore), lines_of(ours["out"], ignore)
     if not records:
-        a, b = a[:steps], b[:steps]
+        a, b = a[: lines or None], b[: lines or None]
     elif len(records) > steps:
         a = [line for line in a if line.end <= records[steps - 1]["out"]]
         b = b[: len(a)]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).parent / "programs"
-WAVES = ("1", "2", "spare")
-SHIMS = ("gym", "requests", "sentencepiece", "tensorflow", "tiktoken", "wandb")
+WAVES = ("1", "2", "3", "spare")
+SHIMS = ("IPython", "gym", "requests", "sentencepiece", "tensorflow", "tiktoken", "wandb")
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,7 @@ class Program:
     variants: tuple[str, ...] = ()
     data: tuple[dict[str, Any], ...] = ()  # {maker, to, ...options}; `to` is relative to cwd
     steps: int = 50  # optimizer steps; 0: to the program's end
+    lines: int = 50  # where no step is seen: printed lines that are compared; 0: all
     backwards: int = 0  # for programs without an optimizer: backward calls; 0: no limit
     seed: int | None = 0  # given to random, numpy and torch before the program starts
     environment: dict[str, str] = field(default_factory=dict)  # {root} in a value is the copy's folder
@@ -41,6 +42,7 @@ class Program:
     undetermined: tuple[str, ...] = ()  # variants whose numbers differ from run to run with one seed
     ignore: tuple[str, ...] = ()  # regular expressions of printed text that may differ (times, paths)
     timeout_s: int = 180
+    shows: tuple[str, ...] = ()  # for programs that print no number: expressions printed after the last command
     why: str = ""  # the known cause where it fails, differs or is not deterministic
 
     def runs(self):
@@ -70,7 +72,7 @@ class Run:
 
 _TUPLES = (
     *("commands", "copy", "variants", "data", "paths", "patches", "shims", "edits", "undetermined"),
-    "ignore",
+    *("ignore", "shows"),
 )
 
 
@@ -88,6 +90,12 @@ def load(folder=FOLDER):
                 raise ValueError(f"{path.name}: {name} is listed twice")
             programs[name] = _program(name, wave, entry, path.name)
     return programs
+
+
+def left_out(folder=FOLDER):
+    """The tutorials that are no programs of wave 3: their files by what they need."""
+    with (Path(folder) / "left_out.toml").open("rb") as file:
+        return {need: entry["files"] for need, entry in tomllib.load(file).items()}
 
 
 def _program(name, wave, entry, where):

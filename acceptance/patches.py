@@ -27,11 +27,34 @@ def cifar_integrity(torch):
             module.check_integrity = lambda path, md5=None: os.path.isfile(path)
 
 
+def random_weights(torch):
+    """Pretrained weights cannot be downloaded: a torchvision model that is given some keeps the ones it was made with."""
+    from torchvision.models import WeightsEnum
+
+    load = torch.nn.Module.load_state_dict
+    WeightsEnum.get_state_dict = lambda self, *args, **kwargs: None
+
+    def load_state_dict(self, state_dict, *args, **kwargs):
+        return None if state_dict is None else load(self, state_dict, *args, **kwargs)
+
+    torch.nn.Module.load_state_dict = load_state_dict
+
+
 def cifar_train_data(torch):
     """CIFAR10 called its pictures `train_data` or `test_data` until torchvision 0.3, `data` since."""
     from torchvision.datasets import CIFAR10
 
     CIFAR10.train_data = CIFAR10.test_data = property(lambda self: self.data)
+
+
+def empty_is_zero(torch):
+    """For programs that print `empty` tensors: what was in memory before is chance."""
+    for name in ("empty", "empty_like"):
+        setattr(torch, name, zeroed(getattr(torch, name)))
+
+
+def zeroed(maker):
+    return lambda *args, **kwargs: maker(*args, **kwargs).zero_()
 
 
 def iterators_have_next(torch):
@@ -193,10 +216,12 @@ ENVIRONMENT = {
     "cifar_integrity": cifar_integrity,
     "cifar_train_data": cifar_train_data,
     "cuda_is_the_cpu": cuda_is_the_cpu,
+    "empty_is_zero": empty_is_zero,
     "iterators_have_next": iterators_have_next,
     "load_whole_objects": load_whole_objects,
     "old_numpy": old_numpy,
     "old_schedulers": old_schedulers,
+    "random_weights": random_weights,
     "seed_environments": seed_environments,
     "terminal": None,  # the runner gives the process a terminal
 }

@@ -1,5 +1,7 @@
 """The page docs/programs.md, from the manifest and the results."""
 
+from acceptance.manifest import left_out
+
 _VERDICTS: tuple[str, ...] = ("equal", "rounding", "runs", "differs", "fails", "not run")
 
 
@@ -49,6 +51,7 @@ def page(programs, results):
         causes="\n".join(_causes(programs, results)) or "None.",
         edits="\n".join(_edits(programs)) or "None.",
         settings="\n".join(_settings(programs)) or "None.",
+        left_out="\n".join(_left_out()),
         **{key.replace(" ", "_"): value for key, value in totals.items()},
     )
 
@@ -130,6 +133,11 @@ def _edits(programs):
             yield f"- **{program.id}** `{edit['file']}`: `{edit['old'].strip()}` became `{edit['new'].strip()}`"
 
 
+def _left_out():
+    for need, files in left_out().items():
+        yield f"| {need} | {', '.join(f'`{file}`' for file in files)} |"
+
+
 _TEXT = """# Public programs under Rushlight
 
 Written by `python -m acceptance report`; what it says was measured by `python -m acceptance run` ([Acceptance](acceptance.md)
@@ -151,7 +159,7 @@ Steps: how many were compared. Digits: the fewest of any step's loss. In float64
 program in double precision, which a program that parts is asked to do: rounding errors are then a billion times smaller,
 and what remains would be a difference in the mathematics. Time: Rushlight's over torch's, whole process.
 
-Of the {total} programs of waves 1 and 2: {equal} equal, {rounding} part by rounding, {runs} run, {differs} differ, {fails} fail, {not_run} not run.
+Of the {total} programs of waves 1, 2 and 3: {equal} equal, {rounding} part by rounding, {runs} run, {differs} differ, {fails} fail, {not_run} not run.
 Time in all, of what runs under both: {seconds}.
 
 | Program | Repository | What it does | Result | Steps | First loss, torch | First loss, Rushlight | Digits | In float64 | Time |
@@ -168,9 +176,18 @@ As given, with the program's own default in parentheses:
 
 {settings}
 
-## Sizes lowered
+## Changes in the copy
 
-Where a program has no option for it, a constant in the copy that runs is smaller, under both:
+Where a program has no option for it, a constant in the copy that runs is smaller, under both; a mistake at which torch stops
+as well is mended:
 
 {edits}
+
+## Tutorials that are left out
+
+Wave 3 is the official tutorials, from a translation with the same code. Those that are not in it need what neither run has:
+
+| What is needed | Tutorials |
+|---|---|
+{left_out}
 """

@@ -88,6 +88,7 @@ def _run_command(program, command, backend, python, work, cwd, threads, number, 
         "patches": (*program.patches, *filter(None, [variation])),
         "record": str(record),
         "keep": keep,
+        "shows": program.shows if number + 1 == len(program.commands) else (),
         "started": time.time(),
     }
     (work / "job.json").write_text(json.dumps(job))
@@ -124,6 +125,7 @@ def _environment(program, root, threads, backend):
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUNBUFFERED": "",
+        "RUSHLIGHT_TRACEBACK": "full",
         "PYTHONPATH": os.pathsep.join(paths),
         **{key: value.replace("{root}", str(root)) for key, value in program.environment.items()},
     }

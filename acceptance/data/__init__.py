@@ -6,15 +6,17 @@ from acceptance.data.graphs import cora
 from acceptance.data.images import (
     cifar10,
     cifar100,
+    faces,
     fashion_mnist,
     image_folder,
     mnist,
+    mnist_pickle,
     omniglot,
     omniglot_array,
     pictures,
 )
 from acceptance.data.tables import binary_images, electricity, tokens
-from acceptance.data.text import characters, names, sentences
+from acceptance.data.text import characters, movie_lines, name_files, names, sentence_pairs, sentences
 
 
 def folder(to):
@@ -31,14 +33,19 @@ MAKERS = {
         cifar100,
         cora,
         electricity,
+        faces,
         fashion_mnist,
         folder,
         image_folder,
         mnist,
+        mnist_pickle,
+        movie_lines,
+        name_files,
         names,
         omniglot,
         omniglot_array,
         pictures,
+        sentence_pairs,
         sentences,
         tokens,
     )

@@ -1,4 +1,4 @@
-"""Pictures: MNIST, FashionMNIST, CIFAR, Omniglot and folders of image files."""
+"""Pictures: MNIST, FashionMNIST, CIFAR, Omniglot, faces and folders of image files."""
 
 import gzip
 import os
@@ -80,13 +80,43 @@ def image_folder(to, classes=("a", "b"), count=10, size=64, suffix="png", seed=0
         _write_pictures(os.path.join(to, name), pictures_of.transpose(0, 2, 3, 1), suffix)
 
 
-def pictures(to, count=10, size=64, suffix="png", masks=False, seed=0):
-    """`to`/<number>.png (or jpg): colour pictures of soft shapes; masks=True: black and white shapes instead."""
+def pictures(to, count=10, size=64, suffix="png", masks=False, names=(), seed=0):
+    """`to`/<number>.png (or jpg): colour pictures of soft shapes; masks=True: black and white shapes instead.
+
+    names: what the files are called, one picture for each, instead of a number.
+    """
     rng = np.random.default_rng(seed)
+    count = len(names) or count
     images = np.clip(_blobs(rng, count, 3, size), 0, 255).astype(np.uint8).transpose(0, 2, 3, 1)
     if masks:
         images = np.where(images[..., 0] > 128, 255, 0).astype(np.uint8)
-    _write_pictures(to, images, suffix)
+    _write_pictures(to, images, suffix, names=names)
+
+
+def faces(to, count=70, size=280, points=68, seed=0):
+    """`to`/face_landmarks.csv and the pictures that it names: a row has a picture's name and its landmarks' x and y."""
+    rng = np.random.default_rng(seed)
+    names = [f"person-{number}" for number in range(count)]
+    pictures(to, size=size, suffix="jpg", names=names, seed=seed)
+    marks = rng.integers(size // 4, 3 * size // 4, (count, 2 * points))
+    header = ",".join(["image_name", *(f"part_{i}_{axis}" for i in range(points) for axis in "xy")])
+    rows = [",".join([f"{name}.jpg", *map(str, row)]) for name, row in zip(names, marks)]
+    with open(os.path.join(to, "face_landmarks.csv"), "w") as file:
+        file.write("\n".join([header, *rows]) + "\n")
+
+
+def mnist_pickle(to, train=500, valid=100, seed=0):
+    """MNIST in one gzipped pickle `to`: (pictures, labels) to train, to validate and to test with, from 0 to 1."""
+    rng = np.random.default_rng(seed)
+    figures = _blobs(rng, 10, 1, 28)[:, 0]
+    parts = []
+    for count in (train, valid, valid):
+        labels = rng.integers(0, 10, count)
+        images = _samples(rng, figures, labels, dark=True).reshape(count, 784)
+        parts.append(((images / 255).astype(np.float32), labels))
+    os.makedirs(os.path.dirname(to) or ".", exist_ok=True)
+    with open(to, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as file:
+        file.write(pickle.dumps(tuple(parts), protocol=2))
 
 
 def omniglot(to, alphabets=6, characters=5, drawings=20, size=105, splits="", seed=0):
@@ -167,12 +197,13 @@ def _strokes(points, size):
     return image
 
 
-def _write_pictures(folder, images, suffix, pattern="{:05d}", first=0):
+def _write_pictures(folder, images, suffix, pattern="{:05d}", first=0, names=()):
     from PIL import Image
 
     os.makedirs(folder, exist_ok=True)
     for i, image in enumerate(images):
-        Image.fromarray(image).save(os.path.join(folder, f"{pattern.format(i + first)}.{suffix}"))
+        name = names[i] if names else pattern.format(i + first)
+        Image.fromarray(image).save(os.path.join(folder, f"{name}.{suffix}"))
 
 
 def _write_idx(path, array, gz):

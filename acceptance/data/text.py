@@ -1,5 +1,6 @@
 """Text: characters as in a play, sentences as in an encyclopedia, names."""
 
+import json
 import os
 
 import numpy as np
@@ -87,6 +88,43 @@ def names(to, count=2000, seed=0):
     while len(found) < count:
         found["".join(rng.choice(_SYLLABLES, rng.integers(1, 4))) + rng.choice(["", "n", "r", "s", "x"])] = None
     _write(to, "\n".join(found) + "\n")
+
+
+def name_files(to, languages=("Chinese", "German", "Russian", "Spanish"), count=60, seed=0):
+    """`to`/<language>.txt: capitalised names, one a line; each language prefers syllables of its own."""
+    rng = np.random.default_rng(seed)
+    for language in languages:
+        likely = rng.permutation(_SYLLABLES)[:12]
+        found = {}
+        while len(found) < count:
+            found["".join(rng.choice(likely, rng.integers(1, 4))).capitalize()] = None
+        _write(os.path.join(to, f"{language}.txt"), "\n".join(found) + "\n")
+
+
+def sentence_pairs(to, lines=200, also=(), seed=0):
+    """Pairs of an English and a French sentence, separated by a tab, in `to`; `also`: further French ones."""
+    rng = np.random.default_rng(seed)
+    words = _words(rng, 60)
+    english = dict(zip(words, _words(rng, 60)))
+    starts = (("I am", "je suis"), ("you are", "tu es"), ("he is", "il est"), ("we are", "nous sommes"))
+    rows = [f"I am {' '.join(_phrase(rng, words)[:4])}.\t{french}." for french in also]
+    for _ in range(lines - len(also)):
+        first, second = starts[rng.integers(len(starts))]
+        phrase = _phrase(rng, words)[:5]
+        rows.append(f"{first} {' '.join(english[word] for word in phrase)}.\t{second} {' '.join(phrase)}.")
+    _write(to, "\n".join(rows) + "\n")
+
+
+def movie_lines(to, conversations=60, seed=0):
+    """Talk in films, one JSON object a line in `to`, the last line of a talk first, as in the Cornell corpus."""
+    rng = np.random.default_rng(seed)
+    words, rows = _words(rng, 40), []
+    for conversation in range(conversations):
+        said = [" ".join(_phrase(rng, words)[:6]).capitalize() + rng.choice([".", "?", "!"]) for _ in range(3)]
+        for number, text in reversed(list(enumerate(said))):
+            line = {"id": f"L{conversation}_{number}", "conversation_id": f"L{conversation}_0", "text": text}
+            rows.append(json.dumps({**line, "speaker": f"u{number % 2}", "meta": {"movie_id": f"m{conversation % 5}"}}))
+    _write(to, "\n".join(rows) + "\n")
 
 
 def _words(rng, count):

@@ -127,3 +127,9 @@ def test_digits_of_losses_up_to_a_step():
     exact, other = run([1.0, 1.0, 1.0]), run([1.001, 1.01, 1.5])
     assert compare.digits_of_losses(exact, other, 2) == pytest.approx(2.0, abs=0.01)
     assert compare.digits_of_losses(exact, run([]), 2) is None
+
+
+@pytest.mark.parametrize(("lines", "apart_at"), [(3, None), (4, 4), (0, 4)])
+def test_without_steps_the_first_lines_count_or_all(lines, apart_at):
+    theirs, ours = run([], "1\n2\n3\n4.5\n"), run([], "1\n2\n3\n4.7\n")
+    assert compare.compare(theirs, ours, lines=lines)["apart_at"] == apart_at

@@ -1,6 +1,9 @@
 """The data makers write what Rushlight's own readers read, the same for the same seed, with classes that differ."""
 
+import gzip
 import hashlib
+import json
+import pickle
 import tarfile
 
 import numpy as np
@@ -17,13 +20,18 @@ OPTIONS = {
     "cifar100": {"train": 20, "test": 5},
     "cora": {"nodes": 60, "words": 30, "edges": 100},
     "electricity": {"hours": 30},
+    "faces": {"count": 2, "size": 16, "points": 3},
     "fashion_mnist": {"train": 20, "test": 5},
     "image_folder": {"count": 2, "size": 16},
     "mnist": {"train": 20, "test": 5},
+    "mnist_pickle": {"train": 20, "valid": 5},
+    "movie_lines": {"conversations": 4},
+    "name_files": {"count": 5},
     "names": {"count": 30},
     "omniglot": {"alphabets": 2, "characters": 2, "drawings": 2, "splits": "splits"},
     "omniglot_array": {"classes": 3, "drawings": 2},
     "pictures": {"count": 2, "size": 16},
+    "sentence_pairs": {"lines": 9},
     "sentences": {"lines": 25},
     "tokens": {"count": 200},
     "folder": {},
@@ -116,3 +124,36 @@ def test_omniglot_splits_name_folders_that_are_there(tmp_path):
     data.make("omniglot", str(tmp_path), alphabets=2, characters=4, drawings=2, splits="splits")
     for line in (tmp_path / "splits" / "trainval.txt").read_text().split():
         assert len(list((tmp_path / line.rpartition("/")[0]).iterdir())) == 2
+
+
+def test_faces_have_landmarks_inside_of_their_pictures(tmp_path):
+    data.make("faces", str(tmp_path), count=3, size=20, points=4)
+    header, *rows = (tmp_path / "face_landmarks.csv").read_text().splitlines()
+    assert header.split(",")[:3] == ["image_name", "part_0_x", "part_0_y"] and len(rows) == 3
+    for row in rows:
+        name, *marks = row.split(",")
+        with Image.open(tmp_path / name) as picture:
+            assert picture.size == (20, 20)
+        assert len(marks) == 8 and all(0 <= int(mark) < 20 for mark in marks)
+
+
+def test_mnist_in_a_pickle(tmp_path):
+    data.make("mnist_pickle", str(tmp_path / "m.pkl.gz"), train=60, valid=20)
+    with gzip.open(tmp_path / "m.pkl.gz") as file:
+        (images, labels), (valid, _), _ = pickle.load(file, encoding="latin-1")
+    assert (images.shape, images.dtype, valid.shape) == ((60, 784), np.float32, (20, 784))
+    assert images.min() >= 0 and images.max() <= 1 and learnable(images, labels)
+
+
+def test_names_pairs_and_films(tmp_path):
+    data.make("name_files", str(tmp_path), languages=("Thai", "Zulu"), count=30)
+    names = [(tmp_path / f"{language}.txt").read_text().split() for language in ("Thai", "Zulu")]
+    assert [len(set(each)) for each in names] == [30, 30] and set(names[0]) != set(names[1])
+    data.make("sentence_pairs", str(tmp_path / "pairs"), lines=20, also=("le chat",))
+    pairs = [line.split("\t") for line in (tmp_path / "pairs").read_text().splitlines()]
+    assert len(pairs) == 20 and pairs[0][1] == "le chat." and all(len(pair) == 2 for pair in pairs)
+    data.make("movie_lines", str(tmp_path / "films"), conversations=3)
+    lines = [json.loads(line) for line in (tmp_path / "films").read_text().splitlines()]
+    assert [line["id"] for line in lines[:3]] == ["L0_2", "L0_1", "L0_0"] and len(lines) == 9
+    data.make("pictures", str(tmp_path / "p"), size=8, names=["a", "b"])
+    assert sorted(path.name for path in (tmp_path / "p").iterdir()) == ["a.png", "b.png"]

@@ -10,7 +10,7 @@ COMMIT = "0" * 40
 
 def test_waves_have_the_programs_that_were_chosen():
     counts = {wave: sum(p.wave == wave for p in PROGRAMS.values()) for wave in manifest.WAVES}
-    assert counts == {"1": 31, "2": 44, "spare": 13}
+    assert counts == {"1": 31, "2": 44, "3": 84, "spare": 13}
 
 
 @pytest.mark.parametrize("program", PROGRAMS.values(), ids=lambda p: p.id)
@@ -90,3 +90,10 @@ def test_a_name_that_matches_nothing_is_an_error(names, waves, message):
 def test_only_the_variants_named_are_undetermined():
     determined = {entry.name: entry.deterministic for entry in PROGRAMS["ex_mnist_hogwild"].runs()}
     assert determined == {"ex_mnist_hogwild/1": True, "ex_mnist_hogwild/2": False}
+
+
+def test_a_tutorial_is_a_program_or_left_out_and_not_both():
+    left_out = [file for files in manifest.left_out().values() for file in files]
+    inside = {name for program in PROGRAMS.values() if program.wave == "3" for name in program.copy}
+    assert len(set(left_out)) == len(left_out) and not inside & set(left_out)
+    assert all(file.endswith(".py") and "_source/" in file for file in left_out)

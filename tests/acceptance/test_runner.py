@@ -102,6 +102,34 @@ def test_code_given_on_the_command_line(clones, tmp_path):
     assert (found["status"], found["out"]) == ("ok", "__main__\n")
 
 
+def test_expressions_are_shown_after_the_last_command(clones, tmp_path):
+    found = run_case(program(steps=0, commands=("a/run.py 1", "a/run.py 2"), shows=("w", "i + 1")), clones, tmp_path)
+    end = "end\nw = Parameter containing:\ntensor([0.6400, 0.6400, 0.6400], requires_grad=True)\ni + 1 = 2\n"
+    assert found["out"].endswith(end) and found["out"].count("i + 1") == 1
+
+
+RANDOM_WEIGHTS = """
+import torch, torchvision
+made = torchvision.models.squeezenet1_1(weights="DEFAULT")
+other = torchvision.models.squeezenet1_1()
+print(other.load_state_dict(made.state_dict()), bool(made.features[0].weight.std() > 0))
+"""
+
+
+def test_pretrained_weights_are_the_random_ones(clones, tmp_path):
+    (clones / "o+tiny" / "a" / "run.py").write_text(RANDOM_WEIGHTS)
+    found = run_case(program(edits=(), steps=0, patches=("random_weights",)), clones, tmp_path)
+    assert (found["status"], found["out"]) == ("ok", "<All keys matched successfully> True\n")
+
+
+def test_empty_tensors_are_zero(clones, tmp_path):
+    (clones / "o+tiny" / "a" / "run.py").write_text(
+        "import torch; print(torch.empty(2), torch.empty_like(torch.ones(1)))"
+    )
+    found = run_case(program(edits=(), steps=0, patches=("empty_is_zero",)), clones, tmp_path)
+    assert found["out"] == "tensor([0., 0.]) tensor([0.])\n"
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
