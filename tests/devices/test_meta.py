@@ -3,6 +3,7 @@
 import copy
 import io
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -33,8 +34,77 @@ def test_no_memory_is_taken():
     t = torch.zeros(1 << 20, 1 << 18, device="meta", dtype=torch.float64)  # 2 TiB
     assert t.nbytes == 1 << 41
     assert (t @ t.t()).shape == (1 << 20, 1 << 20)
+    assert torch.empty(80 << 40, dtype=torch.uint8, device="meta").nbytes == 80 << 40  # more than half of all addresses
     assert (t.exp() * 2 + t.sum(0)).mean(1).shape == (1 << 20,)
     assert nn.functional.linear(t.float(), meta(512, 1 << 18)).shape == (1 << 20, 512)
+
+
+F = nn.functional
+_IMAGES, _SCORES = (256, 3, 16384, 16384), (8, 32, 131072, 128)  # 824 and 17 GB in float32
+
+LARGE = {
+    "conv2d": (lambda x: nn.Conv2d(3, 8, 3, 2, 1, device="meta")(x), _IMAGES, (256, 8, 8192, 8192)),
+    "conv_transpose2d": (lambda x: nn.ConvTranspose2d(3, 2, 2, 2, device="meta")(x), _IMAGES, (256, 2, 32768, 32768)),
+    "max_pool2d": (lambda x: F.max_pool2d(x, 3, 2, 1, return_indices=True)[1], _IMAGES, (256, 3, 8192, 8192)),
+    "avg_pool2d": (lambda x: F.avg_pool2d(x, 2), _IMAGES, (256, 3, 8192, 8192)),
+    "adaptive_max_pool2d": (lambda x: F.adaptive_max_pool2d(x, 7), _IMAGES, (256, 3, 7, 7)),
+    "interpolate": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), _IMAGES, (256, 3, 32768, 32768)),
+    "pad": (lambda x: F.pad(x, (1, 1, 2, 2), mode="reflect"), _IMAGES, (256, 3, 16388, 16386)),
+    "unfold": (lambda x: F.unfold(x[:2], 3, stride=3), _IMAGES, (2, 27, 5461 * 5461)),
+    "dropout": (F.dropout, _IMAGES, _IMAGES),
+    "dropout2d": (F.dropout2d, _IMAGES, _IMAGES),
+    "alpha_dropout": (lambda x: F.alpha_dropout(x, training=True), _IMAGES, _IMAGES),
+    "rrelu": (lambda x: F.rrelu(x, training=True), _IMAGES, _IMAGES),
+    "gumbel_softmax": (lambda x: F.gumbel_softmax(x, hard=True), _SCORES, _SCORES),
+    "bernoulli": (torch.bernoulli, _IMAGES, _IMAGES),
+    "normal": (lambda x: torch.normal(x, x[:1]), _IMAGES, _IMAGES),
+    "attention": (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), _SCORES, _SCORES),
+    "softmax": (lambda x: (x @ x.mT).softmax(-1), _SCORES, (8, 32, 131072, 131072)),
+    "layer_norm": (nn.LayerNorm((131072, 128), device="meta"), _SCORES, _SCORES),
+    "std": (torch.std, _SCORES, ()),
+    "erf": (torch.erf, _SCORES, _SCORES),
+    "argmax": (lambda x: x.argmax(-1, keepdim=True), _SCORES, (8, 32, 131072, 1)),
+    "max": (lambda x: x.max(2).indices, _SCORES, (8, 32, 128)),
+    "sort": (lambda x: x.sort(1, descending=True).indices, _SCORES, _SCORES),
+    "topk": (lambda x: x.topk(5).values, _SCORES, (8, 32, 131072, 5)),
+    "cumsum": (lambda x: x.cumsum(2), _SCORES, _SCORES),
+    "contiguous": (lambda x: x.transpose(1, 2).contiguous(), _SCORES, (8, 131072, 32, 128)),
+    "reshape": (lambda x: x.transpose(1, 2).reshape(-1, 128), _SCORES, (1 << 25, 128)),
+    "repeat": (lambda x: x.repeat(2, 1, 1, 1), _SCORES, (16, 32, 131072, 128)),
+    "index": (lambda x: x[:, :, meta(77, 3, dtype=torch.long)], _SCORES, (8, 32, 77, 3, 128)),
+    "index of two": (lambda x: x[meta(7, 1, dtype=torch.long), :, meta(9, dtype=torch.long)], _SCORES, (7, 9, 32, 128)),
+    "gather": (lambda x: x.gather(2, x.long()), _SCORES, _SCORES),
+    "tril": (torch.tril, _SCORES, _SCORES),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_tensors_are_neither_computed_nor_stored(name):
+    run, shape, expected = LARGE[name]
+    result, peak = _with_peak(lambda: run(meta(*shape)))
+    assert tuple(result.shape) == expected
+    assert peak < 1 << 24
+
+
+def _with_peak(run):
+    """What `run` returns, and the most bytes that Python and NumPy held meanwhile."""
+    tracemalloc.start()
+    try:
+        return run(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_large_network_trains_without_memory():
+    net = nn.Sequential(
+        nn.Conv2d(3, 64, 7, 2, 3), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1), nn.Dropout(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10),
+    ).to("meta")  # fmt: skip
+    net(meta(*_IMAGES)).sum().backward()
+    assert net[0].weight.grad.shape == (64, 3, 7, 7)
+    layer = nn.TransformerEncoderLayer(8192, 64, 32768, device="meta", batch_first=True)
+    layer(meta(64, 8192, 8192)).sum().backward()
+    assert layer.linear1.weight.grad.shape == (32768, 8192)
 
 
 @pytest.mark.parametrize(
@@ -216,3 +286,46 @@ def test_repeats_that_are_not_known_need_the_size_of_the_result():
     assert torch.repeat_interleave(repeats.to("meta"), output_size=3).device.type == "meta"
     with pytest.raises(RuntimeError, match="cannot repeat_interleave a meta tensor without output_size"):
         x.repeat_interleave(repeats.to("meta"), 0)
+
+
+META = torch.device("meta")
+WITHOUT_DATA = {
+    "trunc_normal_": lambda: nn.init.trunc_normal_(meta(3, 2)),
+    "embedding with a largest norm": lambda: nn.Embedding(9, 2, max_norm=1.0, device=META)(meta(3, dtype=torch.long)),
+    "fractional pooling": lambda: nn.FractionalMaxPool2d(2, output_size=(3, 2))(meta(1, 1, 6, 6))[0, 0],
+    "a number at a mask": lambda: put(meta(3, 2), meta(3, dtype=torch.bool), 1.0),
+    "a tensor at a mask": lambda: put(meta(3, 2), meta(3, 2) > 0, torch.tensor(2.0)),
+    "Rprop": lambda: stepped(torch.optim.Rprop, meta(3, 2)),
+}
+
+
+def put(t, mask, value):
+    t[mask] = value
+    return t
+
+
+def stepped(make, t):
+    optimizer = make([t.requires_grad_()])
+    for _ in range(2):
+        t.square().sum().backward()
+        optimizer.step()
+    return t.detach()
+
+
+@pytest.mark.parametrize("name", WITHOUT_DATA)
+def test_what_only_seems_to_need_data(name):
+    made = WITHOUT_DATA[name]()
+    assert (made.device, made.shape, made.stride()) == (META, (3, 2), (2, 1))
+
+
+def test_a_mask_of_another_shape():
+    with pytest.raises(IndexError, match=r"The shape of the mask \[1\] at index 0 does not match"):
+        meta(3, 2)[meta(1, dtype=torch.bool)] = 1
+
+
+def test_packed_sequences():
+    packed = nn.utils.rnn.pack_padded_sequence(meta(5, 2, 3), [3, 5], enforce_sorted=False)
+    assert (packed.data.device, packed.batch_sizes.device) == (META, torch.device("cpu"))
+    assert (packed.data.shape, packed.sorted_indices.device) == ((8, 3), META)
+    with torch.device("meta"):
+        assert nn.LSTM(3, 4)(packed)[0].data.shape == (8, 4)

@@ -22,7 +22,7 @@ from ...core.random.mersenne import Generator, drawing_from
 from ...core.tensor.casting import copy_into
 from ...core.tensor.dtype import from_numpy
 from .refused import DATA_DEPENDENT, MASKED, REFUSED_FUNCTIONS, refused
-from .zeros import Zeros, holds, plain
+from .zeros import Zeros, holds, plain, sample_of, shaped
 
 _NO_DATA = "Cannot copy out of meta tensor; no data!"
 
@@ -43,6 +43,8 @@ class Meta(Backend):
     def kernel(self, record: Op) -> Callable:
         if record.name in MASKED:
             return partial(_unless_masked, super().kernel(record), record.name)
+        if record.draws and record.name not in self.kernels:
+            return partial(self._drawn, record.reference)
         return super().kernel(record)
 
     def apply(self, function: Callable, args: tuple, kwargs: dict) -> Any:
@@ -60,6 +62,16 @@ class Meta(Backend):
             except Exception as error:
                 return self._wrapped(_with_memory(function, args, kwargs, error))
 
+    def _drawn(self, draw: Callable, *args: Any, **options: Any) -> Any:
+        """What `draw` gives for each element of its arguments, broadcast: of small ones, which tell type and errors."""
+        shape = np.broadcast_shapes(*[a.shape for a in args if isinstance(a, Buffer)])
+        given = [sample_of(a.outline) if isinstance(a, Buffer) else a for a in args]
+        with drawing_from(_unused):
+            r = draw(*given, **options)
+        parts = r if type(r) is tuple else (r,)
+        results = [self._wrapped(shaped(p, _scaled(p.shape, shape))) for p in parts]
+        return tuple(results) if type(r) is tuple else results[0]
+
     def _multinomial(self, input: Buffer, num_samples: int, *rest: Any) -> Buffer:
         return self.buffer((*input.shape[:-1], num_samples), np.int64)
 
@@ -69,9 +81,9 @@ class Meta(Backend):
         return self.buffer((output_size,), np.int64)
 
     def draw(self, function: Callable, args: tuple) -> Any:
+        if any(isinstance(a, Buffer) for a in args):
+            return self._drawn(function, *args)
         for i, a in enumerate(args):
-            if isinstance(a, Buffer):
-                return self.buffer(a.shape, _plain_type(a.dtype), _dense(a.outline))
             if isinstance(a, np.dtype):
                 n = args[i - 1]
                 return self.buffer(n if isinstance(n, tuple) else (n,), a)
@@ -102,6 +114,11 @@ class Meta(Backend):
             parts = [self._wrapped(v) for v in r]
             return type(r)(*parts) if hasattr(r, "_fields") else tuple(parts)
         return [self._wrapped(v) for v in r] if type(r) is list else r
+
+
+def _scaled(sample: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """`shape`, with one element in the dimensions where a small result has one."""
+    return tuple(n if k > 1 else min(n, k) for k, n in zip(sample, shape, strict=True))
 
 
 def _unless_masked(kernel: Callable, name: str, *arrays: Any, **options: Any) -> Any:
@@ -183,7 +200,7 @@ def _copyto(dst: Buffer, src: Any, *rest: Any, **kwargs: Any) -> None:
 
 
 def _setitem(dst: Buffer, index: Any, value: Any) -> None:
-    np.broadcast_to(_opened(value), dst.outline[_opened(index)].shape)
+    np.broadcast_to(_opened(value), _opened(dst)[_opened(index)].shape)
 
 
 _RULES: dict[Callable, Callable] = {

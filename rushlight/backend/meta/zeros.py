@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ class Zeros(np.ndarray):
             given = [plain(a) if isinstance(a, np.ndarray) else a for a in inputs]
             return getattr(ufunc, method)(*given, **({} if out is None else {"out": out}), **kwargs)
         small, shapes = rule(ufunc, inputs, kwargs)
-        results = [_shaped(s, shape) for s, shape in zip(small, shapes, strict=True)]
+        results = [shaped(s, shape) for s, shape in zip(small, shapes, strict=True)]
         if out is not None:
             _check_out(results, out)
             return out[0] if len(out) == 1 else out
@@ -55,11 +56,38 @@ class Zeros(np.ndarray):
     def astype(
         self, dtype: Any, order: Any = "K", casting: Any = "unsafe", subok: bool = True, copy: bool = True
     ) -> Any:
-        _small(self).astype(dtype, casting=casting)  # raises where there is no such cast
+        sample_of(self).astype(dtype, casting=casting)  # raises where there is no such cast
         return _copied(self, order, np.dtype(dtype))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        np.broadcast_to(value, plain(self)[index].shape)  # raises where it does not fit; there is nothing to write
+        np.broadcast_to(value, self[index].shape)  # raises where it does not fit; there is nothing to write
+
+    def __getitem__(self, index: Any) -> Any:
+        parts = index if isinstance(index, tuple) else (index,)
+        if any(isinstance(i, np.ndarray) and i.ndim and i.dtype.kind in "iu" for i in parts):
+            return _taken(self, parts)
+        return super().__getitem__(index)
+
+    def argmax(self, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        return _places(self, axis, out, keepdims=keepdims)
+
+    argmin = argmax
+
+    def argsort(self, axis: Any = -1, *rest: Any, **kwargs: Any) -> Any:
+        return _order(self, axis)
+
+    def argpartition(self, kth: Any, axis: Any = -1, *rest: Any, **kwargs: Any) -> Any:
+        return _order(self, axis)
+
+    def repeat(self, repeats: Any, axis: Any = None) -> Any:
+        if not isinstance(repeats, (int, np.integer)):
+            return plain(self).repeat(repeats, axis)
+        a = self.reshape(-1) if axis is None else self
+        d = np.lib.array_utils.normalize_axis_index(axis or 0, a.ndim)
+        return outline((*a.shape[:d], a.shape[d] * int(repeats), *a.shape[d + 1 :]), a.dtype).view(Zeros)
+
+    def take(self, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+        return _take(self, indices, axis, out)
 
     def sort(self, *args: Any, **kwargs: Any) -> None:
         pass
@@ -69,11 +97,36 @@ class Zeros(np.ndarray):
     def dot(self, b: Any, out: Any = None) -> Any:
         return _dot(self, b, out)
 
+    def reshape(self, *shape: Any, order: Any = "C", copy: Any = None) -> Any:
+        """Without a copy: where NumPy would make one, zeros elsewhere."""
+        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        try:
+            return plain(self).reshape(*shape, order=order, copy=False).view(Zeros)
+        except ValueError:
+            return outline(_completed(tuple(wanted), self), self.dtype).view(Zeros)
+
+    def ravel(self, order: Any = "C") -> Any:
+        return self.reshape(-1)
+
+    def flatten(self, order: Any = "C") -> Any:
+        return outline((self.size,), self.dtype).view(Zeros)
+
+
+def _completed(shape: tuple[int, ...], a: np.ndarray) -> tuple[int, ...]:
+    """`shape` with the size of the entry that is -1. Raises ValueError where `a` does not have as many elements."""
+    shape = tuple(map(index, shape))
+    if shape.count(-1) == 1:
+        rest = prod(n for n in shape if n != -1)
+        shape = tuple(a.size // rest if n == -1 and rest else n for n in shape)
+    if prod(shape) != a.size or min(shape, default=0) < 0:
+        raise ValueError(f"cannot reshape array of size {a.size} into shape {shape}")
+    return shape
+
 
 # ---------------------------------------------------------------------------------------------- small arrays
 
 
-def _small(a: Any) -> Any:
+def sample_of(a: Any) -> Any:
     """A small array with the dimensions' order in memory of `a`; numbers as they are."""
     if not isinstance(a, np.ndarray):
         return a
@@ -85,7 +138,7 @@ def _small(a: Any) -> Any:
     return np.broadcast_to(base, shape) if repeated else base
 
 
-def _shaped(small: np.ndarray, shape: tuple[int, ...]) -> Any:
+def shaped(small: np.ndarray, shape: tuple[int, ...]) -> Any:
     """Zeros of this shape, with the type and the order in memory of a small array."""
     small = np.asarray(small)
     order = sorted(range(len(shape)), key=lambda d: (-abs(small.strides[d]), d))
@@ -110,9 +163,9 @@ def _filled_in(known: list[int], ndim: int) -> list[int]:
 def _copied(a: np.ndarray, order: Any, kind: Any = None) -> Any:
     if order == "C" or (order == "A" and not a.flags.f_contiguous):
         return outline(a.shape, kind or a.dtype).view(Zeros)
-    small = _small(a)
+    small = sample_of(a)
     small = small.astype(kind or a.dtype, order="F" if order in ("F", "A") else "K")
-    return _shaped(small, a.shape)
+    return shaped(small, a.shape)
 
 
 def _check_out(results: list, out: tuple) -> None:
@@ -131,8 +184,8 @@ def _shape(a: Any) -> tuple[int, ...]:
 
 
 def _call(ufunc: Any, inputs: tuple, kwargs: dict) -> tuple[list, list]:
-    kwargs = {k: _small(v) if k == "where" else v for k, v in kwargs.items()}
-    small = ufunc(*[_small(a) if ufunc.signature is None else _core(a) for a in inputs], **kwargs)
+    kwargs = {k: sample_of(v) if k == "where" else v for k, v in kwargs.items()}
+    small = ufunc(*[sample_of(a) if ufunc.signature is None else _core(a) for a in inputs], **kwargs)
     small = list(small) if isinstance(small, tuple) else [small]
     if ufunc.signature is not None:
         shape = _CORE[ufunc](*map(_shape, inputs))
@@ -157,8 +210,8 @@ def _reduce(ufunc: Any, inputs: tuple, kwargs: dict) -> tuple[list, list]:
     kwargs = {**dict(zip(names, rest, strict=False)), **kwargs}
     kwargs.pop("out", None)
     if "where" in kwargs:
-        kwargs["where"] = _small(kwargs["where"])
-    small = ufunc.reduce(_small(a), **kwargs)
+        kwargs["where"] = sample_of(kwargs["where"])
+    small = ufunc.reduce(sample_of(a), **kwargs)
     axes = _axes(kwargs.get("axis", 0), a.ndim)
     if kwargs.get("keepdims"):
         shape = tuple(1 if d in axes else n for d, n in enumerate(a.shape))
@@ -170,12 +223,12 @@ def _reduce(ufunc: Any, inputs: tuple, kwargs: dict) -> tuple[list, list]:
 
 
 def _accumulate(ufunc: Any, inputs: tuple, kwargs: dict) -> tuple[list, list]:
-    return [ufunc.accumulate(_small(inputs[0]), *inputs[1:], **kwargs)], [inputs[0].shape]
+    return [ufunc.accumulate(sample_of(inputs[0]), *inputs[1:], **kwargs)], [inputs[0].shape]
 
 
 def _outer(ufunc: Any, inputs: tuple, kwargs: dict) -> tuple[list, list]:
     a, b = inputs
-    return [ufunc.outer(_small(a), _small(b), **kwargs)], [(*_shape(a), *_shape(b))]
+    return [ufunc.outer(sample_of(a), sample_of(b), **kwargs)], [(*_shape(a), *_shape(b))]
 
 
 _METHODS: dict[str, Rule] = {"__call__": _call, "reduce": _reduce, "accumulate": _accumulate, "outer": _outer}
@@ -224,7 +277,7 @@ def _einsum(subscripts: str, *operands: Any, **kwargs: Any) -> Any:
 def _where(condition: Any, *both: Any) -> Any:
     if not both:
         return np.where(plain(condition))
-    small = np.where(*map(_small, (condition, *both)))
+    small = np.where(*map(sample_of, (condition, *both)))
     return outline(np.broadcast_shapes(*map(_shape, (condition, *both))), small.dtype).view(Zeros)
 
 
@@ -237,8 +290,96 @@ def _made_like(
     return _copied(a, order, kind)
 
 
+def _places(a: Any, axis: Any = None, out: Any = None, *, keepdims: Any = False) -> Any:
+    """One place for each slice along `axis`."""
+    small = np.argmax(sample_of(a), axis, keepdims=bool(keepdims))
+    axes = _axes(axis, a.ndim)
+    if not np.prod([a.shape[d] for d in axes]):
+        raise ValueError("attempt to get argmax of an empty sequence")
+    kept = [1 if d in axes else n for d, n in enumerate(a.shape)]
+    shape = kept if keepdims else [n for d, n in enumerate(kept) if d not in axes]
+    return outline(tuple(shape), small.dtype).view(Zeros) if out is None else out
+
+
+def _order(a: Any, axis: Any = -1, *rest: Any, **kwargs: Any) -> Any:
+    """A place for each element."""
+    if axis is None:
+        return outline((a.size,), np.intp).view(Zeros)
+    np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    return outline(a.shape, np.intp).view(Zeros)
+
+
+def _sorted(a: Any, axis: Any = -1, *rest: Any, **kwargs: Any) -> Any:
+    return a.flatten() if axis is None else _copied(a, "K")
+
+
+def _take(a: Any, indices: Any, axis: Any = None, out: Any = None, mode: Any = "raise") -> Any:
+    given = _shape(indices)
+    if axis is None:
+        shape: tuple[int, ...] = given
+    else:
+        d = np.lib.array_utils.normalize_axis_index(axis, np.ndim(a))
+        shape = (*a.shape[:d], *given, *a.shape[d + 1 :])
+    return outline(shape, a.dtype).view(Zeros) if out is None else out
+
+
+def _take_along(a: Any, indices: Any, axis: Any = -1) -> Any:
+    d = np.lib.array_utils.normalize_axis_index(axis, a.ndim)
+    rest = np.broadcast_shapes(*[(*_shape(x)[:d], 1, *_shape(x)[d + 1 :]) for x in (a, indices)])
+    return outline((*rest[:d], indices.shape[d], *rest[d + 1 :]), a.dtype).view(Zeros)
+
+
+def _taken(a: Any, parts: tuple) -> Any:
+    """`a[parts]` with arrays of integers among the parts, which NumPy would read element by element."""
+    arrays = [i for i in parts if isinstance(i, (np.ndarray, int, np.integer)) and not isinstance(i, bool)]
+    lead = np.broadcast_shapes(*map(_shape, arrays))
+    chosen = [i is not None and i is not Ellipsis and not isinstance(i, slice) for i in parts]
+    spans = [slice(0, 1) if c else i for i, c in zip(parts, chosen, strict=True)]
+    marked = np.broadcast_to(np.zeros(()), a.shape)[tuple(spans)]  # raises where there are too many
+    before = _dimensions_before(parts, chosen.index(True), a.ndim)
+    places = [_dimensions_before(parts, k, a.ndim) for k, c in enumerate(chosen) if c]
+    rest = tuple(n for d, n in enumerate(marked.shape) if d not in places)
+    together = places == list(range(before, before + len(places)))
+    shape = (*rest[:before], *lead, *rest[before:]) if together else (*lead, *rest)
+    return outline(shape, a.dtype).view(Zeros)
+
+
+def _dimensions_before(parts: tuple, k: int, ndim: int) -> int:
+    """How many dimensions of the result, each array's counted as one, come before the k-th part."""
+    used = sum(i is not None and i is not Ellipsis for i in parts)
+    return sum(ndim - used if i is Ellipsis else 1 for i in parts[:k])
+
+
+def _contiguous(a: Any, dtype: Any, order: Any) -> Any:
+    if (order != "C" or a.flags.c_contiguous) and dtype in (None, a.dtype):
+        return a
+    return _copied(a, order or "K", dtype)
+
+
+def _padded(a: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
+    pairs = np.broadcast_to(pad_width, (a.ndim, 2)).tolist()
+    return outline(tuple(n + b + e for n, (b, e) in zip(a.shape, pairs, strict=True)), a.dtype).view(Zeros)
+
+
+def _cumulated(ufunc: Any) -> Callable:
+    def rule(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+        kind = ufunc(sample_of(a), axis, dtype).dtype
+        return out if out is not None else outline((a.size,) if axis is None else a.shape, kind).view(Zeros)
+
+    return rule
+
+
+def _made(shape: Any, *rest: Any, dtype: Any = None, **options: Any) -> Any:
+    """`like=` an array of zeros: (shape, dtype)."""
+    return outline(tuple(np.atleast_1d(shape).tolist()), dtype or (rest[0] if rest else np.float64)).view(Zeros)
+
+
+def _made_full(shape: Any, fill_value: Any, dtype: Any = None, **options: Any) -> Any:
+    return _made(shape, dtype or np.asarray(fill_value).dtype)
+
+
 def _concatenate(arrays: Any, axis: Any = 0, out: Any = None, **kwargs: Any) -> Any:
-    small = np.concatenate([_small(a) for a in arrays], axis, **kwargs)
+    small = np.concatenate([sample_of(a) for a in arrays], axis, **kwargs)
     if axis is None:
         return outline((sum(prod(a.shape) for a in arrays),), small.dtype).view(Zeros)
     d = np.lib.array_utils.normalize_axis_index(axis, arrays[0].ndim)
@@ -248,7 +389,7 @@ def _concatenate(arrays: Any, axis: Any = 0, out: Any = None, **kwargs: Any) -> 
     shape = (*arrays[0].shape[:d], sum(a.shape[d] for a in arrays), *arrays[0].shape[d + 1 :])
     if out is not None:
         return out
-    return _shaped(small, shape)
+    return shaped(small, shape)
 
 
 def _nothing(*args: Any, **kwargs: Any) -> None:
@@ -265,8 +406,32 @@ _FUNCTIONS: dict[Callable, Callable] = {
     np.einsum: _einsum,
     np.where: _where,
     np.concatenate: _concatenate,
+    np.argmax: _places,
+    np.argmin: _places,
+    np.argsort: _order,
+    np.argpartition: lambda a, kth, axis=-1, *rest, **kw: _order(a, axis),
+    np.sort: _sorted,
+    np.partition: lambda a, kth, axis=-1, *rest, **kw: _sorted(a, axis),
+    np.take: _take,
+    np.take_along_axis: _take_along,
+    np.pad: _padded,
+    np.cumsum: _cumulated(np.cumsum),
+    np.cumprod: _cumulated(np.cumprod),
+    np.tril: lambda a, k=0: _copied(a, "C"),
+    np.triu: lambda a, k=0: _copied(a, "C"),
+    np.tri: lambda n, m=None, k=0, dtype=float, **kw: _made((n, n if m is None else m), dtype),
+    np.empty: _made,
+    np.zeros: _made,
+    np.ones: _made,
+    np.full: _made_full,
+    np.reshape: lambda a, shape, order="C", *, copy=None: a.view(Zeros).reshape(shape),
+    np.ascontiguousarray: lambda a, dtype=None: _contiguous(a if a.ndim else a.reshape(1), dtype, "C"),
+    np.asarray: lambda a, dtype=None, order=None, **kw: _contiguous(a, dtype, order),
+    np.array: lambda a, dtype=None, order="K", **kw: _copied(a, order or "K", dtype),
     np.empty_like: lambda a, dtype=None, order="K", subok=True, shape=None, **kw: _made_like(a, 0, dtype, order, subok, shape),
     np.zeros_like: lambda a, dtype=None, order="K", subok=True, shape=None, **kw: _made_like(a, 0, dtype, order, subok, shape),
     np.ones_like: lambda a, dtype=None, order="K", subok=True, shape=None, **kw: _made_like(a, 0, dtype, order, subok, shape),
     np.full_like: lambda a, fill_value, dtype=None, order="K", subok=True, shape=None, **kw: _made_like(a, 0, dtype, order, subok, shape),
 }  # fmt: skip
+# NumPy hands over its own functions, also where someone has wrapped them.
+_FUNCTIONS.update({getattr(f, "__wrapped__", f): rule for f, rule in _FUNCTIONS.items()})

@@ -148,6 +148,10 @@ def outline_of(a: Any) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------- addresses without memory
 
 
+# of 2**47 bytes the longest range that is free: all of it but the ends, or what is below the program at 85 TiB
+_SIZES = (120 << 40, 84 << 40, *(1 << bits for bits in range(46, 27, -1)))
+
+
 class _Space:
     """Addresses for outlines: a range that the system has reserved and that holds zeros, which take no memory."""
 
@@ -166,12 +170,12 @@ class _Space:
         return start
 
     def _reserve(self) -> None:
-        for bits in range(46, 27, -1):
+        for size in _SIZES:
             try:
-                self.room = np.frombuffer(_zeros(1 << bits), np.uint8)
+                self.room = np.frombuffer(_zeros(size), np.uint8)
             except (OSError, ValueError, OverflowError, MemoryError):
                 continue
-            self.size = 1 << bits
+            self.size = size
             return
         raise MemoryError("no range of addresses can be reserved")
 
