@@ -423,8 +423,8 @@ def _copy_like(a: np.ndarray, like: np.ndarray) -> np.ndarray:
     if isinstance(a, Buffer):
         return a.backend.apply(_copy_like, (a, like), {})
     if like.flags.f_contiguous and not like.flags.c_contiguous:
-        return np.array(a, order="F")
-    return np.array(a, order="C")
+        return a.copy("F")
+    return a.copy()
 
 
 def _watched_copy(g: Tensor, like: np.ndarray) -> Any:

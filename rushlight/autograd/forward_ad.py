@@ -7,18 +7,94 @@ product by its vector. So operators need second derivatives, and a dual tensor r
 
 from __future__ import annotations
 
+import weakref
 from collections import namedtuple
+from collections.abc import Iterable
 from typing import Any
 
 from .. import ops
-from ..core.dispatch.mode import enable_grad
+from ..core.dispatch.mode import enable_grad, is_grad_enabled, thread
+from ..core.dispatch.op import Op
+from ..core.tensor.node import Leaf
 from ..core.tensor.tensor import Tensor
 from .backward import grad as gradients
+from .batched.tensor import bare
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 
 UnpackedDualTensor = namedtuple("UnpackedDualTensor", ("primal", "tangent"))
 _levels: list[list[tuple[Tensor, Tensor]]] = []  # for each level its (point, tangent) pairs
+
+
+class Untracked:
+    """The context in which a function is differentiated forward: it notes what is computed under `no_grad` from its points.
+
+    torch's forward mode does not mind `no_grad`. Here nothing is recorded there, so a tangent that depends on such a value
+    would be wrong: `check` raises instead.
+    """
+
+    def __init__(self) -> None:
+        self.edges: set[Any] = set()
+        self.found: dict[int, tuple[weakref.ref[Tensor], bool]] = {}  # by identity: (the tensor, whether it had a node)
+
+    def follow(self, points: Iterable[Any]) -> None:
+        """Look out for what is computed from these, too."""
+        for t in points:
+            self.edges.update((t._edge, bare(t)._edge))
+
+    def __enter__(self) -> Untracked:
+        state = thread.state
+        self.outer, state.witness = state.witness, self
+        state.refresh()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        state = thread.state
+        state.witness = self.outer
+        state.refresh()
+
+    def __call__(self, record: Op, tensors: tuple, metadata: tuple, result: Any) -> None:
+        if self.outer is not None:
+            self.outer(record, tensors, metadata, result)
+        if record.name == "detach":
+            return
+        given = [t for t in tensors if isinstance(t, Tensor)]
+        if any(map(self.has, given)) or (not thread.state.grad and any(self._depends(t._edge) for t in given)):
+            for r in result if isinstance(result, (tuple, list)) else (result,):
+                if isinstance(r, Tensor) and (r.is_floating_point() or r.is_complex()):
+                    self.found[id(r)] = weakref.ref(r), r._edge is not None
+
+    def has(self, t: Any) -> bool:
+        """Whether a tensor was computed under `no_grad` from the points, or from what was.
+
+        A custom Function's results are computed so, and get their node afterwards.
+        """
+        ref, had_node = self.found.get(id(t), (None, False))
+        return ref is not None and ref() is t and (t._edge is not None) == had_node
+
+    def check(self, outputs: Iterable[Any]) -> None:
+        """Raise NotImplementedError where an output depends on a value that was not recorded."""
+        if any(self.has(o) or self.has(bare(o)) for o in outputs):
+            raise NotImplementedError(
+                "forward-mode differentiation through torch.no_grad(): what is computed there from a dual tensor has no "
+                "tangent in Rushlight (torch gives it one). Leave no_grad() out: jvp, jacfwd and unpack_dual keep no graph"
+            )
+
+    def _depends(self, edge: Any) -> bool:
+        seen, waiting = {None, edge}, [edge]
+        while waiting:
+            e = waiting.pop()
+            if e is None:
+                continue
+            if e in self.edges:
+                return True
+            nearer = [n for n in e.edges if n not in seen] if hasattr(e, "edges") else []
+            seen.update(nearer)
+            waiting += nearer
+        return False
+
+
+_untracked: list[Untracked] = []  # of each level
 
 
 class dual_level:
@@ -46,6 +122,7 @@ def enter_dual_level() -> int:
     if _levels:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     _levels.append([])
+    _untracked.append(Untracked().__enter__())
     return len(_levels) - 1
 
 
@@ -56,6 +133,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level not in (None, len(_levels) - 1):
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created.")
     _levels.pop()
+    _untracked.pop().__exit__()
 
 
 def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
@@ -77,6 +155,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
         with enable_grad():
             point = tensor.view_as(tensor)
     _levels[-1].append((point, tangent))
+    _untracked[-1].follow((point,))
     return point
 
 
@@ -86,12 +165,20 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     for point, tangent in _levels[-1]:
         if tensor is point:
-            return UnpackedDualTensor(tensor.detach(), tangent)
+            return UnpackedDualTensor(_released(tensor, {tensor._edge}), tangent)
+    _untracked[-1].check((tensor,))
     if not _levels[-1] or not tensor.requires_grad:
         return UnpackedDualTensor(tensor, None)
     points, tangents = zip(*_levels[-1], strict=True)
     (product,) = push_forward(points, [tensor], list(tangents))
-    return UnpackedDualTensor(tensor.detach(), None if product is None else product.detach())
+    own = {e for t in points if type(e := bare(t)._edge) is Leaf}
+    return UnpackedDualTensor(_released(tensor, own), None if product is None else _released(product, own))
+
+
+def _released(t: Tensor, own: set[Any]) -> Tensor:
+    """A view of what has another history than that from the dual tensors, for backward over forward; else an alias without."""
+    edge = bare(t)._edge
+    return t.view_as(t) if edge is not None and is_grad_enabled() and reaches_other(edge, own) else t.detach()
 
 
 def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list[Any]:
@@ -111,6 +198,22 @@ def push_forward(points: tuple, outputs: list[Any], tangents: list[Any]) -> list
     for i, product in zip(live, found, strict=True):
         products[i] = product
     return products
+
+
+def reaches_other(edge: Any, own: set[Any]) -> bool:
+    """Whether the graph behind `edge` ends in a leaf that is not among `own`."""
+    seen, waiting = {edge}, [edge]
+    while waiting:
+        e = waiting.pop()
+        if type(e) is Leaf:
+            if e not in own:
+                return True
+            continue
+        for nearer in e.edges:
+            if nearer is not None and nearer not in seen:
+                seen.add(nearer)
+                waiting.append(nearer)
+    return False
 
 
 def transposed(cls: Any, ctx: Any, args: tuple, needed: tuple[bool, ...]) -> Any:

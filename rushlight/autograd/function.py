@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.inplace import set_history
-from ..core.dispatch.mode import no_grad, thread
+from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.dispatch.slow_path import _output_edge
 from ..core.tensor.node import Freed, Node
 from ..core.tensor.storage import storage_of, tick
@@ -150,8 +150,13 @@ def _for_inputs(node: BackwardCFunction, result: tuple) -> tuple:
             f"function {node.name()} returned an incorrect number of gradients (expected {n}, got {len(result)})"
         )
     for i, r in enumerate(result):
+        if r is not None and i not in node._tensor_inputs:
+            raise RuntimeError(
+                f"function {node.name()} returned a gradient different than None at position {i + 1}, but the corresponding "
+                "forward input was not a Variable"
+            )
         if r is not None and not isinstance(r, Tensor):
-            raise TypeError(f"expected Variable or None (got {type(r).__name__} as gradient {i} of {node.name()})")
+            raise RuntimeError(f"expected Variable or None (got {type(r).__name__} as gradient {i} of {node.name()})")
     return tuple(result[i] for i in node._tensor_inputs)
 
 
@@ -263,6 +268,8 @@ class Function(metaclass=_FunctionMeta):
         elif kwargs:
             raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments: '{next(iter(kwargs))}'")
         state = thread.state
+        if state.level > 1 and (told := emit_event("applying", cls, args)) is not None:
+            return told[0]
         tensor_inputs = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         for i in tensor_inputs:
             if hasattr(args[i], "_apply_function"):  # a batch

@@ -18,6 +18,7 @@ import numpy as np
 from ..core.dispatch.op import Op
 from ..core.tensor.node import Node
 from ..core.tensor.storage import describe, user_line
+from ._profile_table import table_of
 
 __all__ = [
     "EventList",
@@ -49,6 +50,7 @@ class FunctionEvent:
         self.input_shapes: list[list[int]] = []
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.stack: list[str] = []
+        self.cpu_parent: FunctionEvent | None = None  # the one around it
 
     @property
     def cpu_time(self) -> float:
@@ -67,6 +69,7 @@ class FunctionEventAvg:
         self.cpu_memory_usage = self.self_cpu_memory_usage = 0
         self.input_shapes: list[list[int]] = [] if like is None else like.input_shapes
         self.stack: list[str] = [] if like is None else like.stack
+        self.cpu_parent = None if like is None else like.cpu_parent
 
     def add(self, event: Any) -> FunctionEventAvg:
         """Count one more."""
@@ -123,49 +126,20 @@ class EventList(list):
         max_shapes_column_width: int = 80,
         header: str | None = None,
         top_level_events_only: bool = False,
+        time_unit: str | None = None,
     ) -> str:
-        """The events as text, the largest `sort_by` first."""
+        """The events as text, the largest `sort_by` first.
+
+        top_level_events_only: without those inside of another. time_unit: 's', 'ms' or 'us' for all times.
+        """
         rows = list(self)
         if sort_by is not None:
             name = sort_by.replace("device_", "cpu_").replace("cuda_", "cpu_")
             if name not in _SORTS:
                 raise AttributeError(f"events cannot be sorted by {sort_by!r}; choose from {', '.join(_SORTS)}")
             rows.sort(key=lambda event: getattr(event, name), reverse=True)
-        whole = self.self_cpu_time_total or 1.0
-        more = [
-            (title, show)
-            for title, show, is_there in (
-                ("CPU Mem", lambda e: _bytes(e.cpu_memory_usage), any(e.cpu_memory_usage for e in rows)),
-                ("Self CPU Mem", lambda e: _bytes(e.self_cpu_memory_usage), any(e.cpu_memory_usage for e in rows)),
-                (
-                    "Input Shapes",
-                    lambda e: str(e.input_shapes)[:max_shapes_column_width],
-                    any(e.input_shapes for e in rows),
-                ),
-                ("Source Location", lambda e: (e.stack or [""])[0][-max_src_column_width:], any(e.stack for e in rows)),
-            )
-            if is_there
-        ]
-        titles = ("Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls")
-        titles += tuple(title for title, _ in more)
-        cells = [titles] + [
-            (
-                event.key[:max_name_column_width],
-                f"{event.self_cpu_time_total / whole:.2%}",
-                _time(event.self_cpu_time_total),
-                f"{event.cpu_time_total / whole:.2%}",
-                _time(event.cpu_time_total),
-                _time(event.cpu_time),
-                str(event.count),
-                *(show(event) for _, show in more),
-            )
-            for event in rows[: row_limit if row_limit >= 0 else None]
-        ]
-        widths = [max(len(row[i]) for row in cells) for i in range(len(titles))]
-        rule = "  ".join("-" * width for width in widths)
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-        top = [header] if header else []
-        return "\n".join([*top, rule, lines[0], rule, *lines[1:], rule, f"Self CPU time total: {_time(whole)}", ""])
+        limits = (max_name_column_width, max_shapes_column_width, max_src_column_width)
+        return table_of(rows, row_limit, limits, header, top_level_events_only, time_unit)
 
     def export_chrome_trace(self, path: Any) -> None:
         """Write the events as JSON for chrome://tracing or Perfetto."""
@@ -184,18 +158,7 @@ class EventList(list):
         return self.table()
 
 
-def _time(us: float) -> str:
-    return f"{us / 1e6:.3f}s" if us >= 1e6 else f"{us / 1e3:.3f}ms" if us >= 1e3 else f"{us:.3f}us"
-
-
 # ---------------------------------------------------------------------------------------------- measuring
-
-
-def _bytes(n: int) -> str:
-    for unit, size in (("GB", 1 << 30), ("MB", 1 << 20), ("KB", 1 << 10)):
-        if abs(n) >= size:
-            return f"{n / size:.2f} {unit}"
-    return f"{n} B"
 
 
 class _Stack(threading.local):
@@ -213,6 +176,7 @@ def _begin(name: str) -> FunctionEvent:
     event = FunctionEvent(name, threading.get_ident(), now * 1e6)
     if any(p.with_stack for p in _active):
         event.stack = [describe(user_line(2))]
+    event.cpu_parent = _stack.open[-1][0] if _stack.open else None
     _stack.open.append([event, now, 0.0, 0])
     return event
 

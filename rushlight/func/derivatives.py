@@ -8,6 +8,7 @@ its history; where there is nothing else the result has none.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
 from typing import Any
 
@@ -15,8 +16,8 @@ from rushlight import ops
 from rushlight.autograd.backward import grad as gradients
 from rushlight.autograd.batched.gradients import beneath, for_each_row
 from rushlight.autograd.batched.tensor import active, bare
-from rushlight.autograd.forward_ad import push_forward
-from rushlight.core.dispatch.mode import enable_grad
+from rushlight.autograd.forward_ad import Untracked, push_forward, reaches_other
+from rushlight.core.dispatch.mode import enable_grad, is_grad_enabled
 from rushlight.core.tensor.node import Leaf
 from rushlight.core.tensor.placeholder import NoArray
 from rushlight.core.tensor.tensor import Tensor
@@ -55,14 +56,14 @@ class Points:
         return beneath(self.levels, lambda p, o, v: push_forward(tuple(p), o, v), self.tensors, outputs, vectors)
 
     def released(self, tree: Any) -> Any:
-        """The results without history, if they have none but that from the points."""
+        """The results without history, if they have none but that from the points; under `no_grad` always."""
         return tree_map(self._released, tree)
 
     def _released(self, t: Any) -> Any:
         if not isinstance(t, Tensor):
             return t
         edge = bare(t)._edge
-        return t if edge is None or _reaches_other(edge, self._own) else t.detach()
+        return t if edge is None or (is_grad_enabled() and reaches_other(edge, self._own)) else t.detach()
 
 
 def _gradients(outputs: list[Any], weights: list[Any], points: list[Any]) -> tuple:
@@ -74,22 +75,6 @@ def _point(t: Any) -> Any:
         with enable_grad():
             return t.view_as(t)
     return t.detach().requires_grad_()
-
-
-def _reaches_other(edge: Any, own: set[Any]) -> bool:
-    """Whether the graph behind `edge` ends in a leaf that is not among `own`."""
-    seen, waiting = {edge}, [edge]
-    while waiting:
-        e = waiting.pop()
-        if type(e) is Leaf:
-            if e not in own:
-                return True
-            continue
-        for nearer in e.edges:
-            if nearer is not None and nearer not in seen:
-                seen.add(nearer)
-                waiting.append(nearer)
-    return False
 
 
 # ---------------------------------------------------------------------------------------------- arguments
@@ -264,11 +249,13 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, strict: bool = False
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For example, if "
             "primals is a tuple of 3 tensors, tangents also must be."
         )
-    with enable_grad():
+    with enable_grad(), (untracked := Untracked()):
         points = Points(primals)
+        untracked.follow(points.tensors)
         output, aux = _with_aux(func(*points.tree()), has_aux, "jvp")
     outputs, structure = tree_flatten(output)
     _check_outputs(outputs, "jvp(f, primals, tangents)")
+    untracked.check(outputs)
     products = tree_unflatten([points.released(p) for p in _pushed(points, outputs, vectors, strict)], structure)
     result = points.released(output)
     return (result, products, points.released(aux)) if has_aux else (result, products)
@@ -294,11 +281,13 @@ def linearize(func: Callable, *primals: Any) -> tuple:
     >>> push(ones(2))
     tensor([2., 4.])
     """
-    with enable_grad():
+    with enable_grad(), (untracked := Untracked()):
         points = Points(primals)
+        untracked.follow(points.tensors)
         output = func(*points.tree())
     outputs, structure = tree_flatten(output)
     _check_outputs(outputs, "linearize(f, *primals)")
+    untracked.check(outputs)
 
     def push(*tangents: Any) -> Any:
         vectors = tree_leaves(tangents)
@@ -366,12 +355,17 @@ def hessian(func: Callable, argnums: Any = 0) -> Callable:
 def _jacobian(func: Callable, argnums: Any, has_aux: bool, name: str, fill: Callable) -> Callable:
     @wraps(func)
     def call(*args: Any) -> Any:
-        with enable_grad():
+        untracked = Untracked() if fill is _by_columns else None
+        with enable_grad(), untracked or nullcontext():
             points, replaced = _at_points(args, argnums)
             _refuse_complex(name, points.tensors, "inputs")
+            if untracked is not None:
+                untracked.follow(points.tensors)
             output, aux = _with_aux(func(*replaced), has_aux, name)
         outputs, structure = tree_flatten(output)
         _check_outputs(outputs, name)
+        if untracked is not None:
+            untracked.check(outputs)
         _refuse_complex(name, outputs, "outputs")
         blocks = fill(points, outputs)
         trees = [tree_unflatten([points.released(b) for b in row], points.structure) for row in blocks]

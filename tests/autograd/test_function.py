@@ -342,3 +342,39 @@ def test_a_node_shows_where_torch_defines_its_class():
 
     node = Double.apply(rl.ones(1, requires_grad=True)).grad_fn
     assert repr(node).startswith("<torch.autograd.function.DoubleBackward object at 0x")
+
+
+@pytest.mark.parametrize("wrong", [1, 1.5, "a", rl.ones(2)])
+def test_a_gradient_for_what_is_no_tensor(wrong):
+    class Scaled(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, k):
+            return x * k
+
+        @staticmethod
+        def backward(ctx, g):
+            return g, wrong
+
+    x = rl.ones(2, requires_grad=True)
+    message = (
+        "function ScaledBackward returned a gradient different than None at position 2, but the corresponding forward"
+    )
+    with pytest.raises(RuntimeError, match=message):
+        Scaled.apply(x, 3).sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("name", "run"),
+    [
+        ("heaviside", lambda x: rl.heaviside(x, rl.zeros(3))),
+        ("histogram", lambda x: rl.histogram(x, 3).bin_edges),
+        ("histogram", lambda x: rl.histogram(rl.ones(3), 3, weight=x).hist),
+        ("bincount", lambda x: rl.bincount(rl.tensor([0, 1, 1]), weights=x)),
+        ("floor_divide", lambda x: x // 2.0),
+    ],
+)
+def test_what_torch_does_not_differentiate_says_so_at_backward(name, run):
+    result = run(rl.tensor([0.1, 0.5, 0.9], requires_grad=True))
+    assert result.grad_fn.name() == "NotImplemented"
+    with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):
+        result.sum().backward()

@@ -25,7 +25,8 @@ def test_operators_and_blocks():
     outer = by_name["outer"]
     assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - by_name["inner"].cpu_time_total)
     table = p.key_averages().table(sort_by="cpu_time_total", row_limit=2)
-    assert table.splitlines()[3].split()[0] == "outer" and "Self CPU time total" in table
+    longest = max(by_name.values(), key=lambda event: event.cpu_time_total)
+    assert table.splitlines()[3].split()[0] == longest.key and "Self CPU time total" in table
 
 
 def test_the_numbers_stay(tmp_path):
@@ -102,3 +103,32 @@ def test_shapes_memory_and_lines(tmp_path):
     assert all(not e.input_shapes for e in p.key_averages())
     p.export_chrome_trace(tmp_path / "trace.json")
     assert "Input Dims" in (tmp_path / "trace.json").read_text()
+
+
+def test_a_table_has_torchs_columns():
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        with record_function("a" * 60):
+            torch.ones(2).exp()
+        torch.ones(2).sin()
+    rule, titles, _, *rows, _, last = p.key_averages().table(sort_by="count").splitlines()
+    assert titles == "  ".join(
+        title.rjust(width)
+        for title, width in (
+            ("Name", 55), ("Self CPU %", 12), ("Self CPU", 12), ("CPU total %", 12), ("CPU total", 12),
+            ("CPU time avg", 12), ("# of Calls", 12),
+        )
+    ) + "  "  # fmt: skip
+    assert {len(line) for line in (rule, titles, *rows)} == {55 + 6 * 14 + 2}
+    assert rows[0].startswith("a" * 52 + "...  ") and last.startswith("Self CPU time total: ")
+    text = p.key_averages().table(header="mine", row_limit=1, top_level_events_only=True, time_unit="us")
+    head = ["=" * (len(rule) - 2)]
+    assert text.splitlines()[:5] == [*head, "mine", *head, "This report only display top-level ops statistics", rule]
+    outer = [e.key for e in p.key_averages() if e.cpu_parent is None]
+    assert outer == ["a" * 60, "aten::sin"]
+    assert text.splitlines()[-1].endswith("us")
+
+
+def test_a_table_of_nothing_is_empty():
+    with profile(activities=[ProfilerActivity.CPU]) as p:
+        pass
+    assert p.key_averages().table() == ""
