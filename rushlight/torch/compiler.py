@@ -5,6 +5,7 @@ from typing import Any
 from ..compile import api
 from ..compile.api import disable, is_compiling, reset
 from ..compile.hints import allow_in_graph, assume_constant_result, cudagraph_mark_step_begin
+from ..compile.stance import set_stance
 
 __all__ = [
     "allow_in_graph",
@@ -17,6 +18,7 @@ __all__ = [
     "is_exporting",
     "list_backends",
     "reset",
+    "set_stance",
 ]
 
 

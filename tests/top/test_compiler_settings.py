@@ -1,5 +1,7 @@
 """torch._dynamo.config, torch._inductor.config, torch._functorch.config: settings that programs set before they compile."""
 
+import os
+
 import pytest
 
 import rushlight as torch
@@ -50,3 +52,21 @@ def test_settings_of_what_is_not_here():
     with torch._functorch.config.patch(activation_memory_budget=0.5):
         assert torch._functorch.config.activation_memory_budget == 0.5
     assert torch._functorch.config.activation_memory_budget == 1.0
+
+
+def test_a_fresh_cache_compiles_again(tmp_path):
+    utils, name = torch._inductor.utils, "TORCHINDUCTOR_CACHE_DIR"
+    f = torch.compile(lambda x: x + 1)
+    for _ in range(3):
+        f(torch.ones(2))
+    before, entries = os.environ.get(name), {}
+    with utils.fresh_inductor_cache(entries, dir=str(tmp_path), delete=False):
+        assert not f.has_program((torch.ones(2),), {}) and f(torch.ones(2)).tolist() == [2, 2]
+        folder = os.environ[name]
+        assert os.path.dirname(folder) == str(tmp_path) and os.listdir(folder) == []
+    assert os.environ.get(name) == before and os.path.isdir(folder) and entries == {}
+    with utils.fresh_cache(dir=str(tmp_path)):
+        folder = os.environ[name]
+    assert not os.path.exists(folder)
+    with pytest.raises(AssertionError, match="expected empty cache_entries"), utils.fresh_cache({"a": 1}):
+        pass

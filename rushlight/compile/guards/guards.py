@@ -30,7 +30,27 @@ _parts_of_hooks = attrgetter("tensor", "pre", "post", "accumulated", "retain")
 _array_of, _edge_of = attrgetter("_array"), attrgetter("_edge")
 
 
-class Guards:
+class CallGuards:
+    """The conditions that a call shows: its arguments, but for the contents of tensors, and the modes."""
+
+    def __init__(self, leaves: list, template: Any, modes: tuple):
+        self.template = template
+        self.leaves = [_describe(leaf) for leaf in leaves]
+        self.modes = modes
+
+    def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
+        """What is not as it was; None if everything is."""
+        if modes != self.modes:
+            return "the gradient mode, the default dtype, autocast, or the float32 matmul precision"
+        if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
+            return "the number or the structure of the arguments"
+        for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
+            if not _fits(leaf, described):
+                return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
+        return None
+
+
+class Guards(CallGuards):
     """The conditions of one captured program."""
 
     def __init__(
@@ -41,9 +61,7 @@ class Guards:
         template: Any,
         modes: tuple,
     ):
-        self.template = template
-        self.leaves = [_describe(leaf) for leaf in leaves]
-        self.modes = modes
+        super().__init__(leaves, template, modes)
         sources = [s.source if isinstance(s, Window) else s for s in recorder.graph.inputs.values()]
         self._note_tensors(recorder, outcome, sources)
         self.contents = [(i, snapshot(leaves[i])) for i in sorted(recorder.arrays_read)]
@@ -85,13 +103,9 @@ class Guards:
 
     def mismatch(self, leaves: list, template: Any, modes: tuple) -> str | None:
         """What is not as it was; None if everything is."""
-        if modes != self.modes:
-            return "the gradient mode, the default dtype, autocast, or the float32 matmul precision"
-        if template is not self.template and (len(leaves) != len(self.leaves) or not same(template, self.template)):
-            return "the number or the structure of the arguments"
-        for i, (leaf, described) in enumerate(zip(leaves, self.leaves, strict=True)):
-            if not _fits(leaf, described):
-                return f"argument {i}: {_say(described)} became {_say(_describe(leaf))}"
+        of_call = super().mismatch(leaves, template, modes)
+        if of_call is not None:
+            return of_call
         extents = _extents(leaves) if self.aliases or self.must_not_overlap else []
         if self.aliases and _aliases(extents) != self.aliases:
             return "which arguments share memory"

@@ -27,7 +27,7 @@ from ..capture.outputs import Outcome
 from ..capture.recorder import Listener, Recorder
 from ..capture.sources import CaptureError
 from ..capture.structure import Slot, containers, flatten, rebuild
-from ..guards.guards import Guards, modes
+from ..guards.guards import CallGuards, Guards, modes
 from ..ir.graph import Graph
 from ..ir.prune import prune
 from ..ir.verify import verify
@@ -35,6 +35,7 @@ from ..runtime.interpret import Executable
 from ..runtime.program import Program
 from ..runtime.undo import Undone
 from .cache import Entry, Refused, Route
+from .stance import DEFAULT, DynamoStance, active
 
 
 class _Settings:
@@ -118,6 +119,7 @@ class CompiledStep:
         self.captured: list[_Captured] = []
         self.varying: set = set()
         self.given_up = False
+        self.first: CallGuards | None = None  # of the first call, until there is a capture
         self.again = 0  # captures that read more than those before them
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -130,6 +132,9 @@ class CompiledStep:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         observer = training_observer.value
         if observer is not None and observer.calls_plainly():
+            return self.function(*args, **kwargs)
+        stance = active.stance
+        if stance is not DEFAULT and stance.runs_eagerly():
             return self.function(*args, **kwargs)
         if self.given_up or mode.on or (thread.state.level > 1 and thread.state.is_watched()):
             return self.function(*args, **kwargs)
@@ -169,6 +174,8 @@ class CompiledStep:
 
     def _first_calls(self, args: tuple, kwargs: dict[str, Any], leaves: list, template: Any, now: tuple) -> Any:
         """A call for which there was no program."""
+        if active.stance is not DEFAULT and not self._may_capture(active.stance, leaves, template, now):
+            return self.function(*args, **kwargs)
         for captured in self.captured:
             if captured.guards.mismatch(leaves, template, now) is None:
                 if captured.program is not None:  # another thread has just made it
@@ -176,6 +183,7 @@ class CompiledStep:
                 return self._capture(args, kwargs, leaves, template, now, captured)
         self.calls += 1
         if self.calls == 1:
+            self.first = CallGuards(leaves, template, now)
             return self.function(*args, **kwargs)
         if len(self.captured) >= settings.limit:
             return self._give_up(leaves, template, now, args, kwargs)
@@ -188,6 +196,18 @@ class CompiledStep:
         leaves: list = []
         template, now = flatten((args, kwargs), leaves), modes()
         return any(c.program is not None and c.guards.mismatch(leaves, template, now) is None for c in self.captured)
+
+    def _may_capture(self, stance: DynamoStance, leaves: list, template: Any, now: tuple) -> bool:
+        """Whether a call may go on to a program. Raises torch's RuntimeError where `stance` asks for that."""
+        if stance.stance == "eager_on_recompile":
+            return False
+        if stance.stance != "fail_on_recompile":
+            return True
+        known = [c.guards for c in self.captured] or ([] if self.first is None else [self.first])
+        reasons = [guards.mismatch(leaves, template, now) for guards in known]
+        if None in reasons:
+            return True  # like a call that is being compiled
+        raise RuntimeError(_recompiles(self.function, [reason for reason in reasons if reason is not None]))
 
     def _give_up(self, leaves: list, template: Any, now: tuple, args: tuple, kwargs: dict) -> Any:
         self.given_up = True
@@ -260,6 +280,7 @@ class CompiledStep:
         verify(prune(new.graph), "capture")
         if candidate is None:
             self.captured.append(new)
+            self.first = None
             return
         self.captured.remove(candidate)
         if not candidate.reads.covers(new.reads):  # what it read is not known from before the call: once more
@@ -342,8 +363,25 @@ def _name(function: Any) -> str:
     return getattr(function, "__qualname__", None) or repr(function)
 
 
+def _recompiles(function: Any, reasons: list[str]) -> str:
+    """The message of torch's error for a call that has no program, where none may be made."""
+    code = _code(function)
+    place = "" if code is None else f"filename: '{code.co_filename}', "
+    line = "" if code is None else f", line number: {code.co_firstlineno}"
+    name = _name(function) if code is None else code.co_name
+    message = "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+    message += f"{place}function name: '{name}'{line}"
+    if reasons:
+        message += "\n    triggered by the following guard failure(s):" + "".join(f"\n    - {r}" for r in reasons)
+    return message
+
+
 def _place(function: Any) -> str:
     """Where a function, or a module's forward, is written."""
-    owner: Any = getattr(function, "__self__", None)
-    code = getattr(type(owner).forward if hasattr(owner, "_parameters") else function, "__code__", None)
+    code = _code(function)
     return _name(function) if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _code(function: Any) -> Any:
+    owner: Any = getattr(function, "__self__", None)
+    return getattr(type(owner).forward if hasattr(owner, "_parameters") else function, "__code__", None)

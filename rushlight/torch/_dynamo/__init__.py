@@ -11,6 +11,7 @@ from ...compile.hints import (
     mark_static_address,
     maybe_mark_dynamic,
 )
+from ...compile.stance import set_stance
 from ...core.dispatch.mode import emit_event
 from . import config
 
@@ -27,6 +28,7 @@ __all__ = [
     "mark_static_address",
     "maybe_mark_dynamic",
     "reset",
+    "set_stance",
 ]
 
 

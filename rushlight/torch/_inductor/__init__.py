@@ -3,6 +3,6 @@
 Scripts tune the generator's speed by `torch._inductor.config`; what they set there is kept and changes no result.
 """
 
-from . import config
+from . import config, utils
 
-__all__ = ["config"]
+__all__ = ["config", "utils"]
