@@ -19,11 +19,12 @@ from .core.tensor import dtype as _dtypes
 from .core.device.device import device
 from .core.tensor.dtype import (
     bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, float8_e4m3fn, float8_e4m3fnuz,
-    float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types, set_default_dtype, short, uint8, uint16,
-    uint32, uint64,
+    float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types,
+    qint8, qint32, quint8, set_default_dtype, short, uint8, uint16, uint32, uint64,
 )  # fmt: skip
 from .core.tensor.layout import (
-    channels_last, channels_last_3d, contiguous_format, finfo, iinfo, layout, memory_format, preserve_format,
+    channels_last, channels_last_3d, contiguous_format, finfo, iinfo, layout, memory_format, per_channel_affine,
+    per_channel_affine_float_qparams, per_channel_symmetric, per_tensor_affine, per_tensor_symmetric, preserve_format, qscheme,
     sparse_coo, sparse_csr, strided,
 )  # fmt: skip
 from .core.tensor.legacy_types import (
@@ -104,6 +105,10 @@ if hasattr(_sys.modules.get("IPython"), "get_ipython"):
     from .alias import notebook as _notebook
 
     _notebook.install()
+if "RUSHLIGHT_DOCTOR_FOLDER" in _sys.modules["os"].environ:  # started by a process that the doctor follows
+    from .doctor.processes import follow as _follow
+
+    _follow()
 
 
 def __getattr__(name):

@@ -12,7 +12,7 @@ FILES = files()
 # engine folders have at most 20 files in the end; the others hold one file for each module of torch's
 MOST_FILES_IN_A_FOLDER = {
     "autograd": 20, "backend/onednn": 20, "nn/modules": 40, "distributions": 50,
-    "torch": 40, "optim": 23, "doctor/checks": 50,
+    "torch": 41, "optim": 23, "doctor/checks": 50,
 }  # fmt: skip
 MOST_FILES_OF_OPS = 12  # in any folder of operators
 MOST_FILES = 21  # in any other folder
@@ -103,7 +103,6 @@ def test_torch_names_are_its_files():
         "_settings",
         "_stand_ins",
         "_sym",
-        "_trace_check",
         "unavailable",
     }
     assert stems == NAMES | private

@@ -202,7 +202,7 @@ def _torch(rushlight):
 
     vars(module).update(
         __getattr__=__getattr__,
-        __dir__=lambda: sorted({*vars(module), *dir(rushlight)}),
+        __dir__=lambda: sorted({*vars(module), *torch_names.of_module("torch").keys() & dir(rushlight)}),
         version=version,
         __version__=version.__version__,
         __package__="torch",

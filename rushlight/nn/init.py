@@ -332,6 +332,8 @@ def trunc_normal_(
             "The distribution of values may be incorrect.",
             stacklevel=2,
         )
+    if tensor.is_meta:  # it has no values to redraw
+        return tensor
     # what torch does: redraw from the normal while the bounds hold much of it, from the uniform where they cut it off
     with no_grad():
         if _normal_cdf((b - mean) / std) - _normal_cdf((a - mean) / std) > 0.3:

@@ -150,130 +150,6 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0, 1, or `values`, where `input` is negative, positive, or 0."""
     ...
 
-def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
-    """The logistic function 1 / (1 + exp(-input)) of each element."""
-    ...
-
-def sigmoid_(self: Tensor) -> Tensor:
-    """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
-    ...
-
-def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
-    """log(input / (1 - input)), the inverse of `sigmoid`."""
-    ...
-
-def xlogy(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * log(other), and 0 where the input is 0 and the other no nan."""
-    ...
-
-def special_xlog1py(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input * log(1 + other), and 0 where the input is 0 and the other no nan."""
-    ...
-
-def special_entr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The entropy term -input * log(input) of each element; 0 at 0, -inf below."""
-    ...
-
-def sinc(input: Tensor, *, out: Any = None) -> Tensor:
-    """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
-    ...
-
-def sinc_(self: Tensor) -> Tensor:
-    """In-place form of `sinc`: the result is written into the tensor, which is returned."""
-    ...
-
-def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """max(input, 0) of each element."""
-    ...
-
-def relu_(self: Tensor) -> Tensor:
-    """In-place form of `relu`: the result is written into the tensor, which is returned."""
-    ...
-
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
-    ...
-
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
-    """The input where |input| > lambd, 0 elsewhere."""
-    ...
-
-def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """The input where it is above `threshold`, `value` elsewhere."""
-    ...
-
-def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """Each element, but at least `min_val` and at most `max_val`."""
-    ...
-
-def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
-    """min(max(input, 0), 6) of each element."""
-    ...
-
-def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
-    """The input where it is positive, negative_slope * input elsewhere."""
-    ...
-
-def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
-    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
-    ...
-
-def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
-    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
-    ...
-
-def selu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """`elu` with the alpha and scale that keep activations normal."""
-    ...
-
-def celu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
-    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element."""
-    ...
-
-def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
-    """(input + 3) / 6, limited to [0, 1]."""
-    ...
-
-def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
-    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
-    ...
-
-def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
-    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
-    ...
-
-def glu(input: Tensor, dim: _int | None = -1) -> Tensor:
-    """The first half of the input along `dim` times the sigmoid of the second half."""
-    ...
-
-def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
-    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
-    ...
-
-def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
-    ...
-
-def selu_(input: Tensor) -> Tensor:
-    """In-place form of `selu`: the result is written into the tensor, which is returned."""
-    ...
-
-def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
-    ...
-
-def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
-    ...
-
-def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `elu`: the result is written into the tensor, which is returned."""
-    ...
-
-def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `celu`: the result is written into the tensor, which is returned."""
-    ...
-
 def get_device(input: Tensor) -> _int:
     """The index of the tensor's device; -1 for the CPU and for devices without one."""
     ...
@@ -464,6 +340,130 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
     """`alpha_dropout` of whole channels."""
+    ...
+
+def sigmoid(input: Tensor, *, out: Any = None) -> Tensor:
+    """The logistic function 1 / (1 + exp(-input)) of each element."""
+    ...
+
+def sigmoid_(self: Tensor) -> Tensor:
+    """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
+    ...
+
+def logit(input: Tensor, eps: _float | None = None, *, out: Any = None) -> Tensor:
+    """log(input / (1 - input)), the inverse of `sigmoid`."""
+    ...
+
+def xlogy(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """input * log(other), and 0 where the input is 0 and the other no nan."""
+    ...
+
+def special_xlog1py(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """input * log(1 + other), and 0 where the input is 0 and the other no nan."""
+    ...
+
+def special_entr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The entropy term -input * log(input) of each element; 0 at 0, -inf below."""
+    ...
+
+def sinc(input: Tensor, *, out: Any = None) -> Tensor:
+    """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
+    ...
+
+def sinc_(self: Tensor) -> Tensor:
+    """In-place form of `sinc`: the result is written into the tensor, which is returned."""
+    ...
+
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """max(input, 0) of each element."""
+    ...
+
+def relu_(self: Tensor) -> Tensor:
+    """In-place form of `relu`: the result is written into the tensor, which is returned."""
+    ...
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
+    ...
+
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """The input where |input| > lambd, 0 elsewhere."""
+    ...
+
+def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
+    """The input where it is above `threshold`, `value` elsewhere."""
+    ...
+
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
+    """Each element, but at least `min_val` and at most `max_val`."""
+    ...
+
+def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
+    """min(max(input, 0), 6) of each element."""
+    ...
+
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
+    """The input where it is positive, negative_slope * input elsewhere."""
+    ...
+
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    ...
+
+def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
+    """The input where it is positive, alpha * (exp(input) - 1) elsewhere."""
+    ...
+
+def selu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """`elu` with the alpha and scale that keep activations normal."""
+    ...
+
+def celu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
+    """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element."""
+    ...
+
+def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
+    """(input + 3) / 6, limited to [0, 1]."""
+    ...
+
+def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
+    """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
+    ...
+
+def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
+    ...
+
+def glu(input: Tensor, dim: _int | None = -1) -> Tensor:
+    """The first half of the input along `dim` times the sigmoid of the second half."""
+    ...
+
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
+    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
+    ...
+
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
+    ...
+
+def selu_(input: Tensor) -> Tensor:
+    """In-place form of `selu`: the result is written into the tensor, which is returned."""
+    ...
+
+def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
+    ...
+
+def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
+    ...
+
+def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `elu`: the result is written into the tensor, which is returned."""
+    ...
+
+def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `celu`: the result is written into the tensor, which is returned."""
     ...
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor | _Number, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
@@ -676,6 +676,26 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None, running_var
 
 def local_response_norm(input: Tensor, size: _int | Sequence[_int], alpha: _Number = 0.0001, beta: _Number = 0.75, k: _float = 1.0) -> Tensor:
     """x / (k + alpha mean of x^2 over `size` neighbouring channels)^beta."""
+    ...
+
+def native_layer_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor, bias: Tensor, eps: _float) -> Any:
+    """`layer_norm` with the mean and 1 / sqrt(var + eps) that it uses; these two have no gradient."""
+    ...
+
+def native_group_norm(input: Tensor, weight: Tensor, bias: Tensor, N: _int, C: Any, HxW: Any, group: Any, eps: _float) -> Any:
+    """`group_norm` with the mean and 1 / sqrt(var + eps) of each group."""
+    ...
+
+def native_batch_norm(input: Tensor, weight: Tensor, bias: Tensor, running_mean: Tensor, running_var: Tensor, training: _bool, momentum: _float, eps: _float, *, out: Any = None) -> Any:
+    """`batch_norm` with the batch's mean and 1 / sqrt(var + eps), which have no gradient; without training they are empty."""
+    ...
+
+def native_dropout(input: Tensor, p: _float, train: _bool) -> Any:
+    """Zero each element with probability `p` and scale the others by 1 / (1 - p); with the mask of those that were kept."""
+    ...
+
+def native_norm(input: Tensor, p: _float = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, dtype: _dtype | None = None) -> Tensor:
+    """(sum |x|^p)^(1/p) over all values of a sparse tensor."""
     ...
 
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: _dtype | None = None, out: Any = None, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:

@@ -48,19 +48,6 @@ def _copied(self, *, dtype=None, layout=None, device=None, pin_memory=None, non_
     return self.to(dtype=dtype or self.dtype, device=device, copy=True, memory_format=memory_format)
 
 
-def _native_dropout(input, p, train):
-    if not train:
-        return input, OPS["ones_like"](input, dtype=OPS["tensor"](True).dtype)
-    kept = OPS["empty_like"](input).bernoulli_(1 - p)
-    return input * kept / (1 - p), kept.bool()
-
-
-def _native_layer_norm(input, normalized_shape, weight, bias, eps):
-    dims = tuple(range(-len(normalized_shape), 0))
-    variance, mean = OPS["var_mean"](input, dims, correction=0, keepdim=True)
-    return OPS["layer_norm"](input, normalized_shape, weight, bias, eps), mean, (variance + eps).rsqrt()
-
-
 def _select_gradient(g, shape, dim, index):
     result = g.new_zeros(shape)
     result.select(dim, index).copy_(g)
@@ -94,8 +81,6 @@ functions.update(
         "_unsafe_view": lambda self, size: self.reshape(size),
         "alias": lambda self: self[...],
         "lift_fresh": lambda self: self,
-        "native_dropout": _native_dropout,
-        "native_layer_norm": _native_layer_norm,
         "select_backward": _select_gradient,
         "slice_backward": _slice_gradient,
     }

@@ -433,6 +433,7 @@ WITHOUT_GRADIENT = {
         "logical_or_",
         "logical_xor_",
     ],
+    "native_norm",  # of sparse tensors, which a sample does not make
     # made from shapes and numbers
     *[
         "arange",

@@ -33,7 +33,7 @@ for _name in [
     "hardshrink",
 ]:
     SAMPLES[_name] = [S(X), S(ONE), S(F(0, 3))]
-for _name in ["softmax", "log_softmax", "softmin"]:
+for _name in ["softmax", "log_softmax", "softmin", "special.softmax", "special.log_softmax"]:
     SAMPLES[_name] = [S(X, 1), S(BATCH, 0), S(ONE, 0)]
 _table(
     {
@@ -112,6 +112,10 @@ _table(
         "instance_norm": [S(IMAGE), S(IMAGE, weight=F(2), bias=F(2))],
         "group_norm": [S(F(2, 4, 3), 2, V4, V4), S(F(2, 4, 3), 2)],
         "layer_norm": [S(X, (3,), ROW, V3), S(BATCH, (3, 3))],
+        "native_layer_norm": [S(X, (3,), ROW, V3, 1e-3), S(BATCH, (3, 3), None, None, 1e-3)],
+        "native_group_norm": [S(F(2, 4, 3), V4, V4, 2, 4, 3, 2, 1e-3), S(F(2, 4, 3), None, None, 2, 4, 3, 1, 1e-3)],
+        "native_batch_norm": [S(F(4, 3), ROW, V3, None, None, True, 0.1, 1e-3)],
+        "native_dropout": [S(X, 0.5, False)],
         "rms_norm": [S(X, (3,), ROW), S(X, (3,))],
         "local_response_norm": [S(F(2, 3, 3), 2)],
         "normalize": [S(X), S(X, 3.0, 0)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.device.device import device
-from ..core.dispatch.mode import is_grad_enabled
+from ..core.dispatch.mode import is_grad_enabled, thread
 from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..core.dispatch.torch_function import disabled_impl as _disabled_torch_function_impl
 from ..core.random import Generator, default_generator
@@ -51,8 +51,10 @@ def _get_default_device() -> str:
     return "cpu"
 
 
-def _get_tracing_state() -> None:
-    """The recorder of `torch.jit.trace`: None, calls are never recorded by it."""
+def _get_tracing_state() -> Any:
+    """The recorder of `torch.jit.trace` that listens in this thread, or None."""
+    listener = thread.state.listener
+    return listener if getattr(listener, "is_jit_tracer", False) else None
 
 
 def __getattr__(name: str) -> Any:

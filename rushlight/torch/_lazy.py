@@ -20,10 +20,17 @@ NAMES = {
         ("sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum"), "torch._sym"
     ),
     **dict.fromkeys(("from_dlpack", "to_dlpack"), "utils.dlpack"),
+    "quantize_per_tensor": "ops.quantized.tensor",
     "norm_except_dim": "nn.utils.weight_norm",
     "vmap": "func.vectorize",
     "Future": "torch._C",
     **dict.fromkeys(("stft", "istft"), "ops.signal.stft"),
+    **dict.fromkeys(
+        (
+            "_sobol_engine_draw", "_sobol_engine_ff_", "_sobol_engine_initialize_state_", "_sobol_engine_scramble_",
+        ),
+        "ops.random.sobol",
+    ),
     **dict.fromkeys(
         ("hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window"), "ops.signal.window"
     ),
@@ -43,6 +50,7 @@ METHODS = {
         "_values _coalesced_ _dimI _dimV values _nnz sparse_dim dense_dim crow_indices col_indices "
         "_as_sparse_rows"
     ),
+    "ops.quantized.tensor": "int_repr q_scale q_zero_point qscheme dequantize",
     "ops.signal.stft": "stft istft",
     "core.tensor.dlpack": "__dlpack__ __dlpack_device__",
     "core.tensor.memory_order": "__reversed__ dim_order is_distributed is_set_to module_load new_empty_strided resize resize_as",

@@ -189,7 +189,7 @@ MOVED = {
     "torch.cuda._unavailable": "torch.cuda",
     "torch.cuda.absent": "torch.cuda",
     "torch.cuda.rarely": "torch.cuda",
-    "trace_check": "torch._trace_check",
+    "trace_check": "torch.jit.recording.trace_check",
     "utils._clamped": "utils.archives",
     "utils.swapping": "nn.swapping",
     "vision.datasets.checking": "vision.datasets.validation",

@@ -304,17 +304,9 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("library.Library", "method", NOT_IMPLEMENTED, {
         "fallback": ("A kernel for all operators.", "torch.library.Library.fallback is not implemented"),
     }),
-    ("jit", "function", NO_TORCHSCRIPT_FILES, {
-        "save": "Write a program to a file.",
-        "load": "Read a program from a file.",
-    }),
-    ("jit", "function", NOT_IMPLEMENTED, {
-        "export_opnames": ("The operators of a program.",
-         "torch.jit.export_opnames: a module runs as Python, it has no list of operators"),
-    }),
     ("jit", "class", NOT_IMPLEMENTED, {
         "CompilationUnit": ("Functions from TorchScript's text.",
-         "torch.jit.CompilationUnit: there is no TorchScript here; write Python functions"),
+         "torch.jit.CompilationUnit: TorchScript's text is read from files only; write Python functions"),
     }),
     ("jit.ScriptModule", "method", NO_TORCHSCRIPT_FILES, {"save": "Write the program to a file."}),
     ("jit.ScriptModule", "method", NOT_IMPLEMENTED, {

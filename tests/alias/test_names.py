@@ -64,6 +64,23 @@ def test_classes_are_where_torch_defines_them(program):
     assert wrong == []
 
 
+LISTED = """
+import torch
+
+torch.set_default_dtype(torch.float32), torch.nn.functional.relu, torch.cross_entropy
+torch.of_a_program = 3
+missing = [name for name in dir(torch) if not hasattr(torch, name)]
+ours = {"alias", "backend", "cli", "core", "doctor", "_dtypes", "_lazy", "_torch", "cross_entropy_"} & set(dir(torch))
+known = {"Tensor", "add", "nn", "float32", "__name__", "of_a_program"} - set(dir(torch))
+print(missing, ours, known)
+"""
+
+
+def test_dir_lists_what_torch_has(program):
+    """array_api_compat takes every name that `dir(torch)` lists."""
+    assert program.prints(LISTED).strip() == "[] set() set()"
+
+
 FILES = """
 import io, pickle, pickletools, zipfile
 import torch
@@ -105,7 +122,7 @@ def test_files_name_torchs_classes(program):
 IMPORTS = """
 import torch, torch.ao.quantization
 import torch.nn.utils.weight_norm, torch.nn.parallel.data_parallel
-from torch.ao.quantization import quantize_dynamic
+from torch.ao.quantization import prepare_qat
 from torch.package import PackageExporter, PackagingError
 from torch import *
 
@@ -121,11 +138,11 @@ def says(call):
 try: raise ValueError
 except PackagingError: pass
 except ValueError: print(isinstance(3, PackageExporter), issubclass(PackagingError, ValueError), PackageExporter | None)
-says(lambda: quantize_dynamic(3))
+says(lambda: prepare_qat(3))
 says(lambda: Derived())
 says(decorated)
 says(lambda: torch.ones(2).to_mkldnn())
-says(lambda: torch.qint8 in (torch.float32, torch.qint8))
+says(lambda: torch.quint4x2 in (torch.float32, torch.quint4x2))
 says(lambda: torch.nn.Linaer)
 says(lambda: torch.core)
 says(lambda: torch.ops.load_library("x"))
@@ -139,7 +156,7 @@ print(torch.nn.modules.conv.math.pi > 3, torch.nn.modules.linear.F is torch.nn.f
 def test_missing_names_fail_where_they_are_used(program):
     assert program.prints(IMPORTS).splitlines() == [
         "False False torch.package.package_exporter.PackageExporter | None",
-        "NotImplementedError Rushlight does not have torch.ao.quantization.quantize_dynamic",
+        "NotImplementedError Rushlight does not have torch.ao.quantization.prepare_qat",
         "NotImplementedError Rushlight does not have torch.package.PackageExporter, from which Derived is derived",
         "NotImplementedError Rushlight does not have torch.compiler.wrap_numpy, which decorates decorated",
         "NotImplementedError Rushlight does not have torch.Tensor.to_mkldnn (nearest: torch.Tensor.is_mkldnn)",

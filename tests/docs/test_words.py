@@ -52,6 +52,7 @@ ALLOWED = {
     ("tools/house.py", ""): "the patterns that the figure counts",
     ("docs/decisions/", ""): "records of how things were, in the words of the day",
     ("docs/programs.md", "became `"): "files of third-party programs",
+    ("docs/programs.md", "_source/"): "files of third-party programs",
     ("README.md", "Save this as `spirals.py`"): "a file that the reader makes",
     ("rushlight/torch/hub.py", "`hubconf.py`"): "a file of the hub's repositories",
 }

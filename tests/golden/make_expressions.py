@@ -60,6 +60,56 @@ def g(r, inc):
     (torch.scatter_reduce(p, 0, i, q, r, include_self=inc) ** 2).sum().backward()
     return [p.grad, q.grad]
 """,
+    "native": """
+import math
+x = torch.arange(24.0, dtype=torch.float64).reshape(2, 4, 3).sin().float()  # float32 sines differ by processor
+w, b = torch.arange(1.0, 5), torch.tensor([0.5, -1, 2, 0])
+z = x.relu().to_sparse()
+def kinds(results):
+    return [[str(r.dtype)[-7:], list(r.shape), r.requires_grad, r] for r in results]
+def seeded(f):
+    torch.manual_seed(3)
+    return kinds([*f(), torch.rand(2)])
+def sizes(f, *args):
+    moved = [a.to("meta") if isinstance(a, torch.Tensor) else a for a in args]
+    return [[str(r.dtype)[-7:], list(r.shape), r.device.type] for r in f(*moved)]
+def ln(x, w, b):
+    return torch.native_layer_norm(x, [4], w, b, 1e-3)
+def gn(x, w, b):
+    return torch.native_group_norm(x, w, b, 2, 4, 3, 2, 1e-3)
+def bn(x, w, b):
+    return torch.native_batch_norm(x, w, b, torch.zeros(4), torch.ones(4), True, 0.1, 1e-3)
+def moved(momentum):
+    mean, var = torch.arange(4.0), torch.ones(4)
+    torch.native_batch_norm(x, None, None, mean, var, True, momentum, 1e-3)
+    return [mean, var]
+def g(f):
+    leaves = [t.double().requires_grad_() for t in (x, w, b)]
+    total = sum((r**3 * r.detach().cos()).sum() for r in f(*leaves))
+    first = torch.autograd.grad(total, leaves, create_graph=True)
+    return [list(first), list(torch.autograd.grad(sum((t**2).sum() for t in first), leaves))]
+def dropped(p):
+    torch.manual_seed(3)
+    y = x.double().requires_grad_()
+    return torch.autograd.grad((torch.native_dropout(y, p, True)[0] ** 2).sum(), y)
+""",
+    "forms": """
+import math
+T = torch.tensor
+inf, nan = math.inf, math.nan
+p = torch.arange(12.0).reshape(6, 2)
+def kind(r):
+    return [str(r.dtype)[-7:], list(r.shape), r]
+def grid(r):
+    return [r.hist, list(r.bin_edges) if isinstance(r.bin_edges, tuple) else r.bin_edges]
+def exact(t):
+    return [str(v) for v in t.tolist()]
+def add_(x, y, alpha):
+    return x.add_(y, alpha=alpha)
+def grad(f, *values):
+    x = T(values, dtype=torch.float64).requires_grad_()
+    return torch.autograd.grad(f(x).sum(), x)
+""",
 }
 
 EXPRESSIONS = {
@@ -114,6 +164,44 @@ functional_call(m, p, (x,)); grad(lambda p: functional_call(m, p, (x,)).pow(2).s
         + ["torch.gradient(a, spacing=(torch.tensor([0.0, 1, 4]), torch.tensor([0.0, 1, 2, 5])))", "torch.renorm(a, 2, 0, 5.0)", "torch.renorm(a, 1, 1, 5.0)"]
         + ["torch.isin(a, torch.tensor([2.0, 4.0]))", "torch.polar(x, x)", "torch.scatter_reduce(x, 0, i, s, 'x')"]
     ),
+    "native": """
+kinds(ln(x.mT, w, b)); kinds(ln(x.mT, None, b)); kinds(ln(x.mT.half(), None, None)); kinds(ln(x.mT.half(), w, b)); kinds(ln(x.mT.bfloat16(), w.bfloat16(), None))
+kinds(ln(torch.zeros(0, 4), None, None)); kinds(torch.native_layer_norm(x, (4, 3), None, None, 1e-3)); kinds(torch.native_layer_norm(torch.zeros(2, 0), (0,), None, None, 1e-3))
+ln(x.mT.long(), None, None); ln(x, None, None); ln(x.mT, w[:3], None); torch.native_layer_norm(x, [], None, None, 1e-3); torch.native_layer_norm(x, 3, None, None, 1e-3)
+kinds(gn(x, w, b)); kinds(gn(x, w, None)); kinds(gn(x.half(), w.half(), None)); kinds(gn(x.half(), w, b)); kinds(torch.native_group_norm(x[:0], None, None, 0, 4, 3, 2, 1e-3))
+kinds(torch.native_group_norm(torch.zeros(2, 4, 0), None, None, 2, 4, 0, 2, 1e-3)); gn(x.long(), None, None); torch.native_group_norm(x, None, None, 2, 4, 3, 3, 1e-3)
+torch.native_group_norm(x, None, None, 2, 4, 3, 0, 1e-3); torch.native_group_norm(x, None, None, 2, 4, 5, 2, 1e-3); gn(x, w[:2], None)
+kinds(bn(x, w, b)); kinds(bn(x, None, b)); kinds(bn(x.half(), w, b)); kinds(torch.native_batch_norm(x.half(), None, None, None, None, True, 0.1, 1e-3)[1:]); moved(0.25); moved(1)
+kinds(torch.native_batch_norm(x, w, b, b, w, False, 0.1, 1e-3)); kinds(torch.native_batch_norm(x.half(), None, None, b.half(), w.half(), False, 0.1, 1e-3))
+bn(x.long(), None, None); torch.native_batch_norm(w, None, None, None, None, True, 0.1, 1e-3); torch.native_batch_norm(x[:0], None, None, None, None, True, 0.1, 1e-3)
+kinds(torch.native_batch_norm(x, None, None, None, None, True, 0.1, 1e-3, out=tuple([torch.empty(0) for _ in "123"])))
+g(lambda x, w, b: ln(x.mT, w, b)); g(gn); g(lambda x, w, b: torch.native_batch_norm(x, w, b, None, None, True, 0.1, 1e-3)); kinds(gn(x.double().requires_grad_(), None, None))
+seeded(lambda: torch.native_dropout(x, 0.3, True)); seeded(lambda: torch.native_dropout(x, 0.3, None)); seeded(lambda: torch.native_dropout(x, 0.3, False))
+seeded(lambda: torch.native_dropout(w.half(), 0, True)); seeded(lambda: torch.native_dropout(torch.tensor([math.inf, 1.0]), 1, True)); seeded(lambda: torch.native_dropout(w.long(), 0.5, False))
+seeded(lambda: torch.native_dropout(w[:0], 0.5, True)); torch.native_dropout(w, 1.5, True); torch.native_dropout(w.long(), 0.5, True); dropped(0.4)
+sizes(ln, x.mT, w, b); sizes(gn, x, w, b); sizes(torch.native_batch_norm, x, None, None, None, None, True, 0.1, 1e-3); sizes(torch.native_dropout, x, 0.5, True)
+kinds([torch.native_norm(z)]); torch.native_norm(z, 3); torch.native_norm(z, None, (0, 1, -1), False, None); torch.native_norm(z, p=0); torch.native_norm(z, p=math.inf)
+torch.native_norm(z, 2, [], False, None); torch.native_norm(z, 2, (0, 1), False, None); torch.native_norm(z, 2, (0, 1, 2), True, None)
+torch.native_norm(z, 2, (0, 1, 2), False, torch.float64); torch.native_norm(x); torch.native_norm(torch.sparse_coo_tensor([[0, 0]], [3.0, 4.0], (3,)))
+""",
+    "forms": """
+torch.special.softmax(T([1.0, 2.0])); torch.special.softmax(T([1.0, 2.0]), None); torch.special.log_softmax(T([1.0, 2.0])); kind(torch.special.softmax(input=T([1.0, 2.0]), dim=0)); kind(torch.special.log_softmax(T([1.0, 2.0]), -1, dtype=torch.float64))
+torch.unique(T([2, 1]), 0); torch.unique(T([2, 1]), return_counts=1); torch.unique(T([2, 1]), 1, dim=0); T([2, 1]).unique(0); torch.unique_consecutive(T([1, 1]), 1); torch.unique(T([2, 1, 2]), True, True, True)
+grid(torch.histogram(T([1.0, 2, 3, 4]), 4, range=(0.0, 4.0))); grid(torch.histogram(T([1.0, 2, 3, 4]), 4, range=(1.0, 1.0))); grid(torch.histogram(T([1.0, 2, 3]), 4, range=(0.0, 0.0))); grid(torch.histogram(T([]), 4)); grid(torch.histogram(T([1.0, 1.0]), 2))
+grid(torch.histogram(T([1.0, 2, 3, 4]), T([1.0, 2, 5]), weight=T([1.0, 2, 3, 4]), density=True)); torch.histogram(T([1.0]), 4, range=(4.0, 0.0)); torch.histogram(T([1.0]), 4, range=(0.0, 1.0, 2.0)); torch.histogram(T([1.0]), 0); torch.histogram(T([1.0, nan]), 2)
+torch.histogram(T([1.0]), 4, range=(0.0, inf)); torch.histogram(T([1.0]), T([0.0, 1.0]), range=(0.0, 1.0)); torch.histogram(T([1]), 2); torch.histogram(T([True]), 2); torch.histogram(T([1.0]).half(), 2); torch.histogram(T([1j]), 2)
+grid(torch.histogramdd(p, [2, 3])); grid(torch.histogramdd(p, [2, 3], range=[0.0, 12.0, 0.0, 12.0])); grid(torch.histogramdd(p[:0], [2, 1])); grid(torch.histogramdd(p[:1], [2, 2], range=(0.0, 0.0, 1.0, 1.0))); torch.histogramdd(p, [2]); torch.histogramdd(p, [2, 3], range=[0.0, 12.0])
+torch.histogramdd(p, [2, 2], range=(0.0, 0.0, 2.0, 1.0)); torch.histogramdd(p, [0, 2]); torch.histogramdd(p.long(), [2, 2])
+torch.add(T([1.0]), T([2.0]), alpha=True); torch.add(T([1]), T([2]), alpha=True); kind(torch.add(T([True]), T([True]), alpha=True)); kind(torch.add(T([True, False]), True, alpha=True)); torch.add(T([True]), T([1]), alpha=True); torch.sub(T([1.0]), 2, alpha=True)
+torch.add(T([1 + 1j]), T([1.0]), alpha=True); torch.rsub(T([1.0]), 2, alpha=True); T([1.0]).sub(T([1.0]), alpha=True); add_(T([1]), T([1]), True); kind(add_(T([True]), T([True]), True)); kind(torch.add(T([True]), T([True]), alpha=False)); kind(torch.add(T([1.0]), True, alpha=1))
+torch.fft.fftfreq(4, 0); torch.fft.fftfreq(5, -0.0); torch.fft.fftfreq(0, 0.0); torch.fft.rfftfreq(4, 0.0); torch.fft.rfftfreq(0, 1.0); torch.fft.fftfreq(4, 1j); torch.fft.fftfreq(4, inf)
+kind(torch.linspace(1j, 2, 4)); kind(torch.linspace(0, 2 + 1j, 4)); kind(torch.linspace(T(1j), 2, 3)); kind(torch.linspace(0, 1j, 1)); kind(torch.linspace(0, 1j, 0)); kind(torch.linspace(0, 1j, 3, dtype=torch.complex128)); torch.linspace(0, 1j, 4, dtype=torch.float32)
+kind(torch.logspace(0, 1j, 4)); kind(torch.logspace(0.5, 1 + 1j, 3, 2.0)); kind(torch.logspace(0, 1j, 1)); torch.logspace(0, 1j, 3, dtype=torch.float32); torch.linspace(1.5, 3.5 + 2j, 3, dtype=torch.int64)
+torch.polygamma(0, T([1.0, 0.0, -0.5, inf, nan])); torch.polygamma(1, T([1.0, -0.5, inf, nan])); torch.polygamma(2, T([1.0, 0.0, -0.5, inf, nan])); torch.polygamma(3, T([1.0, 0.0, -0.5, inf, 30.0])); torch.special.zeta(T(3.0), T([inf, nan, 1.0])); grad(lambda x: torch.polygamma(2, x), 0.7, 2.0)
+list(T([1.0]).new(size=(2, 3)).shape); str(T([1]).new(size=(2, 3), device="cpu").dtype); torch.meshgrid(indexing="xy")
+exact(T([1, 2**63 + 5, 7], dtype=torch.uint64)); exact(T([[2**63 + 5], [3]], dtype=torch.uint64)); exact(T([True, 2**64 - 1], dtype=torch.uint64)); exact(torch.full((2,), 2**63 + 5, dtype=torch.uint64)); exact(torch.zeros(1, dtype=torch.uint64).fill_(2**63 + 5))
+str(T(2**63 + 5, dtype=torch.uint64).item()); exact(torch.as_tensor([2**63 + 5], dtype=torch.uint64)); T([1.5, 2], dtype=torch.uint64); exact(T([], dtype=torch.uint64)); T([2**63]); T([2**63], dtype=torch.int64)
+""",
 }  # fmt: skip
 
 

@@ -80,6 +80,8 @@ class Node:
     hooks: Any
 
     def backward(self, g: Any) -> tuple:
+        if type(self).__name__ == "NotImplemented":  # in torch neither
+            raise RuntimeError(f"derivative for aten::{self.op.name} is not implemented")
         raise NotImplementedError(f"the derivative for {self.name()!r} is not implemented")
 
     def name(self) -> str:

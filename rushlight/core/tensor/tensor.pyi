@@ -13,7 +13,7 @@ import numpy as np
 from .. import own_code as own_code
 from ..device.buffer import Buffer as Buffer, as_array as as_array
 from ..device.device import CPU as CPU
-from ..dispatch.extension_points import training_observer as training_observer
+from ..dispatch.extension_points import size_observer as size_observer, training_observer as training_observer
 from ..dispatch.mode import emit_event as emit_event, thread as thread
 from ..warn import warn as warn, warn_once as warn_once
 from . import dtype as dtypes
@@ -503,54 +503,6 @@ class Tensor:
         """In-place form of `heaviside`: the result is written into the tensor, which is returned."""
         ...
 
-    def sigmoid(self) -> Tensor:
-        """The logistic function 1 / (1 + exp(-input)) of each element."""
-        ...
-
-    def sigmoid_(self) -> Self:
-        """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
-        ...
-
-    def logit(self, eps: _float | None = None) -> Tensor:
-        """log(input / (1 - input)), the inverse of `sigmoid`."""
-        ...
-
-    def logit_(self, eps: _float | None = None) -> Self:
-        """In-place form of `logit`: the result is written into the tensor, which is returned."""
-        ...
-
-    def xlogy(self, other: Tensor | _Number) -> Tensor:
-        """input * log(other), and 0 where the input is 0 and the other no nan."""
-        ...
-
-    def xlogy_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
-        ...
-
-    def sinc(self) -> Tensor:
-        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
-        ...
-
-    def sinc_(self) -> Self:
-        """In-place form of `sinc`: the result is written into the tensor, which is returned."""
-        ...
-
-    def relu(self) -> Tensor:
-        """max(input, 0) of each element."""
-        ...
-
-    def relu_(self) -> Self:
-        """In-place form of `relu`: the result is written into the tensor, which is returned."""
-        ...
-
-    def prelu(self, weight: Tensor) -> Tensor:
-        """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
-        ...
-
-    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
-        """The input where |input| > lambd, 0 elsewhere."""
-        ...
-
     @overload
     def type(self, dtype: None=None, non_blocking: _bool=False) -> _str:
         """The old name of the tensor's type, 'torch.FloatTensor'; or, with `dtype`, the tensor as that type."""
@@ -595,7 +547,7 @@ class Tensor:
         """A tensor that holds a copy of `data`, of the type of this one."""
         ...
 
-    def new(self, *args: Any, device: _Device = None) -> Any:
+    def new(self, *args: Any, size: _int | Sequence[_int] | None = None, device: _Device = None) -> Any:
         """An old constructor: a tensor of this one's type from sizes or data."""
         ...
 
@@ -752,6 +704,54 @@ class Tensor:
 
     def log_normal_(self, mean: _float=1, std: _float=2, *, generator: _Generator | None=None) -> Self:
         """Overwrite with numbers whose logarithm is normal."""
+        ...
+
+    def sigmoid(self) -> Tensor:
+        """The logistic function 1 / (1 + exp(-input)) of each element."""
+        ...
+
+    def sigmoid_(self) -> Self:
+        """In-place form of `sigmoid`: the result is written into the tensor, which is returned."""
+        ...
+
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """log(input / (1 - input)), the inverse of `sigmoid`."""
+        ...
+
+    def logit_(self, eps: _float | None = None) -> Self:
+        """In-place form of `logit`: the result is written into the tensor, which is returned."""
+        ...
+
+    def xlogy(self, other: Tensor | _Number) -> Tensor:
+        """input * log(other), and 0 where the input is 0 and the other no nan."""
+        ...
+
+    def xlogy_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `xlogy`: the result is written into the tensor, which is returned."""
+        ...
+
+    def sinc(self) -> Tensor:
+        """sin(pi * input) / (pi * input) of each element, and 1 at 0."""
+        ...
+
+    def sinc_(self) -> Self:
+        """In-place form of `sinc`: the result is written into the tensor, which is returned."""
+        ...
+
+    def relu(self) -> Tensor:
+        """max(input, 0) of each element."""
+        ...
+
+    def relu_(self) -> Self:
+        """In-place form of `relu`: the result is written into the tensor, which is returned."""
+        ...
+
+    def prelu(self, weight: Tensor) -> Tensor:
+        """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
+        ...
+
+    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
+        """The input where |input| > lambd, 0 elsewhere."""
         ...
 
     def erf(self) -> Tensor:
@@ -2580,6 +2580,26 @@ class Tensor:
 
     def _as_sparse_rows(self, rows: Any, n: _int) -> Tensor:
         """The sparse tensor (n, *) with this tensor (nnz, *) at `rows` (nnz,)."""
+        ...
+
+    def int_repr(self) -> Tensor:
+        """`int_repr` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
+    def q_scale(self) -> Tensor:
+        """`q_scale` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
+    def q_zero_point(self) -> Tensor:
+        """`q_zero_point` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
+    def qscheme(self) -> Tensor:
+        """`qscheme` of a quantized tensor; see `rushlight.ops.quantized.tensor.QuantizedTensor`."""
+        ...
+
+    def dequantize(self) -> Tensor:
+        """The values of a quantized tensor as float32; of any other tensor, the tensor as float32."""
         ...
 
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:

@@ -9,11 +9,21 @@ from rushlight.core.dispatch.op import FUNCTIONAL as _FUNCTIONAL
 from rushlight.core.dispatch.op import OPS as _OPS
 from rushlight.core.dispatch.torch_function import publish as _publish
 
-from . import attention, classification_loss, dropping, grouped, normalization, regression_loss, resize, similarity_loss
+from . import (
+    attention,
+    classification_loss,
+    dropping,
+    grouped,
+    normalization,
+    pooling,
+    regression_loss,
+    resize,
+    similarity_loss,
+)  # fmt: skip
 
 _functions = {name: _OPS[name] for name in _FUNCTIONAL}
 for _file in (
-    attention, classification_loss, dropping, grouped, normalization, regression_loss, resize, similarity_loss,
+    attention, classification_loss, dropping, grouped, normalization, pooling, regression_loss, resize, similarity_loss,
 ):  # fmt: skip
     _functions |= {
         name: value

@@ -3,8 +3,11 @@ from ...ops import adaptive_avg_pool1d as adaptive_avg_pool1d
 from ...ops import adaptive_avg_pool2d as adaptive_avg_pool2d
 from ...ops import adaptive_avg_pool3d as adaptive_avg_pool3d
 from ...ops import adaptive_max_pool1d as adaptive_max_pool1d
+from .pooling import adaptive_max_pool1d_with_indices as adaptive_max_pool1d_with_indices
 from ...ops import adaptive_max_pool2d as adaptive_max_pool2d
+from .pooling import adaptive_max_pool2d_with_indices as adaptive_max_pool2d_with_indices
 from ...ops import adaptive_max_pool3d as adaptive_max_pool3d
+from .pooling import adaptive_max_pool3d_with_indices as adaptive_max_pool3d_with_indices
 from ...ops import affine_grid as affine_grid
 from ...ops import alpha_dropout as alpha_dropout
 from ...ops import avg_pool1d as avg_pool1d
@@ -39,7 +42,9 @@ from ...ops import embedding_bag as embedding_bag
 from ...ops import feature_alpha_dropout as feature_alpha_dropout
 from ...ops import fold as fold
 from ...ops import fractional_max_pool2d as fractional_max_pool2d
+from .pooling import fractional_max_pool2d_with_indices as fractional_max_pool2d_with_indices
 from ...ops import fractional_max_pool3d as fractional_max_pool3d
+from .pooling import fractional_max_pool3d_with_indices as fractional_max_pool3d_with_indices
 from .regression_loss import gaussian_nll_loss as gaussian_nll_loss
 from ...ops import gelu as gelu
 from ...ops import glu as glu
@@ -70,8 +75,11 @@ from ...ops import lp_pool2d as lp_pool2d
 from ...ops import lp_pool3d as lp_pool3d
 from .similarity_loss import margin_ranking_loss as margin_ranking_loss
 from ...ops import max_pool1d as max_pool1d
+from .pooling import max_pool1d_with_indices as max_pool1d_with_indices
 from ...ops import max_pool2d as max_pool2d
+from .pooling import max_pool2d_with_indices as max_pool2d_with_indices
 from ...ops import max_pool3d as max_pool3d
+from .pooling import max_pool3d_with_indices as max_pool3d_with_indices
 from ...ops import max_unpool1d as max_unpool1d
 from ...ops import max_unpool2d as max_unpool2d
 from ...ops import max_unpool3d as max_unpool3d

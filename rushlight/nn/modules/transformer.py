@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rushlight import ops
-from rushlight.core.dispatch.mode import is_grad_enabled
+from rushlight.core.dispatch.mode import emit_event, is_grad_enabled, thread
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional as F
 from rushlight.nn import init
@@ -248,6 +248,8 @@ class TransformerEncoder(Module):
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3:
             return False
+        if thread.state.level > 1:
+            emit_event("branched", padding)
         if self.mask_check and not _is_at_the_end(padding._array != 0):
             return False
         return not (is_grad_enabled() and any(t.requires_grad for t in (src, *first.parameters())))

@@ -204,18 +204,19 @@ def pack_padded_sequence(
     >>> pack_padded_sequence(tensor([[1, 2], [3, 0]]), [2, 1], batch_first=True).data
     tensor([1, 3, 2])
     """
-    lengths = ops.as_tensor(lengths, dtype=dtypes.int64)
+    lengths = ops.as_tensor(lengths, dtype=dtypes.int64, device="cpu")
     order = None
     steps_first = input.transpose(0, 1) if batch_first else input
     if not enforce_sorted:
         lengths, order = ops.sort(lengths, descending=True)
+        order = order.to(input.device)
         steps_first = steps_first.index_select(1, order)
     counts = lengths.tolist()
     _check_lengths(counts, steps_first.size(1))
     batch_sizes = [sum(count > step for count in counts) for step in range(max(counts))]
     rows = steps_first.reshape(-1, *steps_first.shape[2:])
-    data = rows.index_select(0, _packed_places(batch_sizes, len(counts)))
-    return PackedSequence(data, ops.tensor(batch_sizes, dtype=dtypes.int64), order, None)
+    data = rows.index_select(0, _packed_places(batch_sizes, len(counts), input.device))
+    return PackedSequence(data, ops.tensor(batch_sizes, dtype=dtypes.int64, device="cpu"), order, None)
 
 
 def _check_lengths(lengths: list[Any], batch: Any) -> None:
@@ -235,9 +236,10 @@ def _check_lengths(lengths: list[Any], batch: Any) -> None:
         )
 
 
-def _packed_places(batch_sizes: list[Any], batch: Any) -> Tensor:
+def _packed_places(batch_sizes: list[Any], batch: Any, device: Any) -> Tensor:
     """Where the packed elements are among the rows of a padded tensor, steps first."""
-    return ops.tensor([step * batch + n for step, size in enumerate(batch_sizes) for n in range(size)])
+    places = [step * batch + n for step, size in enumerate(batch_sizes) for n in range(size)]
+    return ops.tensor(places, device=device)
 
 
 def pad_packed_sequence(
@@ -265,11 +267,12 @@ def pad_packed_sequence(
         )
     batch, rest = batch_sizes[0], sequence.data.shape[1:]
     empty = sequence.data.new_full((length * batch, *rest), padding_value)
-    padded = empty.index_copy(0, _packed_places(batch_sizes, batch), sequence.data).reshape(length, batch, *rest)
-    lengths = ops.tensor([sum(size > n for size in batch_sizes) for n in range(batch)])
+    places = _packed_places(batch_sizes, batch, sequence.data.device)
+    padded = empty.index_copy(0, places, sequence.data).reshape(length, batch, *rest)
+    lengths = ops.tensor([sum(size > n for size in batch_sizes) for n in range(batch)], device="cpu")
     if sequence.unsorted_indices is not None:
         padded = padded.index_select(1, sequence.unsorted_indices)
-        lengths = lengths[sequence.unsorted_indices]
+        lengths = lengths[sequence.unsorted_indices.cpu()]
     return (padded.transpose(0, 1) if batch_first else padded), lengths
 
 

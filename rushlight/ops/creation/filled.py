@@ -303,9 +303,9 @@ def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layo
 
 
 @composite(method=True, function=False)
-def new(self, *args, device=None):
+def new(self, *args, size=None, device=None):
     """An old constructor: a tensor of this one's type from sizes or data."""
-    return construct(self.dtype, args, device=device)
+    return construct(self.dtype, args, size=size, device=device)
 
 
 @composite()

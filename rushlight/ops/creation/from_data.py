@@ -100,6 +100,8 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
 def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
     """An array of nested lists of numbers, which were of `kinds`: Python's types, NumPy's and Rushlight's dtypes."""
     _check_shape(values)
+    if dtype is not None and kinds and kinds <= _PLAIN_REAL and numpy_type(dtype, dtype) == np.uint64:
+        return _whole_numbers(values, kinds)
     try:
         a = np.array(values)
     except (ValueError, OverflowError):
@@ -122,6 +124,21 @@ def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
         raise TypeError(word)
     with np.errstate(all="ignore"):
         return a.astype(target) if a.dtype != target else a
+
+
+_PLAIN_REAL = {int, bool, float}
+
+
+def _whole_numbers(values: Any, kinds: set[Any]) -> np.ndarray:
+    """Python's integers as uint64, digit for digit: NumPy takes a mixture of large and small ones for floats."""
+    if float in kinds:
+        raise TypeError("an integer is required")
+    exactly = np.array(values, object)
+    if exactly.size and exactly.min() < 0:
+        raise OverflowError("can't convert negative int to unsigned")
+    if exactly.size and exactly.max() >= 1 << 64:
+        raise OverflowError("int too big to convert")
+    return exactly.astype(np.uint64)
 
 
 def _check_fits(a: np.ndarray, target: np.dtype) -> None:

@@ -55,6 +55,19 @@ def _limits(start: Any, end: Any, steps: int, kind: np.dtype) -> tuple[Any, Any]
     return exact(start, kind), exact(end, kind)
 
 
+def _default(start: Any, end: Any, dtype: Any, name: str) -> dtypes.dtype:
+    """The default float type, or its complex one between complex limits. Raises where `dtype` cannot hold those."""
+    if not any(isinstance(_number(v), complex) for v in (start, end)):
+        return dtypes.get_default_dtype()
+    inferred = dtypes.of_number(1j)
+    if dtype is not None and not dtype.is_complex:
+        part = {8: "float", 16: "double"}.get(inferred.itemsize, "Half")
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype c10::complex<{part}> can't be safely cast to passed dtype {type_word(dtype)}"
+        )
+    return inferred
+
+
 @composite()
 def arange(
     start, end=None, step=1, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False
@@ -156,7 +169,7 @@ def linspace(
     Args:
         start, end: numbers or 0-d tensors.
         out: the tensor to write the result to.
-        dtype: by default the default float type.
+        dtype: by default the default float type, or its complex type where a limit is complex.
     Shape: -> (steps)
     Raises:
         RuntimeError: `steps` is negative, as in `linspace(0, 1, -1)`.
@@ -169,9 +182,10 @@ def linspace(
         raise TypeError("linspace(): argument 'steps' must be int, not float")
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    default = _default(start, end, dtype, "linspace")
     return _made(
         "linspace", lambda kind: spaced(*_limits(start, end, steps, kind), int(steps), kind), out, dtype,
-        dtypes.get_default_dtype(), requires_grad, device,
+        default, requires_grad, device,
     )  # fmt: skip
 
 
@@ -194,7 +208,7 @@ def logspace(
     Args:
         start, end: numbers or 0-d tensors.
         out: the tensor to write the result to.
-        dtype: by default the default float type.
+        dtype: by default the default float type, or its complex type where a limit is complex.
     Shape: -> (steps)
     Raises:
         RuntimeError: `steps` is negative, as in `logspace(0, 1, -1)`.
@@ -205,7 +219,8 @@ def logspace(
     check_options(layout, pin_memory)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    default = _default(start, end, dtype, "logspace")
     return _made(
         "logspace", lambda kind: powers(base, *_limits(start, end, steps, kind), int(steps), kind), out, dtype,
-        dtypes.get_default_dtype(), requires_grad, device,
+        default, requires_grad, device,
     )  # fmt: skip

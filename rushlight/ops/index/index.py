@@ -221,15 +221,20 @@ def _slice(s: slice) -> slice:
 
 def _from_mask(mask: np.ndarray, shape: tuple, dim: int) -> list[Tensor]:
     """The index tensors of a boolean mask that covers the dimensions from `dim`."""
+    _check_mask(mask, shape, dim)
+    if not mask.ndim:
+        return [wrap(on_device_of(mask, np.zeros, int(mask), np.int64))]
+    return [wrap(w) for w in mask.nonzero()]
+
+
+def _check_mask(mask: np.ndarray, shape: tuple, dim: int) -> None:
+    """Raise torch's IndexError for a mask that does not cover the dimensions from `dim`."""
     for k, n in enumerate(mask.shape):
         if shape[dim + k] != n:
             raise IndexError(
                 f"The shape of the mask {list(mask.shape)} at index {k} does not match the shape of the indexed tensor "
                 f"{list(shape)} at index {dim + k}"
             )
-    if not mask.ndim:
-        return [wrap(on_device_of(mask, np.zeros, int(mask), np.int64))]
-    return [wrap(w) for w in mask.nonzero()]
 
 
 def _where(indices: tuple) -> tuple:
@@ -249,7 +254,7 @@ def _index(*tensors):
         out = input[indices]
     except IndexError:
         raise _index_error(input, indices) from None
-    return out if out.flags.c_contiguous else np.ascontiguousarray(out)
+    return out if out.flags.c_contiguous else np.ascontiguousarray(out, like=out)
 
 
 def _index_error(input: np.ndarray, indices: tuple) -> Exception:
@@ -273,7 +278,7 @@ def _(g, tensors_rest, tensors_shape):
 @primitive(name="_index_backward", public=False, host_indices=True)
 def _index_backward(*tensors, shape):
     g, *indices = tensors
-    out = np.zeros(shape, g.dtype)
+    out = np.zeros(shape, g.dtype, like=g)
     add_at(out, _where(tuple(indices)), g)
     return out
 
@@ -287,6 +292,12 @@ def _(g, tensors_rest):
 
 
 def _setitem(self, index, value):
+    if _is_mask(index) and not index.is_cpu and _is_single(value):  # without asking the device where the mask is true
+        _check_mask(index._array, self._array.shape, 0)
+        self.masked_fill_(index.reshape(index.shape + (1,) * (self.ndim - index.ndim)), value)
+        return
+    if not isinstance(value, _VALUES):
+        raise _not_assignable(value, self)
     basic, advanced, kind = _parse(self, index)
     target = self if basic is None else kind(self, basic) if _is_part(basic) else self
     if advanced:
@@ -295,15 +306,22 @@ def _setitem(self, index, value):
         _put(target, advanced, value, isinstance(index, Tensor) and index._array.dtype.kind == "b")
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
-    elif isinstance(value, _ASSIGNABLE):
+    else:
         if target._array.dtype == np.float16:  # what is too large becomes infinite here, unlike in fill_
             value = constant(number_as(value, target.dtype))
         target.fill_(value)
-    else:
-        raise _not_assignable(value, self)
+
+
+def _is_mask(index: Any) -> bool:
+    return isinstance(index, Tensor) and index._array.dtype.kind == "b" and index._array.ndim > 0
+
+
+def _is_single(value: Any) -> bool:
+    return not value._array.ndim if isinstance(value, Tensor) else isinstance(value, _ASSIGNABLE)
 
 
 _ASSIGNABLE = (bool, int, float, complex, np.integer)  # NumPy's float64 and complex128 are Python's numbers, too
+_VALUES = (Tensor, *_ASSIGNABLE)
 
 
 def _not_assignable(value: Any, to: Tensor) -> TypeError:
@@ -333,8 +351,6 @@ def _expands(shape: tuple, to: tuple) -> bool:
 
 def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
     if not isinstance(value, Tensor):
-        if not isinstance(value, _ASSIGNABLE):
-            raise _not_assignable(value, target)
         kind = target._array.dtype
         value = constant(number_as(value, target.dtype) if kind == np.float16 else np.asarray(exact(value, kind), kind))
     else:

@@ -22,10 +22,10 @@ _FULL = slice(None)
 
 def _check_index(name: str, index: np.ndarray, n: int) -> np.ndarray:
     """A 1-D index within [0, n). Raises RuntimeError on its type and IndexError on its values."""
-    if index.dtype != np.int64 and index.dtype != np.int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {word(index)}")
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index, but got {word(index)}")
     flat = index.reshape(-1)
     if not lies_within(flat, 0, n):
         bad = flat[(flat < 0) | (flat >= n)][0]

@@ -78,7 +78,7 @@ def _gather(input, index, /, dim):
     return (
         np.ascontiguousarray(input[_grid("gather", index, input.shape, d)])
         if index.size
-        else np.empty(index.shape, input.dtype)
+        else np.empty(index.shape, input.dtype, like=input)
     )
 
 

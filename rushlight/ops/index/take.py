@@ -64,7 +64,7 @@ def _put(input, index, source, /, accumulate):
     n = input.size
     if not lies_within(index, -n, n):
         raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
-    out = np.array(input, order="C")
+    out = np.array(input, order="C", like=input)
     flat = out.reshape(-1)
     if accumulate:
         add_at(flat, (index.reshape(-1),), source.reshape(-1))

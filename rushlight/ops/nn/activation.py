@@ -17,9 +17,11 @@ from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import constant, type_word, wrap
+from ..creation.arguments import backend_like
 from ..pointwise.building_blocks import F32, MANY, bits_of, in_single, pieced, widened, zero_where, zeros_of
 from ..pointwise.checks import not_implemented
 from ..pointwise.choice import select, where
+from ..random.sample import drawn
 from ..special.logistic import sigmoid_of
 
 # ---------------------------------------------------------------------------------------------- tools
@@ -365,11 +367,14 @@ def _(g, input, noise):
 
 def _rrelu_noise(input, lower, upper):
     """A random slope for each element that is not positive, drawn in order, and 1 for the others."""
-    a = input._array
+    return wrap(drawn("rrelu", _slopes, None, input._array, lower, upper, where=backend_like(input)))
+
+
+def _slopes(generator, a, lower, upper):
     noise = np.ones(a.shape, a.dtype)
     negative = a <= 0
-    noise[negative] = uniform(None, int(negative.sum()), np.float64, lower, upper)
-    return wrap(noise)
+    noise[negative] = uniform(generator, int(negative.sum()), np.float64, lower, upper)
+    return noise
 
 
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):

@@ -58,7 +58,7 @@ def _(g, weight_shape, input, padding_idx, scale_grad_by_freq):
 
 @primitive(public=False, name="embedding_dense_backward")
 def _embedding_backward(g, input, /, shape, padding_idx, scale_grad_by_freq):
-    out = np.zeros(shape, g.dtype)
+    out = np.zeros(shape, g.dtype, like=g)
     rows, values = input.reshape(-1), g.reshape(-1, shape[1])
     if padding_idx >= 0:
         keep = rows != padding_idx
@@ -127,7 +127,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     row = _row(padding_idx, weight._array.shape[0])
-    if max_norm is not None:
+    if max_norm is not None and not weight.is_meta:
         renormalise(weight, input, max_norm, norm_type)
     lookup = _embedding_sparse if sparse else _embedding
     return lookup(weight, input, row, scale_grad_by_freq)

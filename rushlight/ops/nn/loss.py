@@ -282,7 +282,7 @@ def _nll_loss_backward(g, target, weight=None, /, shape=(), ignore_index=-100, r
         value = value / (g.dtype.type(n) if w is None else w.sum())
     if w is not None:
         value = np.where(w == 0, 0, value * w)
-    out = np.zeros((n, c), g.dtype)
+    out = np.zeros((n, c), g.dtype, like=g)
     out[np.arange(n), t if valid is None else np.where(valid, t, 0)] = value
     if len(shape) < 3:
         return out.reshape(shape)

@@ -131,7 +131,9 @@ def _layer_norm(input, weight=None, bias=None, /, normalized_shape=(), eps=1e-5)
     if k == 1 and 0 < input.shape[-1] <= _SHORT and input.dtype.itemsize > 2 and input.flags.c_contiguous:
         d, mean, rstd = _rows_standardised(input, eps)
     else:
-        d, mean, var = _moments(np.asarray(_wide(input), order="C"), tuple(range(input.ndim - k, input.ndim)))
+        d, mean, var = _moments(
+            np.asarray(_wide(input), order="C", like=input), tuple(range(input.ndim - k, input.ndim))
+        )
         rstd = _inverse_root(var, eps)
         d *= rstd
     if weight is not None:
@@ -358,6 +360,14 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     """
     if input._array.shape == (0,):
         return input.clone()
+    return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
+
+
+def normalise_batch(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
+    training: bool, momentum: float, eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The result of `batch_norm`, and mean and 1 / sqrt(var + eps) that it used; the running statistics move on."""
     if input._array.ndim < 2 and training:
         raise RuntimeError(f"batch_norm: expected at least 2 dimensions, got {input._array.ndim}")
     if not training and (running_mean is None or running_var is None):
@@ -365,14 +375,15 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     used = (None, None) if training else (running_mean, running_var)
     if training and running_mean is not None and running_mean.numel() != input._array.shape[1]:
         raise RuntimeError(f"running_mean should contain {input._array.shape[1]} elements not {running_mean.numel()}")
-    out, mean, _, var = _batch_norm(input, weight, bias, *used, training, eps)
+    out, mean, rstd, var = _batch_norm(input, weight, bias, *used, training, eps)
     if training and running_mean is not None:
-        n = input._array.size // max(input._array.shape[1], 1)
         _update(running_mean, mean, momentum)
+    if training and running_var is not None:
+        n = input._array.size // max(input._array.shape[1], 1)
         with no_grad():
             unbiased = var * (n / max(n - 1, 1))
         _update(running_var, unbiased, momentum)
-    return out
+    return out, mean, rstd
 
 
 # ---------------------------------------------------------------------------------------------- groups
@@ -383,7 +394,9 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
 )
 def _group_norm(input, weight=None, bias=None, /, num_groups=1, eps=1e-5):
     n, c = input.shape[:2]
-    if num_groups <= 0 or c % num_groups:
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if c % num_groups:
         raise RuntimeError(
             f"Expected number of channels in input to be divisible by num_groups, but got input of shape "
             f"{list(input.shape)} and num_groups={num_groups}"
@@ -499,7 +512,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     >>> local_response_norm(ones(1, 2, 1), 2, alpha=1.0, beta=1.0).flatten()
     tensor([0.6667, 0.5000])
     """
-    shape = input._array.shape
+    shape = input.shape
     if len(shape) < 3:
         raise ValueError(
             f"Expected 3D or higher dimensionality                          input (got {len(shape)} dimensions)"

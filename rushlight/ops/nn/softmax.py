@@ -6,11 +6,12 @@ import numpy as np
 
 from ...core.dispatch.op import OPS, primitive, publish
 from ...core.dispatch.slow_path import write_out
-from ...core.random import default_generator, exponential
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
-from ...core.tensor.tensor import Tensor, wrap
+from ...core.tensor.layout import contiguous_format
+from ...core.tensor.tensor import Tensor
 from ...core.warn import warn
+from ..creation.filled import empty_like, zeros_like
 from ..pointwise.building_blocks import F32, F64, MANY, add_reduce, by_rows, max_reduce, widened
 from ..pointwise.checks import not_implemented
 from ..reduce.reduction import vector_norm
@@ -38,7 +39,9 @@ def _softmax_of(x, dim):
 def _softmax(input, /, dim, dtype):
     if dtype is not None:
         input = cast(input, dtype.numpy)
-    input = np.asarray(input, order="C")  # the result is contiguous whatever the input
+    input = np.asarray(
+        input, order="C", like=input if input.ndim else None
+    )  # the result is contiguous whatever the input
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _softmax_of(input, dim)
@@ -88,7 +91,9 @@ def _log_softmax_of(x, dim):
 def _log_softmax(input, /, dim, dtype):
     if dtype is not None:
         input = cast(input, dtype.numpy)
-    input = np.asarray(input, order="C")  # the result is contiguous whatever the input
+    input = np.asarray(
+        input, order="C", like=input if input.ndim else None
+    )  # the result is contiguous whatever the input
     d = input.dtype
     if (d is F32 or d is F64) and -input.ndim <= dim < input.ndim and input.size:
         return _log_softmax_of(input, dim)
@@ -222,15 +227,12 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
-    a = logits._array
-    gumbels = wrap(-np.log(exponential(default_generator, a.shape, a.dtype)))
+    gumbels = -empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = softmax((logits + gumbels) / tau, dim)
     if not hard:
         return soft
-    index = np.expand_dims(np.argmax(soft._array, dim), dim)
-    one_hot = np.zeros_like(soft._array)
-    np.put_along_axis(one_hot, index, 1, dim)
-    return wrap(one_hot) - soft.detach() + soft
+    one_hot = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, soft.argmax(dim, keepdim=True), 1.0)
+    return one_hot - soft.detach() + soft
 
 
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
@@ -274,4 +276,32 @@ def _log_softmax_method(self, dim=None, dtype=None, *, axis=None):
 
 
 Tensor.softmax, Tensor.log_softmax = _softmax_method, _log_softmax_method
-OPS["special.softmax"], OPS["special.log_softmax"] = softmax, log_softmax
+
+
+def _special_softmax(input, dim, dtype=None):
+    """`softmax` along `dim`, which has no default here.
+
+    Raises:
+        TypeError: `dim` is no int, as in `special.softmax(ones(2), None)`.
+    """
+    return softmax(input, _given("special_softmax", dim), dtype=dtype)
+
+
+def _special_log_softmax(input, dim, dtype=None):
+    """`log_softmax` along `dim`, which has no default here.
+
+    Raises:
+        TypeError: `dim` is no int, as in `special.log_softmax(ones(2), None)`.
+    """
+    return log_softmax(input, _given("special_log_softmax", dim), dtype=dtype)
+
+
+def _given(name: str, dim: int) -> int:
+    if not hasattr(dim, "__index__"):
+        raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type(dim).__name__}")
+    return dim
+
+
+for _f in (_special_softmax, _special_log_softmax):
+    _f.__name__ = _f.__qualname__ = _f.__name__.removeprefix("_")
+    OPS[_f.__name__.replace("_", ".", 1)] = _f

@@ -13,6 +13,7 @@ from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import binary, composite, primitive, publish, unary
 from ...core.dispatch.slow_path import common_type, write_out
+from ...core.tensor import dtype as dtypes
 from ...core.tensor.placeholder import Placeholder
 from ...core.tensor.tensor import Tensor
 from .building_blocks import F32, F64, MANY, conjugate, widened, zero_rule
@@ -62,19 +63,27 @@ refuse_bool(_rsub, _SUB_ONE, _SUB_BOTH)
 
 def _scaled(input, other, alpha):
     """alpha * other, checked as torch checks `alpha` against the type of the result."""
+    if isinstance(alpha, bool):
+        return _switched(input, other, alpha)
     if isinstance(other, Tensor) and isinstance(alpha, (int, float)):
         category = max(
             input.dtype.category if isinstance(input, Tensor) else 0,
             other.dtype.category,
         )
-        if isinstance(alpha, bool) and category:
-            raise RuntimeError("Boolean alpha only supported for Boolean results.")
         if isinstance(alpha, float) and category < 2:
             raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
         if other.dtype.category < 2:  # alpha takes the result's type, it has no say in it
             d = common_type(_add.record, (input, other))
             return (other.to(d) * alpha).to(d)
     return other * alpha
+
+
+def _switched(input, other, alpha):
+    """other where `alpha` is True; False where it is not. Raises torch's error unless the result is bool."""
+    kinds = [x.dtype if isinstance(x, Tensor) else dtypes.of_number(x) for x in (input, other)]
+    if any(kind.category for kind in kinds):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return other * alpha if isinstance(other, Tensor) else other and alpha
 
 
 @primitive(public=False, name="add.scaled", promote="same", node="AddBackward0")
@@ -121,7 +130,7 @@ def add(input, other, *rest, alpha=1, out=None):
     """
     if rest:
         other, alpha = number_first.sum_arguments("add", other, rest)
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         if _is_fused(input, other, alpha):
             result = _add_scaled(input, other, alpha)
             return result if out is None else write_out("add", (input, other), result, out)
@@ -159,7 +168,7 @@ def sub(input, other, *rest, alpha=1, out=None):
     """
     if rest:
         other, alpha = number_first.sum_arguments("sub", other, rest)
-    if alpha != 1:
+    if alpha != 1 or alpha is True:
         check_bool((input, other), _SUB_ONE, _SUB_BOTH)
         if _is_fused(input, other, alpha):
             result = _sub_scaled(input, other, alpha)
@@ -182,7 +191,7 @@ def rsub(input, other, *, alpha=1):
     >>> rsub(tensor([1.0, 2.0]), 10)
     tensor([9., 8.])
     """
-    return _rsub(input, other) if alpha == 1 else sub(other, input, alpha=alpha)
+    return _rsub(input, other) if alpha == 1 and alpha is not True else sub(other, input, alpha=alpha)
 
 
 publish("add", add, True, False, ())
@@ -197,7 +206,7 @@ def add_(self, other, *rest, alpha=1):
     """self += alpha * other, in place."""
     if rest:
         other, alpha = number_first.sum_arguments("add_", other, rest)
-    if alpha == 1:
+    if alpha == 1 and alpha is not True:
         return _plain_add_(self, other)
     if add_scaled(self, other, alpha):
         return self
@@ -212,7 +221,7 @@ def sub_(self, other, *rest, alpha=1):
     if rest:
         other, alpha = number_first.sum_arguments("sub_", other, rest)
     check_bool((self, other), _SUB_ONE, _SUB_BOTH)
-    if alpha == 1:
+    if alpha == 1 and alpha is not True:
         return _plain_sub_(self, other)
     if type(alpha) is float and add_scaled(self, other, -alpha):
         return self

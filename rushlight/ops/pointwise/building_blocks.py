@@ -120,6 +120,8 @@ CHUNK = 16384  # elements: the temporaries of one chunk stay in the cache (2.1 t
 def in_chunks(step, arrays, *rest):
     """Call `step` on pieces of contiguous arrays of one shape."""
     flat = [a.reshape(-1) for a in arrays]
+    if type(arrays[0]) is not np.ndarray:  # a device's, all at once
+        return step(*flat, *rest)
     for i in range(0, flat[0].size, CHUNK):
         step(*[a[i : i + CHUNK] for a in flat], *rest)
 
@@ -128,7 +130,7 @@ def pieced(kernel):
     """A kernel of several NumPy calls on arrays of one shape that takes large arrays in pieces that fit the cache."""
 
     def run(a, *rest):
-        if a.size <= 4 * CHUNK or not a.flags.c_contiguous:
+        if a.size <= 4 * CHUNK or not a.flags.c_contiguous or type(a) is not np.ndarray:
             return kernel(a, *rest)
         arrays = [a, *[b for b in rest if type(b) is np.ndarray]]
         if not all(b.shape == a.shape and b.dtype is a.dtype and b.flags.c_contiguous for b in arrays):
@@ -161,7 +163,7 @@ def by_rows(kernel):
     """A kernel `f(*arrays, dim)` on arrays of one shape that treats each slice along `dim` by itself, in blocks of rows."""
 
     def run(a, *rest):
-        if a.size <= 4 * CHUNK or not a.flags.c_contiguous:
+        if a.size <= 4 * CHUNK or not a.flags.c_contiguous or type(a) is not np.ndarray:
             return kernel(a, *rest)
         *others, dim = rest
         if dim not in (-1, a.ndim - 1):

@@ -200,4 +200,4 @@ def heaviside(input, values, /):
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     if input.dtype.kind == "c":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    return np.where(input == 0, values, (input > 0).astype(input.dtype))
+    return in_order_of(np.where(input == 0, values, (input > 0).astype(input.dtype)), input, values)

@@ -215,7 +215,9 @@ angle = unary(
 def _complex(real, imag, /):
     kind = np.result_type(real.dtype, np.complex64)
     shape = np.broadcast_shapes(real.shape, imag.shape)
-    out = np.empty_like(real, kind) if real.shape == shape else np.empty(shape, kind)  # in the memory order of `real`
+    out = (
+        np.empty_like(real, kind) if real.shape == shape else np.empty(shape, kind, like=real)
+    )  # in the memory order of `real`
     out.real, out.imag = real, imag  # a sum would make nan of an infinite part
     return out
 

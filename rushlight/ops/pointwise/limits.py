@@ -10,7 +10,7 @@ from ...core.dispatch.scalars import exact
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import F32, F64, MANY, zero_where
+from .building_blocks import F32, F64, MANY, in_order_of, zero_where
 from .choice import of_common_type
 
 
@@ -40,12 +40,12 @@ def _cast_for(x, low, high):
 @primitive(public=False, name="clamp", node="ClampBackward1", inplace=False, jit_min_elements=MANY)
 def _clamp_scalar(input, /, min, max):
     d = input.dtype
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if d is not F32 and d is not F64:
         input, common = _cast_for(input, min, max)
         min = None if min is None else np.asarray(exact(min, common.numpy), common.numpy)
         max = None if max is None else np.asarray(exact(max, common.numpy), common.numpy)
-    if min is None and max is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     return _limited(input, min, max)
 
 
@@ -65,6 +65,8 @@ def _(g, input, min, max):
 def _clamp_tensor(input, min=None, max=None, /):
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if input.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     return _limited(input, min, max)
 
 
@@ -256,7 +258,7 @@ def nan_to_num(input, /, nan=None, posinf=None, neginf=None):
     r[np.isnan(input)] = 0 if nan is None else nan
     r[input == np.inf] = limits.max if posinf is None else posinf
     r[input == -np.inf] = limits.min if neginf is None else neginf
-    return r
+    return in_order_of(r, input)
 
 
 @nan_to_num.vjp

@@ -45,10 +45,10 @@ def _are_alike(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> bool:
 def _in_pieces(x: np.ndarray, y: np.ndarray, z: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """By parts that stay in the cache, where there would be more than two."""
     of = _in_float64 if z.dtype is F32 else _in_halves
-    r = np.empty(z.shape, z.dtype) if out is None or not out.flags.c_contiguous else out
+    r = np.empty_like(z, order="C") if out is None or not out.flags.c_contiguous else out
     flat = [a.reshape(-1) if a.ndim else a for a in (x, y, z)]
     to = r.reshape(-1)
-    length = CHUNK if z.size > 2 * CHUNK else z.size
+    length = CHUNK if z.size > 2 * CHUNK and type(z) is np.ndarray else z.size
     for i in range(0, z.size, length):
         to[i : i + length] = of(*[a[i : i + length] if a.ndim else a for a in flat])
     if out is not None and r is not out:

@@ -73,7 +73,7 @@ def folded(x, y):
     lead, k, n = x.shape[:-1], x.shape[-1], y.shape[1]
     if not x.size or not n or k == 1 or x.dtype.kind not in "fc" or x.dtype.itemsize == 2:
         return product(x, y)
-    out = np.empty((*lead, n), x.dtype)
+    out = np.empty((*lead, n), x.dtype, like=x)
     x.reshape(-1, k).dot(y, out.reshape(-1, n))
     return out
 

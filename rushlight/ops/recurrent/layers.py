@@ -37,7 +37,7 @@ def step_spans(rows: int, batch: int, batch_sizes, reverse: bool) -> list[tuple[
 
 def _product(x, y):
     """x @ y by the kernel of `mm`, whichever that is on this machine."""
-    return mm.record.kernel(x, y)
+    return (mm.record.kernel if type(x) is np.ndarray else mm.record.reference)(x, y)
 
 
 def _gram(x, y):
@@ -130,7 +130,7 @@ def _lstm(
     gates = _input_share(input, weight_ih, bias_ih, bias_hh)
     spans = step_spans(len(gates), len(h), batch_sizes, reverse)
     weight, project = _columns(weight_hh, len(spans)), None if weight_hr is None else _columns(weight_hr, len(spans))
-    y, hs, cs, ts = (np.empty((len(gates), a.shape[1]), gates.dtype) for a in (h, h, c, c))
+    y, hs, cs, ts = (np.empty((len(gates), a.shape[1]), gates.dtype, like=gates) for a in (h, h, c, c))
     scale, shift, _ = _lstm_rows(k, gates.dtype)
     for a, b in spans:
         z, ch, t = gates[a:b], c[: b - a], ts[a:b]
@@ -269,7 +269,7 @@ def _gru(input, h0, weight_ih, weight_hh, bias_ih=None, bias_hh=None, /, batch_s
     gates = _input_share(input, weight_ih, bias_ih)
     spans = step_spans(len(gates), len(h), batch_sizes, reverse)
     weight = _columns(weight_hh, len(spans))
-    y, hs, ns = (np.empty((len(gates), k), gates.dtype) for _ in range(3))
+    y, hs, ns = (np.empty((len(gates), k), gates.dtype, like=gates) for _ in range(3))
     for a, b in spans:
         z, before, new = gates[a:b], hs[a:b], y[a:b]
         before[...] = h[: b - a]
@@ -352,7 +352,7 @@ def _rnn(
     h = _state(h0)
     y = _input_share(input, weight_ih, bias_ih, bias_hh)
     spans = step_spans(len(y), len(h), batch_sizes, reverse)
-    weight, hs = _columns(weight_hh, len(spans)), np.empty((len(y), h.shape[1]), y.dtype)
+    weight, hs = _columns(weight_hh, len(spans)), np.empty((len(y), h.shape[1]), y.dtype, like=y)
     for a, b in spans:
         z = y[a:b]
         hs[a:b] = h[: b - a]

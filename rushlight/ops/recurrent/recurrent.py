@@ -88,12 +88,17 @@ def _check_batch_sizes(sizes, elements: int) -> None:
 def _network(
     layer, input, packed, state, params, has_biases, num_layers, dropout, train, bidirectional, projected=False
 ):
-    """(output, final states): the layers one after another, both directions side by side, dropout between layers.
-
-    state: tensors (num_layers * directions, N, *). packed: the batch sizes of a packed input, else None.
-    """
     directions = 2 if bidirectional else 1
     groups = _grouped(params, has_biases, projected, num_layers * directions)
+    return stacked_layers(layer, input, packed, state, groups, dropout if train else 0.0, directions)
+
+
+def stacked_layers(layer, input, packed, state, groups, dropout, directions):
+    """(output, final states): the layers one after another, both directions side by side, dropout between layers.
+
+    groups: the parameters of each layer and direction. state: tensors (num_layers * directions, N, *). packed: the batch
+    sizes of a packed input, else None.
+    """
     for s in state:
         if s._array.shape[0] != len(groups):
             raise RuntimeError(
@@ -111,7 +116,7 @@ def _network(
         final.append(last)
         if len(outputs) == directions:
             input = outputs[0] if directions == 1 else cat(outputs, -1)
-            if train and dropout and i + 1 < len(groups):
+            if dropout and i + 1 < len(groups):
                 input = drop(input, dropout, True)
     return input, [stack(entries) for entries in zip(*final, strict=True)]
 

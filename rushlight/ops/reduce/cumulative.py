@@ -24,7 +24,7 @@ _ACCUMULATED_IN = {F32: F64, np.dtype(np.complex64): np.dtype(np.complex128)}  #
 
 
 def _accumulate(ufunc, a, dim, dtype):
-    d, a = wrap_dim(dim, a.ndim), np.asarray(a, order="C")
+    d, a = wrap_dim(dim, a.ndim), np.asarray(a, order="C", like=a)
     if dtype is not None:
         a = cast(a, dtype.numpy)
     elif a.dtype.kind in "biu":
@@ -91,7 +91,7 @@ def _(g, input, out, dim):
 @primitive(public=False, name="scan")
 def _scan(input, factor, /, dim):
     """y[k] = input[k] + factor[k] * y[k - 1] along `dim`."""
-    r = np.empty(input.shape, input.dtype)
+    r = np.empty(input.shape, input.dtype, like=input)
     to, source, by = (
         np.moveaxis(r, dim, 0),
         np.moveaxis(input, dim, 0),
@@ -240,7 +240,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     """
     _check_trapezoid("trapezoid", y, x, dx)
     if y.shape[dim] == 0:
-        return y.sum(dim)
+        return y.detach().sum(dim)  # without history, as torch's
     return _halves(y, x, 1.0 if dx is None else dx, dim).sum(dim)
 
 

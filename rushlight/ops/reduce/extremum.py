@@ -30,7 +30,7 @@ def put_along(input, index, /, shape, dim, keepdim):
     """Zeros of `shape` with `input` at the places `index` along `dim`: the gradient of a selection."""
     if not shape:
         return input.reshape(()).copy()
-    r = np.zeros(shape, input.dtype)
+    r = np.zeros(shape, input.dtype, like=input)
     if not keepdim:
         input, index = np.expand_dims(input, dim), np.expand_dims(index, dim)
     np.put_along_axis(r, index, input, dim)
@@ -68,7 +68,7 @@ def check_not_empty(name, a, dim):
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
-def _along(name, ufunc, arg):
+def _along(name, ufunc, arg_of):
     reduce = ufunc.reduce
 
     def kernel(input, dim, keepdim):
@@ -79,14 +79,14 @@ def _along(name, ufunc, arg):
         if input.dtype.kind in "cV":
             if input.dtype.kind == "c":
                 raise NotImplementedError(f"\"{name}_values_cpu\" not implemented for 'ComplexFloat'")
-            return picked(input, arg(input.astype(np.float32), d, None, keepdims=True), d, keepdim)
-        return dense(reduce(input, d, None, None, keepdim)), arg(input, d, None, keepdims=keepdim)
+            return picked(input, arg_of(input.astype(np.float32), d, True), d, keepdim)
+        return dense(reduce(input, d, None, None, keepdim)), arg_of(input, d, keepdim)
 
     return kernel
 
 
-_max_kernel = _along("max", np.maximum, np.ndarray.argmax)
-_min_kernel = _along("min", np.minimum, np.ndarray.argmin)
+_max_kernel = _along("max", np.maximum, lambda a, d, keepdim: a.argmax(d, None, keepdims=keepdim))
+_min_kernel = _along("min", np.minimum, lambda a, d, keepdim: a.argmin(d, None, keepdims=keepdim))
 
 
 @primitive(
@@ -450,7 +450,7 @@ def add_along(input, index, /, dim, shape):
     """Zeros of `shape` with the elements of `input` added at the places `index` along `dim`."""
     if not shape:
         return input.copy()
-    r = np.zeros(shape, input.dtype)
+    r = np.zeros(shape, input.dtype, like=input)
     places = list(np.ix_(*[np.arange(n) for n in index.shape]))
     places[dim] = index
     add_at(r, tuple(places), input)

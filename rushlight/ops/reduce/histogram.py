@@ -59,6 +59,12 @@ def _unique_runs(input, /, dim):
     return np.ascontiguousarray(values), inverse.reshape(input.shape) if dim is None else inverse, counts
 
 
+def _check_flags(name: str, **flags) -> None:
+    for flag, value in flags.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}")
+
+
 def _sortable(a):
     return a.astype(np.float32) if a.dtype.kind == "V" else a
 
@@ -74,10 +80,13 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     Shape: (*) -> (n), with inverse (*) int64 and counts (n) int64
     Raises:
         IndexError: `dim` is out of range, as in `unique(ones(2), dim=1)`.
+        TypeError: `sorted` is no bool, as in `unique(ones(2), 0)`.
 
     >>> unique(tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
+    name = "_unique2" if dim is None else "unique_dim"
+    _check_flags(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     results = _unique_all(input) if dim is None else _unique_dim(input, dim)
     return _distinct(results, return_inverse, return_counts)
 
@@ -96,6 +105,7 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     >>> unique_consecutive(tensor([1, 1, 2, 1]))
     tensor([1, 2, 1])
     """
+    _check_flags("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     return _distinct(_unique_runs(input, dim), return_inverse, return_counts)
 
 
@@ -105,7 +115,7 @@ publish("unique_consecutive", unique_consecutive, True, False, ())
 # ---------------------------------------------------------------------------------------------- counts
 
 
-@primitive(method=True, differentiable=False)
+@primitive(method=True, node="NotImplemented")
 def bincount(input, weights=None, /, minlength=0):
     """How often each number 0, 1, ... occurs, or the sum of the weights where it does.
 
@@ -173,15 +183,42 @@ def histc(input, /, bins=100, min=0, max=0):
     return np.histogram(input, bins, (low, high))[0].astype(input.dtype)
 
 
+def _equal_edges(values, limits, count, dim, kind):
+    """The edges of `count` equal bins of dimension `dim`: between the limits given, or those of the values."""
+    if count <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {count} for dimension {dim}")
+    if limits is None:
+        limits = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    low, high = limits
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension {dim}'s range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {dim}"
+        )
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return np.linspace(low, high, count + 1).astype(kind)
+
+
+def _check_grid(kind, range, dims):
+    if kind.type not in (np.float32, np.float64):
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{type_word(dtypes.from_numpy(kind))}'")
+    if range is not None and len(range) != 2 * dims:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {dims}-dimensional histogram range should have {2 * dims} elements, but got "
+            f"{len(range)}"
+        )
+
+
 @primitive(
-    public=False, name="histogram", outputs=0, returns=named("histogram", "hist", "bin_edges"), differentiable=False
+    public=False, name="histogram", outputs=2, returns=named("histogram", "hist", "bin_edges"), node="NotImplemented"
 )
 def _histogram(input, bins=None, weight=None, /, count=None, range=None, density=False):
+    _check_grid(input.dtype, range, 1)
     if bins is None:
         assert count is not None  # the number of intervals is given instead of their edges
-        low, high = range or (0, 0)
-        low, high = _range(input, low, high, 0.5)
-        edges = np.linspace(low, high, count + 1).astype(input.dtype)
+        edges = _equal_edges(input, range, count, 0, input.dtype)
     else:
         edges = bins
     hist = np.histogram(input.reshape(-1), edges, weights=None if weight is None else weight.reshape(-1))[0].astype(F64)
@@ -200,11 +237,19 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
         density: whether to divide by the sum and the widths, so that the integral is 1.
         out: the two tensors to write the results to.
     Shape: (*) -> (bins), (bins + 1)
+    Raises:
+        NotImplementedError: the elements are not float32 or float64, as in `histogram(tensor([1]), 2)`.
+        RuntimeError: the range is reversed, as in `histogram(ones(2), 2, range=(1.0, 0.0))`.
+        TypeError: there are edges and a range, as in `histogram(ones(2), ones(2), range=(0.0, 1.0))`.
 
     >>> histogram(tensor([1.0, 2.0, 1.0]), 2, range=(0.0, 3.0)).hist
     tensor([2., 1.])
     """
     if isinstance(bins, Tensor):
+        if range is not None:
+            raise TypeError(
+                "histogram() received an invalid combination of arguments: edges as a Tensor leave no range"
+            )
         result = _histogram(input, bins, weight, None, range, density)
     else:
         result = _histogram(input, None, weight, bins, range, density)
@@ -219,18 +264,11 @@ def _grid_edges(points, bins, limits):
     n = points.shape[1]
     bins = [bins] * n if isinstance(bins, int) else list(bins)
     if len(bins) != n:
-        raise RuntimeError(
-            f"histogramdd(): Number of bins does not match dimensionality of input: {len(bins)} bins for {n} dimensions"
-        )
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
     if isinstance(bins[0], Tensor):
         return [b._array for b in bins]
-    limits = [(0, 0)] * n if limits is None else list(zip(limits[::2], limits[1::2], strict=True))
-    edges = []
-    for d, count in enumerate(bins):
-        low, high = limits[d]
-        low, high = _range(points[:, d], low, high, 0.5)
-        edges.append(np.linspace(low, high, count + 1).astype(points.dtype))
-    return edges
+    pairs = [None] * n if limits is None else list(zip(limits[::2], limits[1::2], strict=True))
+    return [_equal_edges(points[:, d], pairs[d], count, d, points.dtype) for d, count in enumerate(bins)]
 
 
 def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
@@ -246,6 +284,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     Shape: (*, D) -> hist (bins of dimension 0, ..., bins of dimension D - 1), and the D edges
     Raises:
         RuntimeError: `input` has less than two dimensions, as in `histogramdd(ones(2), [2])`.
+        NotImplementedError: the elements are not float32 or float64, as in `histogramdd(tensor([[1]]), [2])`.
 
     >>> histogramdd(tensor([[0.0, 1.0], [1.0, 0.0]]), [2, 2]).hist
     tensor([[0., 1.],
@@ -254,6 +293,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
     if input.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     points = input._array.reshape(-1, input.shape[-1])
+    _check_grid(points.dtype, range, points.shape[1])
     edges = _grid_edges(points, bins, range)
     weights = None if weight is None else weight._array.reshape(-1)
     hist = np.histogramdd(points, edges, weights=weights, density=density)[0]

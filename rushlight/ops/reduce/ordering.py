@@ -45,7 +45,7 @@ def _sorted(a, dim, descending):
     if not descending:
         return np.sort(a, dim, "stable")
     reverse = (*(slice(None),) * dim, slice(None, None, -1))
-    return np.ascontiguousarray(np.sort(a[reverse], dim, "stable")[reverse])
+    return np.ascontiguousarray(np.sort(a[reverse], dim, "stable")[reverse], like=a)
 
 
 @primitive(public=False, name="sort", outputs=1, returns=named("sort", "values", "indices"))
@@ -169,7 +169,7 @@ def topk(input, /, k, dim=-1, largest=True, sorted=True):
     if input.shape[d] < 256:
         part = (*(slice(None),) * d, slice(k))
         order, values = _order(input, d, largest), _sorted(input, d, largest)
-        return np.ascontiguousarray(values[part]), np.ascontiguousarray(order[part])
+        return np.ascontiguousarray(values[part], like=values), np.ascontiguousarray(order[part], like=order)
     index = np.ascontiguousarray(_top_order(input, k, d, largest, sorted))
     return np.take_along_axis(input, index, d), index
 

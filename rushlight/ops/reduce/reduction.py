@@ -78,7 +78,7 @@ def accept_numpy(dim, keepdim, axis, keepdims):
 @primitive(public=False, name="spread", node="ExpandBackward0")
 def spread(input, /, shape, dim, keepdim):
     """The gradient of a sum: `input`, whose dimensions `dim` were summed away, repeated to `shape`."""
-    r = np.empty(shape, input.dtype)
+    r = np.empty(shape, input.dtype, like=input)
     if dim is not None and not keepdim and input.ndim != len(shape):
         axes = axis_tuple(dim, len(shape))
         input = input.reshape([1 if d in axes else n for d, n in enumerate(shape)])

@@ -61,7 +61,7 @@ def _variance_of_few(x, axis, n, free, keepdims, root):
 def _variance_of_many(a, axis, n, free, keepdims, root):
     """The variance of float32 numbers, with sums in float64 as torch's."""
     axes = axis_tuple(axis, a.ndim)
-    total = _squares_of_all(a.reshape(-1)) if n == a.size else squares_along(a, axes, n)
+    total = _squares_of_all(a.reshape(-1)) if n == a.size and type(a) is np.ndarray else squares_along(a, axes, n)
     r = np.maximum(total, 0) / (free if free > 0 else F64.type(0))
     r = (np.sqrt(r) if root else r).astype(F32)
     return dense(r.reshape([1 if i in axes else m for i, m in enumerate(a.shape) if keepdims or i not in axes]))
@@ -70,7 +70,7 @@ def _variance_of_many(a, axis, n, free, keepdims, root):
 def squares_along(a, axes, n):
     """The sums of squared distances from the means, whose own rounding is put right; by blocks that stay in the cache."""
     rows = max(1, CHUNK * len(a) // a.size)
-    if 0 not in axes and len(a) > rows:
+    if 0 not in axes and len(a) > rows and type(a) is np.ndarray:
         return np.concatenate([squares_along(a[i : i + rows], axes, n) for i in range(0, len(a), rows)])
     mean = add_reduce(a, axes, F64, None, True) / n
     near = mean.astype(F32)

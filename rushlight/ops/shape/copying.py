@@ -34,7 +34,7 @@ from ..creation.arguments import backend_like, check_rank, format_name
 @primitive(name="clone", public=False)
 def _clone(input, /, order="K"):
     if order == "C":
-        return np.array(input, order="C")
+        return np.array(input, order="C", like=input)
     return input.copy(order="K") if 0 not in input.strides else cast_like(input, input.dtype)
 
 

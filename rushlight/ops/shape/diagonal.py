@@ -82,7 +82,7 @@ def diag_embed(input, /, offset=0, dim1=-2, dim2=-1):
     shape = list(input.shape[:-1])
     for d in sorted((d1, d2)):
         shape.insert(d, n)
-    out = np.zeros(shape, input.dtype)
+    out = np.zeros(shape, input.dtype, like=input)
     part = out.diagonal(offset, d1, d2)
     part.flags.writeable = True
     part[...] = input

@@ -38,7 +38,7 @@ def _constant_pad(input, /, pad, value):
         shape.append(n + a + b)
         source.append(slice(max(0, -a), n - max(0, -b)))
         target.append(slice(max(0, a), n + a + b - max(0, b)))
-    out = np.full(shape, value, input.dtype) if value else np.zeros(shape, input.dtype)
+    out = np.full(shape, value, input.dtype, like=input) if value else np.zeros(shape, input.dtype, like=input)
     out[tuple(target)] = input[tuple(source)]
     return out
 
@@ -99,7 +99,7 @@ def _pad_backward(g, input, /, pad, mode):
 
 def _add_along(g, where, axis, n):
     """Zeros of n entries along `axis` with the slices of g added at `where`."""
-    out = np.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype)
+    out = np.zeros((*g.shape[:axis], n, *g.shape[axis + 1 :]), g.dtype, like=g)
     to, source = np.moveaxis(out, axis, 0), np.moveaxis(g, axis, 0)
     for k, i in enumerate(where):
         to[i] += source[k]
@@ -245,7 +245,7 @@ def pixel_shuffle(input, /, upscale_factor):
             f"input.size(-3)={c} is not divisible by {r * r}"
         )
     x = input.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
-    return np.array(x, order="C").reshape(*lead, c // (r * r), h * r, w * r)
+    return np.array(x, order="C", like=x).reshape(*lead, c // (r * r), h * r, w * r)
 
 
 @pixel_shuffle.vjp
@@ -282,7 +282,7 @@ def pixel_unshuffle(input, /, downscale_factor):
                 f"divisible by {r}"
             )
     x = input.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
-    return np.array(x, order="C").reshape(*lead, c * r * r, h // r, w // r)
+    return np.array(x, order="C", like=x).reshape(*lead, c * r * r, h // r, w // r)
 
 
 @pixel_unshuffle.vjp
@@ -309,7 +309,7 @@ def channel_shuffle(input, /, groups):
     if c % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {c} channels and {groups} groups.")
     x = input.reshape(n, groups, c // groups, prod(sides)).swapaxes(1, 2)
-    return np.array(x, order="C").reshape(input.shape)
+    return np.array(x, order="C", like=x).reshape(input.shape)
 
 
 @channel_shuffle.vjp
@@ -327,7 +327,7 @@ def _im2col(input, /, window, dilation, padding, stride):
         raise NotImplementedError(f'"im2col_out_cpu" not implemented for {input.dtype}')
     x = input if input.ndim == 4 else input[None]
     view = windows(pad_spatial(x, padding), window, stride, dilation)
-    columns = np.array(view, order="C").reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
+    columns = view.copy().reshape(len(x), view.shape[1] * prod(window), prod(view.shape[4:]))
     return columns if input.ndim == 4 else columns[0]
 
 
@@ -341,11 +341,13 @@ def _col2im(input, /, sizes, window, dilation, padding, stride):
     """Columns added to their windows' places. Shape: (N, C R S, L) or (C R S, L) -> (N, C, *sizes) or (C, *sizes)"""
     lead, channels = input.shape[:-2], input.shape[-2] // prod(window)
     n = prod(lead)
-    out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype)
+    out = np.zeros((n, channels, *(s + 2 * p for s, p in zip(sizes, padding, strict=True))), input.dtype, like=input)
     blocks = _blocks(sizes, window, dilation, padding, stride)
     scatter_windows(out, input.reshape(n, channels, *window, *blocks), window, stride, dilation)
     if any(padding):
-        out = np.ascontiguousarray(out[(..., *(slice(p, p + s) for s, p in zip(sizes, padding, strict=True)))])
+        out = np.ascontiguousarray(
+            out[(..., *(slice(p, p + s) for s, p in zip(sizes, padding, strict=True)))], like=out
+        )
     return out.reshape(*lead, channels, *sizes)
 
 

@@ -61,7 +61,7 @@ def _(g, input_shape, dim, start, stop, step):
 @primitive(name="_embed", public=False)
 def _embed(g, /, shape, index):
     """Zeros of `shape` with `g` at a basic index: the gradient of a view of a part."""
-    out = np.zeros(shape, g.dtype)
+    out = np.zeros(shape, g.dtype, like=g)
     out[index] = g
     return out
 
@@ -162,7 +162,7 @@ def _(g, input_shape, offset, dim1, dim2):
 
 @primitive(name="_diagonal_backward", public=False)
 def _diagonal_backward(g, /, shape, offset, dim1, dim2):
-    out = np.zeros(shape, g.dtype)
+    out = np.zeros(shape, g.dtype, like=g)
     part = out.diagonal(offset, dim1, dim2)
     part.flags.writeable = True
     part[...] = g
@@ -198,7 +198,7 @@ def _(g, input_shape, dimension, size, step):
 
 @primitive(name="_unfold_backward", public=False)
 def _unfold_backward(g, /, shape, dimension, size, step):
-    out = np.zeros(shape or (1,), g.dtype)
+    out = np.zeros(shape or (1,), g.dtype, like=g)
     d = wrap_dim(dimension, out.ndim)
     for k in range(size):
         where = [slice(None)] * out.ndim

@@ -54,7 +54,7 @@ def _(g, input_shape):
 @primitive(name="_unsafe_view", public=False)
 def _unsafe_view(input, /, *shape):
     """The elements, copied where they must be, in another shape: memory of its own."""
-    return np.ascontiguousarray(input).reshape(infer_size(shape_from(shape), input.size)).copy()
+    return np.ascontiguousarray(input, like=input).reshape(infer_size(shape_from(shape), input.size)).copy()
 
 
 @_unsafe_view.vjp

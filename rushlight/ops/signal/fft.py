@@ -6,6 +6,7 @@ scales by 1, 1/sqrt(n) or 1/n (`scale` 0, 1, 2, as torch counts them), and goes 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -494,7 +495,10 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
 
 
 def _frequencies(name: str, k: Any, n: int, d: float, requires_grad: bool, out: Any) -> Any:
-    result = k.mul_(1.0 / (n * d)) if n else k
+    if isinstance(d, complex):
+        raise TypeError(f"{name}(): argument 'd' (position 2) must be float, not complex")
+    span = float(n * d)
+    result = k.mul_(1.0 / span if span else math.copysign(math.inf, span))
     return _finished(name, k, result.requires_grad_() if requires_grad else result, out)
 
 

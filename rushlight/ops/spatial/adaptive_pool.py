@@ -50,7 +50,7 @@ def adaptive_avg_kernel(input, /, size):
     x = input.astype(F32) if d.itemsize == 2 else input
     for i, out in enumerate(size):
         axis = x.ndim - n + i
-        y = np.empty((*x.shape[:axis], out, *x.shape[axis + 1 :]), x.dtype)
+        y = np.empty((*x.shape[:axis], out, *x.shape[axis + 1 :]), x.dtype, like=x)
         for j, (a, b) in enumerate(bounds(x.shape[axis], out)):
             mean = np.add.reduce(x[_part(x.ndim, axis, a, b)], axis, keepdims=True)
             np.divide(mean, b - a, y[_part(x.ndim, axis, j, j + 1)])
@@ -65,7 +65,7 @@ def adaptive_avg_backward(g, input, /, n):
     x = g.astype(F32) if d.itemsize == 2 else g
     for i, size in enumerate(sizes):
         axis = x.ndim - n + i
-        y = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype)
+        y = np.zeros((*x.shape[:axis], size, *x.shape[axis + 1 :]), x.dtype, like=x)
         for j, (a, b) in enumerate(bounds(size, x.shape[axis])):
             y[_part(x.ndim, axis, a, b)] += x[_part(x.ndim, axis, j, j + 1)] / (b - a)
         x = y
@@ -200,7 +200,7 @@ def scatter_places(input, indices, /, sizes):
     """Zeros with the elements added at flat places of the last axes. Shape: (*, n axes) twice -> (*, sizes)"""
     n = len(sizes)
     lead = input.shape[: input.ndim - n]
-    out = np.zeros((prod(lead), prod(sizes)), input.dtype)
+    out = np.zeros((prod(lead), prod(sizes)), input.dtype, like=input)
     if not input.size:
         return out.reshape(*lead, *sizes)
     rows = np.arange(len(out))[:, None]
@@ -249,7 +249,7 @@ def _maxima(x, starts_stops, sizes):
     """(maxima, their flat places) of the windows given as lists of bounds for each axis; nan counts as the largest."""
     n = len(sizes)
     lead, outs = x.shape[: x.ndim - n], tuple(map(len, starts_stops))
-    y, at = np.empty((*lead, *outs), x.dtype), np.empty((*lead, *outs), np.int64)
+    y, at = np.empty((*lead, *outs), x.dtype, like=x), np.empty((*lead, *outs), np.int64, like=x)
     steps = [prod(sizes[i + 1 :]) for i in range(n)]
     for cell in places(*map(range, outs)):
         box = [starts_stops[i][j] for i, j in enumerate(cell)]
@@ -371,7 +371,7 @@ def max_unpool_kernel(input, indices, /, sizes):
         sides = "x".join(map(str, sizes))
         raise RuntimeError(f"Found an invalid max index: {wrong[0]} (output volumes are of size {sides})")
     lead = input.shape[:-n]
-    out = np.zeros((prod(lead), volume), input.dtype)
+    out = np.zeros((prod(lead), volume), input.dtype, like=input)
     if input.size:
         np.put_along_axis(out, indices.reshape(prod(lead), -1), input.reshape(prod(lead), -1), 1)
     return out.reshape(*lead, *sizes)
@@ -499,8 +499,8 @@ def fractional_max_kernel(input, samples, /, window, size):
     n = len(window)
     sizes = input.shape[-n:]
     x = input if input.ndim == n + 2 else input[None]
-    y = np.empty((*x.shape[:2], *size), x.dtype)
-    at = np.empty(y.shape, np.int64)
+    y = np.empty((*x.shape[:2], *size), x.dtype, like=x)
+    at = np.empty(y.shape, np.int64, like=x)
     for b, c in places(range(x.shape[0]), range(x.shape[1])):
         windows = []
         for i in range(n):  # torch takes the samples of images from the last axis on, those of volumes from the first
@@ -525,6 +525,15 @@ _fractional_2d = _fractional_operator("fractional_max_pool2d", "FractionalMaxPoo
 _fractional_3d = _fractional_operator("fractional_max_pool3d", "FractionalMaxPool3DBackward0")
 
 
+def _check_places(name: str, sizes: tuple[int, ...], out: tuple[int, ...], window: tuple[int, ...]) -> None:
+    """Raise torch's error where the windows do not fit; in three dimensions torch asks for one place more."""
+    n = len(sizes)
+    for axis, s, o, k in zip(("time", "height", "width")[-n:], sizes, out, window, strict=True):
+        if o + k - 1 > s - (n == 3):
+            function = name + "_out" if n == 3 else name
+            raise RuntimeError(f"{function}(): pool {axis} {k} too large relative to input {axis} {s}")
+
+
 def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_indices, samples):
     shape = input._array.shape
     window = numbers(name, "kernel_size", 2, kernel_size, n)
@@ -536,11 +545,9 @@ def _fractional(name, n, input, kernel_size, output_size, output_ratio, return_i
     out = numbers(name, "output_size", 3, output_size, n)
     if len(shape) not in (n + 1, n + 2):
         raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {list(shape)}")
-    for s, o, k in zip(shape[-n:], out, window, strict=True):
-        if o + k - 1 > s:
-            raise RuntimeError(f"{name}(): pool size {k} too large relative to input size {s}")
+    _check_places(name, shape[-n:], out, window)
     if samples is None:
-        samples = rand(1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n, dtype=input.dtype)
+        samples = rand(1 if len(shape) == n + 1 else shape[0], shape[-n - 1], n, dtype=input.dtype, device=input.device)
     y, at = (_fractional_3d if n == 3 else _fractional_2d)(input, samples, window, out)
     return (y, at) if return_indices else y
 

@@ -43,7 +43,7 @@ def _spread(g, reach, window, stride):
     for i in reversed(range(n)):
         axis, k, s = g.ndim - n + i, window[i], stride[i]
         o = g.shape[axis]
-        out = np.zeros((*g.shape[:axis], reach[i], *g.shape[axis + 1 :]), g.dtype)
+        out = np.zeros((*g.shape[:axis], reach[i], *g.shape[axis + 1 :]), g.dtype, like=g)
         for r in range(k):
             target = out[tap(g.ndim, axis, r, o, s)]
             np.add(target, g, target)

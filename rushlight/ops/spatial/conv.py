@@ -41,7 +41,7 @@ def pad_spatial(x, padding):
     pads = [p if type(p) is tuple else (p, p) for p in padding]
     if not any(a or b for a, b in pads):
         return x
-    out = np.zeros((*x.shape[:2], *(n + a + b for n, (a, b) in zip(x.shape[2:], pads, strict=True))), x.dtype)
+    out = np.zeros((*x.shape[:2], *(n + a + b for n, (a, b) in zip(x.shape[2:], pads, strict=True))), x.dtype, like=x)
     out[(..., *(slice(a, a + n) for n, (a, _) in zip(x.shape[2:], pads, strict=True)))] = x
     return out
 
@@ -57,6 +57,7 @@ def windows(x, kernel, stride, dilation):
         x,
         (*x.shape[:2], *kernel, *outs),
         (*x.strides[:2], *(steps[i] * dilation[i] for i in range(n)), *(steps[i] * stride[i] for i in range(n))),
+        subok=True,
         writeable=False,
     )
 
@@ -88,7 +89,7 @@ def _forward(x, weight, stride, padding, dilation, groups):
     x = pad_spatial(x, padding)
     view = windows(x, kernel, stride, dilation)
     outs, length = view.shape[2 + len(kernel) :], prod(view.shape[2 + len(kernel) :])
-    y = np.empty((len(x), groups, w.shape[1], length), x.dtype)
+    y = np.empty((len(x), groups, w.shape[1], length), x.dtype, like=x)
     step = max(1, _CHUNK_ELEMENTS // max(1, w.shape[2] * groups * length))
     for a in range(0, len(x), step):
         cols = view[a : a + step].reshape(-1, groups, w.shape[2], length)
@@ -103,7 +104,9 @@ def _backward_input(g, weight, input_shape, stride, padding, dilation, groups):
     w = weight.reshape(groups, out_channels // groups, per_group * prod(kernel)).swapaxes(1, 2)
     n, outs = len(g), g.shape[2:]
     g = g.reshape(n, groups, out_channels // groups, prod(outs))
-    out = np.zeros((*input_shape[:2], *(s + a + b for s, (a, b) in zip(input_shape[2:], pads, strict=True))), g.dtype)
+    out = np.zeros(
+        (*input_shape[:2], *(s + a + b for s, (a, b) in zip(input_shape[2:], pads, strict=True))), g.dtype, like=g
+    )
     step = max(1, _CHUNK_ELEMENTS // max(1, w.shape[1] * groups * prod(outs)))
     for a in range(0, n, step):
         cols = np.matmul(w, g[a : a + step]).reshape(-1, groups * per_group, *kernel, *outs)
@@ -119,7 +122,7 @@ def _backward_weight(g, x, weight_shape, stride, padding, dilation, groups):
     x = pad_spatial(x, padding)
     view = windows(x, kernel, stride, dilation)[(..., *(slice(n) for n in g.shape[2:]))]
     taps, length = per_group * prod(kernel), prod(g.shape[2:])
-    w = np.zeros((groups, out_channels // groups, taps), g.dtype)
+    w = np.zeros((groups, out_channels // groups, taps), g.dtype, like=g)
     step = max(1, _CHUNK_ELEMENTS // max(1, taps * groups * length))
     g = g.reshape(len(g), groups, out_channels // groups, length)
     for a in range(0, len(g), step):

@@ -153,7 +153,7 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
     _check_sampled(input, grid, mode)
     n, c, *sizes = input.shape
     x = input.reshape(n, c, prod(sizes))
-    out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype)
+    out = np.zeros((n, c, prod(grid.shape[1:-1])), input.dtype, like=input)
     for flat, inside, weights, _ in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = np.where(inside, prod(weights), 0)
         out += np.take_along_axis(x, flat[:, None], 2) * weight[:, None].astype(x.dtype)
@@ -165,7 +165,7 @@ def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners)
     """The gradients of input and grid."""
     n, c, *sizes = input.shape
     x, g = input.reshape(n, c, -1), g.reshape(n, c, -1)
-    gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype)
+    gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype, like=x)
     rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
     for flat, inside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):
         weight = np.where(inside, prod(weights), 0)

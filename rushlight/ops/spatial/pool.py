@@ -61,7 +61,7 @@ def pad_for_windows(x, outs, window, stride, padding, dilation, value):
     if not any(padding) and max(after) <= 0:
         return x
     full = [n + p + max(0, a) for n, p, a in zip(sizes, padding, after, strict=True)]
-    out = np.full((*x.shape[: x.ndim - len(outs)], *full), value, x.dtype)
+    out = np.full((*x.shape[: x.ndim - len(outs)], *full), value, x.dtype, like=x)
     out[(..., *(slice(p, p + n) for p, n in zip(padding, sizes, strict=True)))] = x
     return out
 
@@ -127,7 +127,7 @@ def _maxima(x, outs, window, stride, dilation, place):
 
 def _maxima_with_nan(x, outs, window, stride, dilation, place):
     """As `_maxima`: a nan counts as larger than everything before it, another nan included."""
-    y = np.full(place.shape, _lowest(x.dtype), x.dtype)
+    y = np.full(place.shape, _lowest(x.dtype), x.dtype, like=x)
     for k, at in enumerate(places(*map(range, window))):
         here = x[_window_slices(at, outs, stride, dilation)]
         better = (here > y) | np.isnan(here)
@@ -153,9 +153,9 @@ def _maxima_of_large_windows(x, outs, window, stride, dilation, place):
     return y, chosen.astype(place.dtype)
 
 
-def _first_places(outs, window, stride, padding, dilation, shape):
+def _first_places(outs, window, stride, padding, dilation, shape, like):
     """The first place of each window that is not padding, counted row by row."""
-    place = np.zeros(shape, np.uint8 if prod(window) <= 256 else np.int32)
+    place = np.zeros(shape, np.uint8 if prod(window) <= 256 else np.int32, like=like)
     for i in range(len(window)):
         if padding[i]:
             missing = padding[i] - np.arange(outs[i]) * stride[i]
@@ -170,7 +170,7 @@ def max_pool_kernel(input, /, window, stride, padding, dilation, ceil_mode):
     _refuse_bool(input, f"max_pool{n}d")
     sizes = input.shape[-n:]
     outs = outputs(sizes, window, stride, padding, dilation, ceil_mode)
-    place = _first_places(outs, window, stride, padding, dilation, (*input.shape[:-n], *outs))
+    place = _first_places(outs, window, stride, padding, dilation, (*input.shape[:-n], *outs), input)
     x = pad_for_windows(input, outs, window, stride, padding, dilation, _lowest(input.dtype))
     large = prod(window) > _MANY_TAPS and input.size
     return (_maxima_of_large_windows if large else _maxima)(x, outs, window, stride, dilation, place)
@@ -193,7 +193,7 @@ def max_pool_backward(g, input, place, /, window, stride, padding, dilation, cei
     ]
     reach = [r + p if r == size + p else r for r, size, p in zip(reach, shape[-n:], padding, strict=True)]
     wide = F32 if g.dtype.itemsize == 2 and g.dtype.kind not in "iu" else g.dtype
-    out = np.zeros((*shape[:-n], *reach), wide)
+    out = np.zeros((*shape[:-n], *reach), wide, like=g)
     disjoint = all(s >= d * (k - 1) + 1 for k, s, d in zip(window, stride, dilation, strict=True))
     g = g.astype(wide, copy=False)
     for k, at in enumerate(places(*map(range, window))):
@@ -204,7 +204,7 @@ def max_pool_backward(g, input, place, /, window, stride, padding, dilation, cei
             target += here
     if out.shape != shape:
         out = np.ascontiguousarray(
-            out[(..., *(slice(p, p + size) for p, size in zip(padding, shape[-n:], strict=True)))]
+            out[(..., *(slice(p, p + size) for p, size in zip(padding, shape[-n:], strict=True)))], like=out
         )
     return out if wide is g.dtype else out.astype(g.dtype)
 
@@ -220,7 +220,7 @@ def max_pool_take(input, place, /, window, stride, padding, dilation, ceil_mode)
     n = len(window)
     outs = place.shape[place.ndim - n :]
     x = pad_for_windows(input, outs, window, stride, padding, dilation, 0)
-    out = np.zeros(place.shape, input.dtype)
+    out = np.zeros(place.shape, input.dtype, like=input)
     for k, at in enumerate(places(*map(range, window))):
         np.copyto(out, x[_window_slices(at, outs, stride, dilation)], where=place == k)
     return out
@@ -255,7 +255,7 @@ max_pool_3d = _max_pool_operator("max_pool3d", "MaxPool3DWithIndicesBackward0")
 def flat_indices(place, /, sizes, window, stride, padding, dilation):
     """torch's indices: the place of each maximum in the input's n axes, flattened. Shape: (*, n axes) -> (*, n axes)"""
     n = len(window)
-    where = np.zeros(place.shape, np.int64)
+    where = np.zeros(place.shape, np.int64, like=place)
     rest = place.astype(np.int64)
     for i in range(n):
         within, rest = np.divmod(rest, prod(window[i + 1 :]))

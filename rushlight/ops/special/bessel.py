@@ -178,5 +178,5 @@ for _kernel in (
 ):  # fmt: skip
     OPS["special." + _kernel.__name__] = unary(
         "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
-        node="NotImplemented",
+        differentiable=False,
     )  # fmt: skip

@@ -42,9 +42,9 @@ _ERF_SMALL = (
 def erf_of(x):
     """The error function of an array of floats."""
     if x.dtype is F32:
-        if x.size <= 100:
+        if x.size <= 100 and (not x.ndim or type(x) is np.ndarray):
             return np.array(list(map(math.erf, x.reshape(-1).tolist())), F32).reshape(x.shape)
-        r = np.empty(x.shape, F32)
+        r = np.empty(x.shape, F32, like=x)
         if x.flags.c_contiguous:
             in_chunks(_erf32, (r, x))
         else:

@@ -132,10 +132,15 @@ def _trigamma(x):
     return np.where(reflect, (math.pi / sine) ** 2 - right, right).astype(d)
 
 
+def _torchs_zeta(s, q):
+    """`zeta_of` with torch's NaN, instead of the limit 0, at an infinite `q`."""
+    return np.where(q == np.inf, q.dtype.type(np.nan), zeta_of(s, q))
+
+
 @in_double
 def _from_zeta(x, n):
     sign = 1 if n % 2 else -1
-    return sign * math.gamma(n + 1.0) * zeta_of(np.full(x.shape, n + 1.0), x)
+    return sign * math.gamma(n + 1.0) * _torchs_zeta(np.full(x.shape, n + 1.0), x)
 
 
 @primitive(public=False, name="polygamma")
@@ -198,7 +203,7 @@ publish("mvlgamma", mvlgamma, True, False, ())
 Tensor.mvlgamma_ = lambda self, p: self.copy_(mvlgamma(self.clone(), p))
 
 _zeta = binary(
-    "special_zeta", zeta_of, None, lambda g, x, y: g * -x * _zeta(x + 1, y), """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1.
+    "special_zeta", _torchs_zeta, None, lambda g, x, y: g * -x * _zeta(x + 1, y), """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1.
 
     >>> special.zeta(tensor([2.0, 4.0]), 1)
     tensor([1.6449, 1.0823])

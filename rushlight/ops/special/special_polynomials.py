@@ -36,7 +36,7 @@ def _polynomial(name, first, step, shifted=False):
 
     op = binary(
         "special_" + name, call, None, None, f"The polynomial {name} of degree n = `other` at x = `input`.", promote="float", method=False,
-        inplace=False, node="NotImplemented",
+        inplace=False, differentiable=False,
     )  # fmt: skip
     OPS["special." + name] = op
 

@@ -55,9 +55,11 @@ def _run(fn: Callable, index: int, args: tuple, report: Any) -> None:
         fn(index, *args)
     except KeyboardInterrupt:
         pass  # the parent was interrupted, too
-    except Exception:
+    except Exception as error:
         import sys
         import traceback
+
+        sys.last_value = error  # as Python leaves it where nothing catches an error
 
         report.send_bytes(pickle.dumps(traceback.format_exc()))
         sys.exit(1)
