@@ -137,7 +137,7 @@ def _draw_dashed(draw, start, end, color, width, dash=5):
 
 
 @no_grad()
-def draw_segmentation_masks(image, masks, alpha=0.8, colors=None):
+def draw_segmentation_masks(image, masks, alpha: float = 0.8, colors=None):
     """The image with masks laid over it, of opacity `alpha`; pixels in several masks are black.
 
     Shape: image (3, H, W) of bytes or floats in [0, 1], masks bool (H, W) or (N, H, W) -> (3, H, W)

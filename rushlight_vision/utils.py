@@ -1,6 +1,7 @@
 """Images for people: `make_grid` and `save_image`, and what `drawing` draws."""
 
 import math
+from collections.abc import Sequence
 
 import rushlight as torch
 from rushlight import Tensor, no_grad, uint8
@@ -17,7 +18,9 @@ __all__ = [
 
 
 @no_grad()
-def make_grid(tensor, nrow=8, padding=2, normalize=False, value_range=None, scale_each=False, pad_value=0.0):
+def make_grid(
+    tensor, nrow=8, padding: int | Sequence[int] = 2, normalize=False, value_range=None, scale_each=False, pad_value=0.0
+):
     """The images side by side, `nrow` in a row, with `padding` pixels of `pad_value` around each.
 
     Shape: (B, C, H, W), (C, H, W), (H, W), or a list of (C, H, W) -> (3 or C, rows (H + padding) + padding, ...); one

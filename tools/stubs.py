@@ -13,7 +13,7 @@ import inspect
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,11 @@ from rushlight.core.dispatch.return_types import KNOWN
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.ops import OPS
-from rushlight.torch import NAMES, _lazy
+from rushlight.torch import NAMES, _lazy, special
+from rushlight.torch import functional as torch_functional
 from rushlight.torch._moved import MOVED
 from rushlight.torch.unavailable import REMOVED, ROWS
+from tools import stub_package
 
 ROOT = Path(rushlight.__file__).parent
 
@@ -168,7 +170,9 @@ def stubs() -> dict[Path, str]:
         ROOT / "core" / "tensor" / "tensor.pyi": HEAD + _tensor(),
         ROOT / "nn" / "functional" / "__init__.pyi": HEAD + _functional(),
         ROOT / "torch" / "return_types.pyi": HEAD + _return_types(),
-        ROOT / "py.typed": "",
+        ROOT / "torch" / "special.pyi": HEAD + _names_of_operators(vars(special)["__all__"], "special."),
+        ROOT / "torch" / "functional.pyi": HEAD + _names_of_operators(vars(torch_functional)["__all__"]),
+        ROOT / "py.typed": stub_package.MARKER,
         ROOT.parent / "rushlight_vision" / "py.typed": "",
     }
 
@@ -401,6 +405,18 @@ def _functional() -> str:
     return "\n".join(lines) + "\n"
 
 
+def _names_of_operators(names: Iterable[str], space: str = "") -> str:
+    """A module that shows operators: those that the registry's stub has, and those whose names are no identifiers."""
+    lines = []
+    for name in sorted(names):
+        if OPS.get(name) is OPS.get(space + name, OPS.get(name)):
+            lines.append(f"from ..ops import {name} as {name}")
+        else:
+            lines.append(_define(name, OPS[space + name], False))
+    head = OWN_TYPES.format(core="..core.", top="..") + "from ..core.tensor.tensor import Tensor\n"
+    return TYPES_OF_STUBS + head + ALIASES + "\n".join(lines) + "\n"
+
+
 def _return_types() -> str:
     from rushlight.torch import return_types  # the operators with classes of their own have been loaded
 
@@ -460,7 +476,9 @@ def main(write: bool) -> int:
         print(path.relative_to(ROOT.parent))
         if write:
             path.write_text(text)
-    return 0 if write else bool(stale)
+    if write:
+        stub_package.write(ROOT.parent)
+    return 0 if write else bool(stale or stub_package.stale(ROOT.parent))
 
 
 if __name__ == "__main__":

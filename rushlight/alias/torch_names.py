@@ -45,6 +45,11 @@ def is_module(module):
     return module in _index()
 
 
+def modules():
+    """The names of torch's and torchvision's modules."""
+    return list(_index())
+
+
 def is_package(module):
     """Whether torch's module has modules below it."""
     return any(known.startswith(module + ".") for known in _index())

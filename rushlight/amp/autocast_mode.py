@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial, wraps
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class autocast:
         set_autocast_cache_enabled(self._cache_enabled)
         return self
 
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Literal[False]:
         if autocast_decrement_nesting() == 0:
             clear_autocast_cache()
         set_autocast_enabled(self.device, self.prev)

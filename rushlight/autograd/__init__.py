@@ -1,5 +1,8 @@
 """Gradients: `backward`, `grad`, user-defined functions, anomaly detection. Importing it gives tensors `backward`."""
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ..core.dispatch.mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from . import anomaly, checkpoint, forward_ad, function, functional, graph
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -9,6 +12,9 @@ from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .saved_values import SavedTensor
 from .threads import is_multithreading_enabled, is_view_replay_enabled, set_multithreading_enabled
 from .variable import Variable
+
+if TYPE_CHECKING:
+    from . import profiler as profiler
 
 __all__ = [
     "Function",
@@ -36,3 +42,9 @@ __all__ = [
     "set_grad_enabled",
     "set_multithreading_enabled",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "profiler":  # a training loop does without it
+        return import_module(".profiler", __name__)
+    raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}: Rushlight does not have it")

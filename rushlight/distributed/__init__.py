@@ -9,23 +9,20 @@
 """
 
 import sys as _sys
+from importlib import import_module
 from typing import Any
 
 from ..core.dispatch import extension_points as _extension_points
-from . import world
+from . import collectives, errors, objects, world
 from .collectives import *  # noqa: F403
-from .collectives import __all__ as _collectives
 from .errors import *  # noqa: F403
-from .errors import __all__ as _errors
 from .objects import *  # noqa: F403
-from .objects import __all__ as _objects
 from .process_group import ProcessGroup
 from .reduce_op import RedOpType, ReduceOp
 from .rendezvous import register_rendezvous_handler, rendezvous
 from .store import FileStore, HashStore, PrefixStore, Store, TCPStore
 from .work import Future, Work
 from .world import *  # noqa: F403
-from .world import __all__ as _world
 from .world import default_pg_timeout
 
 _extension_points.distributed.register(_sys.modules[__name__])
@@ -50,8 +47,13 @@ __all__ = [
     "rendezvous",
     "world",
 ]
-__all__ += [*_collectives, *_errors, *_objects, *_world]
+__all__ += collectives.__all__
+__all__ += errors.__all__
+__all__ += objects.__all__
+__all__ += world.__all__
 
 
 def __getattr__(name: str) -> Any:
+    if name in ("distributed_c10d", "rpc"):
+        return import_module(f".{name}", __name__)
     raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")

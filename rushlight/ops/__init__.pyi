@@ -1296,8 +1296,12 @@ def trace(input: Tensor) -> Tensor:
     """The sum of a matrix' diagonal."""
     ...
 
-def einsum(*args: Any) -> Tensor:
+@overload
+def einsum(equation: _str, *operands: Tensor | Sequence[Tensor]) -> Tensor:
     """Products of tensors summed over the indices that the result lacks, as `equation` names them."""
+    ...
+@overload
+def einsum(operand: Tensor, sublist: Sequence[Any], /, *rest: Tensor | Sequence[Any]) -> Tensor:
     ...
 
 def cross(input: Tensor, other: Tensor | _Number, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:

@@ -6,6 +6,7 @@ import pickle
 import re
 import sys
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,15 @@ _UNSAFE = (
 )
 
 
-def load(f, map_location=None, pickle_module=None, *, weights_only=None, mmap=None, **pickle_load_args):
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
     """Load an object that `save`, or torch's, wrote.
 
     f: a path, or a seekable binary file. map_location: where the storages go (None: where they were saved from), a

@@ -63,7 +63,9 @@ class Caltech101(_Caltech):
 
     _images = "101_ObjectCategories"
 
-    def __init__(self, root, target_type="category", transform=None, target_transform=None, download=False):
+    def __init__(
+        self, root, target_type: str | list[str] = "category", transform=None, target_transform=None, download=False
+    ):
         types = [target_type] if isinstance(target_type, str) else target_type
         self.target_type = [verify_str_arg(t, "target_type", ("category", "annotation")) for t in types]
         super().__init__(os.path.join(root, "caltech101"), transform, target_transform, download)

@@ -36,7 +36,15 @@ class CelebA(VisionDataset):
         ("0B7EVK8r0v71pY0NSMzRuSXJEVkk", "d32c9cbf5e040fd4025c592c306e6668", "list_eval_partition.txt"),
     ]
 
-    def __init__(self, root, split="train", target_type="attr", transform=None, target_transform=None, download=False):
+    def __init__(
+        self,
+        root,
+        split="train",
+        target_type: str | list[str] = "attr",
+        transform=None,
+        target_transform=None,
+        download=False,
+    ):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.split = split
         self.target_type = target_type if isinstance(target_type, list) else [target_type]

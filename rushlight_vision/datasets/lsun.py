@@ -74,7 +74,7 @@ class LSUN(VisionDataset):
     item is (image, the class's place in that list).
     """
 
-    def __init__(self, root, classes="train", transform=None, target_transform=None):
+    def __init__(self, root, classes: "str | list[str]" = "train", transform=None, target_transform=None):
         super().__init__(root, transform=transform, target_transform=target_transform)
         self.classes = self._verify_classes(classes)
         self.dbs = [LSUNClass(os.path.join(root, f"{name}_lmdb"), transform=transform) for name in self.classes]

@@ -26,7 +26,7 @@ class OxfordIIITPet(VisionDataset):
         self,
         root,
         split="trainval",
-        target_types="category",
+        target_types: str | list[str] = "category",
         transforms=None,
         transform=None,
         target_transform=None,

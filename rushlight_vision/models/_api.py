@@ -11,10 +11,10 @@ import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, EnumMeta
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from rushlight_vision.models._meta import categories, keypoint_names
 from rushlight_vision.transforms import InterpolationMode, _presets
@@ -48,7 +48,18 @@ def _described(transforms):
     return (transforms.func, transforms.args, transforms.keywords) if isinstance(transforms, partial) else transforms
 
 
-class WeightsEnum(Enum):
+if TYPE_CHECKING:
+
+    class _Members(EnumMeta):
+        def __getattr__(cls, name: str) -> "WeightsEnum":
+            """The members come from a file, which type checkers do not read."""
+            ...
+
+else:
+    _Members = EnumMeta
+
+
+class WeightsEnum(Enum, metaclass=_Members):
     """Base of the enumerations of a model's published weights."""
 
     @classmethod

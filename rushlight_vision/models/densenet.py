@@ -89,7 +89,7 @@ class DenseNet(nn.Module):
         block_config=(6, 12, 24, 16),
         num_init_features=64,
         bn_size=4,
-        drop_rate=0,
+        drop_rate: float = 0,
         num_classes=1000,
         memory_efficient=False,
     ):

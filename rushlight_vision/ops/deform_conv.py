@@ -1,6 +1,7 @@
 """Deformable convolution (Dai et al., arXiv 1703.06211; with a mask Zhu et al., 1811.11168)."""
 
 import math
+from collections.abc import Sequence
 
 import rushlight as torch
 from rushlight import nn
@@ -78,7 +79,17 @@ class DeformConv2d(nn.Module):
     torch.Size([1, 2, 2, 2])
     """
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
+        groups=1,
+        bias=True,
+    ):
         super().__init__()
         if in_channels % groups != 0:
             raise ValueError("in_channels must be divisible by groups")

@@ -19,7 +19,7 @@ def _reduced(loss, reduction, empty_mean=False):
     )
 
 
-def sigmoid_focal_loss(inputs, targets, alpha=0.25, gamma=2, reduction="none"):
+def sigmoid_focal_loss(inputs, targets, alpha: float = 0.25, gamma: float = 2, reduction="none"):
     """Focal loss: the cross-entropy of each logit times (1 - p of the truth)^gamma.
 
     Source: Lin et al., Focal Loss for Dense Object Detection, 2017 (arXiv 1708.02002).

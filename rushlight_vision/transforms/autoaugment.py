@@ -338,7 +338,7 @@ class AugMix(nn.Module):
         severity=3,
         mixture_width=3,
         chain_depth=-1,
-        alpha=1.0,
+        alpha: float = 1.0,
         all_ops=True,
         interpolation=InterpolationMode.BILINEAR,
         fill=None,

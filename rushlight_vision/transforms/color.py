@@ -24,7 +24,13 @@ class ColorJitter(nn.Module):
     torch.Size([3, 2, 2])
     """
 
-    def __init__(self, brightness=0, contrast=0, saturation=0, hue=0):
+    def __init__(
+        self,
+        brightness: float | Sequence[float] = 0,
+        contrast: float | Sequence[float] = 0,
+        saturation: float | Sequence[float] = 0,
+        hue: float | Sequence[float] = 0,
+    ):
         super().__init__()
         self.brightness = _factor_range(brightness, "brightness")
         self.contrast = _factor_range(contrast, "contrast")

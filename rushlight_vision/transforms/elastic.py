@@ -23,7 +23,11 @@ class ElasticTransform(nn.Module):
     """
 
     def __init__(
-        self, alpha=50.0, sigma=5.0, interpolation=InterpolationMode.BILINEAR, fill: float | Sequence[float] = 0
+        self,
+        alpha: float | Sequence[float] = 50.0,
+        sigma: float | Sequence[float] = 5.0,
+        interpolation=InterpolationMode.BILINEAR,
+        fill: float | Sequence[float] = 0,
     ):
         super().__init__()
         self.alpha = _pair(alpha, "alpha")

@@ -6,6 +6,7 @@ Here are the arguments and their checks; what happens to pixels is in `_function
 import math
 import numbers
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -218,7 +219,7 @@ def _resized(image_size, size, max_size):
     return [new_long, new_short] if width <= height else [new_short, new_long]
 
 
-def pad(img, padding, fill=0, padding_mode="constant"):
+def pad(img, padding, fill: Any = 0, padding_mode="constant"):
     """The image with a border of `padding` pixels.
 
     Args:
@@ -601,7 +602,7 @@ def adjust_hue(img, hue_factor):
     return _of(img).adjust_hue(img, hue_factor)
 
 
-def adjust_gamma(img, gamma, gain=1):
+def adjust_gamma(img, gamma, gain: float = 1):
     """gain * value^gamma, for values in [0, 1].
 
     Args:

@@ -2,6 +2,7 @@
 
 import numbers
 from collections.abc import Sequence
+from typing import Any
 
 from rushlight import nn
 from rushlight_vision.transforms import draw
@@ -76,7 +77,7 @@ class Pad(nn.Module):
     torch.Size([1, 4, 4])
     """
 
-    def __init__(self, padding, fill=0, padding_mode="constant"):
+    def __init__(self, padding, fill: Any = 0, padding_mode="constant"):
         super().__init__()
         if not isinstance(padding, (numbers.Number, tuple, list)):
             raise TypeError("Got inappropriate padding arg")
@@ -113,7 +114,7 @@ class RandomCrop(nn.Module):
     torch.Size([3, 2, 2])
     """
 
-    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
+    def __init__(self, size, padding=None, pad_if_needed=False, fill: Any = 0, padding_mode="constant"):
         super().__init__()
         self.size = tuple(size_pair(size))
         self.padding = padding

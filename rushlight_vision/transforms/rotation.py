@@ -1,5 +1,7 @@
 """Transforms that turn, shear or tilt the image."""
 
+from typing import Any
+
 from rushlight import nn
 from rushlight_vision.transforms import draw
 from rushlight_vision.transforms import functional as F
@@ -18,7 +20,7 @@ class RandomRotation(nn.Module):
     torch.Size([3, 4, 4])
     """
 
-    def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill=0):
+    def __init__(self, degrees, interpolation=InterpolationMode.NEAREST, expand=False, center=None, fill: Any = 0):
         super().__init__()
         self.degrees = angle_range(degrees, "degrees")
         if center is not None:
@@ -67,7 +69,7 @@ class RandomAffine(nn.Module):
         scale=None,
         shear=None,
         interpolation=InterpolationMode.NEAREST,
-        fill=0,
+        fill: Any = 0,
         center=None,
     ):
         super().__init__()
@@ -132,7 +134,7 @@ class RandomPerspective(nn.Module):
     torch.Size([3, 8, 8])
     """
 
-    def __init__(self, distortion_scale=0.5, p=0.5, interpolation=InterpolationMode.BILINEAR, fill=0):
+    def __init__(self, distortion_scale=0.5, p=0.5, interpolation=InterpolationMode.BILINEAR, fill: Any = 0):
         super().__init__()
         self.p = p
         self.interpolation = as_mode(interpolation)

@@ -46,3 +46,8 @@ torch.optim.Sgd(model.parameters())  # wrong
 DataLoader(batch_size=4)  # wrong
 model.load_state_dict()  # wrong
 values, places, more = x.topk(1)  # wrong
+torch.manual_seed("a")  # wrong
+torch.einsum(x, x)  # wrong
+nn.Sequential(3)  # wrong
+nn.LSTM(3, 4, batchfirst=True)  # wrong
+nn.GRU(3)  # wrong

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import memmove, string_at
-from typing import Any
+from typing import Any, SupportsInt
 
 import numpy as np
 
@@ -369,7 +369,7 @@ def resolve(generator: Generator | None) -> Generator:
     return generator
 
 
-def manual_seed(seed: Any) -> Generator:
+def manual_seed(seed: SupportsInt) -> Generator:
     """Restart the default generator, and those of all devices in use, from int(seed). Returns the default one."""
     for where in opened():
         where.manual_seed(int(seed))

@@ -89,12 +89,12 @@ class Sequential(_Numbered):
     )
     """
 
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: Module | OrderedDict[str, Any]) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named = args[0].items()
         else:
-            named = ((str(position), module) for position, module in enumerate(args))
+            named: Any = ((str(position), module) for position, module in enumerate(args))
         for name, module in named:
             self.add_module(name, module)
 

@@ -6,7 +6,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 from rushlight.core.dispatch.extension_points import module_class, training_observer
 from rushlight.core.tensor.legacy_types import typename
@@ -311,7 +311,7 @@ class Module(Hookable, Stateful, Convertible, Tree):
 
     # The whole tree ---------------------------------------------------------------------------------------------------
 
-    def apply(self, fn: Callable[[Module], None]) -> Module:
+    def apply(self, fn: Callable[[Module], object]) -> Self:
         """Call ``fn`` on every module of the tree, children first, and return the module."""
         for module in self.children():
             module.apply(fn)

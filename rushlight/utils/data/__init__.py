@@ -23,6 +23,11 @@ from rushlight.utils.data.sampler import (
 )
 from rushlight.utils.data.worker import get_worker_info
 
+from . import dataloader as dataloader
+from . import dataset as dataset
+from . import distributed as distributed
+from . import sampler as sampler
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",

@@ -5,7 +5,7 @@ import itertools
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any, Generic, Iterable, TypeVar  # noqa: UP035 (abc's Iterable and Generic have no common MRO as bases)
+from typing import TYPE_CHECKING, Any, Generic, Iterable, TypeVar  # noqa: UP035 (abc's Iterable and Generic have no common MRO as bases)
 
 from rushlight import ops
 from rushlight.core.random import default_generator
@@ -36,6 +36,10 @@ class Dataset(Generic[_T_co]):
 
     def __add__(self, other: "Dataset[_T_co]") -> "ConcatDataset[_T_co]":
         return ConcatDataset([self, other])
+
+    if TYPE_CHECKING:  # without it `len(loader.dataset)` is an error; a class that has none raises when asked
+
+        def __len__(self) -> int: ...
 
 
 class IterableDataset(Dataset[_T_co], Iterable[_T_co]):

@@ -1,6 +1,7 @@
 """FCOS, a detector without anchors (Tian et al., arXiv 1904.01355)."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import rushlight as torch
@@ -153,7 +154,7 @@ class FCOS(OneStage):
         self,
         backbone,
         num_classes,
-        min_size=800,
+        min_size: int | Sequence[int] = 800,
         max_size=1333,
         image_mean=None,
         image_std=None,

@@ -1,6 +1,7 @@
 """RetinaNet (Lin et al., arXiv 1708.02002)."""
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import rushlight as torch
@@ -160,7 +161,7 @@ class RetinaNet(OneStage):
         self,
         backbone,
         num_classes,
-        min_size=800,
+        min_size: int | Sequence[int] = 800,
         max_size=1333,
         image_mean=None,
         image_std=None,

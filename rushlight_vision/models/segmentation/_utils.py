@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections import OrderedDict
+from typing import Any
 
 from rushlight import nn
 from rushlight.nn import functional as F
@@ -47,7 +48,13 @@ def builder(enum, backbone_enum):
     def decorate(build):
         @functools.wraps(build)
         def model(
-            *, weights=None, progress=True, num_classes=None, aux_loss=None, weights_backbone="default", **options
+            *,
+            weights=None,
+            progress=True,
+            num_classes=None,
+            aux_loss=None,
+            weights_backbone: Any = "default",
+            **options,
         ):
             weights = enum.verify(_chosen(build, weights, options, enum, "weights", "pretrained"))
             if weights_backbone == "default":

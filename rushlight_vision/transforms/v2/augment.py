@@ -92,7 +92,7 @@ def _labels_getter(labels_getter):
 class _Mixing(Transform):
     """Mixes each image of a batch and its label with the one before it."""
 
-    def __init__(self, *, alpha=1.0, num_classes=None, labels_getter="default"):
+    def __init__(self, *, alpha: float = 1.0, num_classes=None, labels_getter: Any = "default"):
         from rushlight.distributions import Beta
 
         super().__init__()
@@ -320,7 +320,7 @@ class SanitizeBoundingBoxes(Transform):
     tensor or a tuple of tensors, or None.
     """
 
-    def __init__(self, min_size=1.0, min_area=1.0, labels_getter="default"):
+    def __init__(self, min_size=1.0, min_area=1.0, labels_getter: Any = "default"):
         super().__init__()
         if min_size < 1:
             raise ValueError(f"min_size must be >= 1, got {min_size}.")

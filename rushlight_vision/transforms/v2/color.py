@@ -1,5 +1,6 @@
 """Transforms of an image's colours and sharpness; masks, boxes and points stay as they are."""
 
+
 import rushlight as torch
 from rushlight_vision.transforms import color as v1
 from rushlight_vision.transforms import draw
@@ -184,7 +185,7 @@ class GaussianBlur(Transform):
 class GaussianNoise(Transform):
     """With normal noise of that deviation added."""
 
-    def __init__(self, mean=0.0, sigma=0.1, clip=True):
+    def __init__(self, mean: float = 0.0, sigma: float = 0.1, clip=True):
         super().__init__()
         self.mean = mean
         self.sigma = sigma

@@ -1,6 +1,7 @@
 """Transforms of size, place and movement, of images together with their masks, boxes and points."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import rushlight as torch
 from rushlight import Tensor
@@ -40,7 +41,7 @@ class RandomVerticalFlip(RandomTransform):
 class Resize(Transform):
     """In another size: (h, w), or an int for the shorter edge; or None for a longer edge of `max_size`."""
 
-    def __init__(self, size, interpolation="bilinear", max_size=None, antialias=True):
+    def __init__(self, size, interpolation: Any = "bilinear", max_size=None, antialias=True):
         super().__init__()
         if size is None:
             if not isinstance(max_size, int):
@@ -76,7 +77,7 @@ class _DrawnSize(Transform):
 class RandomResize(_DrawnSize):
     """The shorter edge drawn from min_size up to, but without, max_size."""
 
-    def __init__(self, min_size, max_size, interpolation="bilinear", antialias=True):
+    def __init__(self, min_size, max_size, interpolation: Any = "bilinear", antialias=True):
         super().__init__()
         self.min_size = min_size
         self.max_size = max_size
@@ -89,7 +90,7 @@ class RandomResize(_DrawnSize):
 class RandomShortestSize(_DrawnSize):
     """The shorter edge one of `min_size`, the longer not above `max_size`."""
 
-    def __init__(self, min_size, max_size=None, interpolation="bilinear", antialias=True):
+    def __init__(self, min_size, max_size=None, interpolation: Any = "bilinear", antialias=True):
         super().__init__()
         self.min_size = [min_size] if isinstance(min_size, int) else list(min_size)
         self.max_size = max_size
@@ -106,7 +107,7 @@ class RandomShortestSize(_DrawnSize):
 class ScaleJitter(_DrawnSize):
     """Fitted into `target_size`, times a factor drawn from `scale_range`."""
 
-    def __init__(self, target_size, scale_range=(0.1, 2.0), interpolation="bilinear", antialias=True):
+    def __init__(self, target_size, scale_range=(0.1, 2.0), interpolation: Any = "bilinear", antialias=True):
         super().__init__()
         self.target_size = target_size
         self.scale_range = scale_range
@@ -134,7 +135,9 @@ class CenterCrop(Transform):
 class RandomResizedCrop(Transform):
     """A random part of that share of the area and aspect, resized; see the first version's."""
 
-    def __init__(self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation="bilinear", antialias=True):
+    def __init__(
+        self, size, scale=(0.08, 1.0), ratio=(3.0 / 4.0, 4.0 / 3.0), interpolation: Any = "bilinear", antialias=True
+    ):
         super().__init__()
         self.size = size_pair(size)
         check_scale_and_ratio(scale, ratio)
@@ -192,7 +195,7 @@ def _check_padding(padding, padding_mode="constant"):
 class Pad(Transform):
     """With a border; `fill` may be a dict from kinds to values."""
 
-    def __init__(self, padding, fill=0, padding_mode="constant"):
+    def __init__(self, padding, fill: Any = 0, padding_mode="constant"):
         super().__init__()
         _check_padding(padding, padding_mode)
         self.padding = padding if isinstance(padding, int) else list(padding)
@@ -207,7 +210,7 @@ class Pad(Transform):
 class RandomZoomOut(RandomTransform):
     """With probability `p` in a random place of a canvas larger by a factor drawn from `side_range`."""
 
-    def __init__(self, fill=0, side_range=(1.0, 4.0), p=0.5):
+    def __init__(self, fill: Any = 0, side_range=(1.0, 4.0), p=0.5):
         super().__init__(p=p)
         self.fill = fill
         self._fill = fills(fill)
@@ -232,7 +235,7 @@ class RandomZoomOut(RandomTransform):
 class RandomCrop(Transform):
     """A random part of size `size`, of the image with `padding` around it."""
 
-    def __init__(self, size, padding=None, pad_if_needed=False, fill=0, padding_mode="constant"):
+    def __init__(self, size, padding=None, pad_if_needed=False, fill: Any = 0, padding_mode="constant"):
         super().__init__()
         self.size = size_pair(size)
         if padding is not None:
@@ -273,7 +276,7 @@ class RandomCrop(Transform):
 class RandomRotation(Transform):
     """Turned by an angle drawn from `degrees`."""
 
-    def __init__(self, degrees, interpolation="nearest", expand=False, center=None, fill=0):
+    def __init__(self, degrees, interpolation: Any = "nearest", expand=False, center=None, fill: Any = 0):
         super().__init__()
         self.degrees = angle_range(degrees, "degrees")
         self.interpolation = interpolation
@@ -295,7 +298,16 @@ class RandomRotation(Transform):
 class RandomAffine(Transform):
     """Turned, moved, scaled and sheared at random; see the first version's."""
 
-    def __init__(self, degrees, translate=None, scale=None, shear=None, interpolation="nearest", fill=0, center=None):
+    def __init__(
+        self,
+        degrees,
+        translate=None,
+        scale=None,
+        shear=None,
+        interpolation: Any = "nearest",
+        fill: Any = 0,
+        center=None,
+    ):
         super().__init__()
         checked = rotation.RandomAffine(degrees, translate, scale, shear, center=center)
         self.degrees = checked.degrees
@@ -320,7 +332,7 @@ class RandomAffine(Transform):
 class RandomPerspective(RandomTransform):
     """With probability `p`, each corner moved inwards at random by up to `distortion_scale` of half the size."""
 
-    def __init__(self, distortion_scale=0.5, p=0.5, interpolation="bilinear", fill=0):
+    def __init__(self, distortion_scale=0.5, p=0.5, interpolation: Any = "bilinear", fill: Any = 0):
         super().__init__(p=p)
         if not (0 <= distortion_scale <= 1):
             raise ValueError("Argument distortion_scale value should be between 0 and 1")
@@ -341,7 +353,13 @@ class RandomPerspective(RandomTransform):
 class ElasticTransform(Transform):
     """Warped by smooth random displacements; see the first version's."""
 
-    def __init__(self, alpha=50.0, sigma=5.0, interpolation="bilinear", fill=0):
+    def __init__(
+        self,
+        alpha: float | Sequence[float] = 50.0,
+        sigma: float | Sequence[float] = 5.0,
+        interpolation: Any = "bilinear",
+        fill: Any = 0,
+    ):
         super().__init__()
         self.alpha = _two_floats(alpha, "alpha")
         self.sigma = _two_floats(sigma, "sigma")

@@ -69,7 +69,7 @@ def permute_channels(inpt, permutation):
 
 
 @by_kind
-def gaussian_noise(inpt, mean=0.0, sigma=0.1, clip=True):
+def gaussian_noise(inpt, mean: float = 0.0, sigma: float = 0.1, clip=True):
     """A float image, or one of bytes, with normal noise of that deviation (of the full range) added."""
     if not isinstance(inpt, Tensor):
         raise ValueError("Gaussian Noise is not implemented for PIL images.")
