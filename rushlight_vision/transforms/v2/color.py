@@ -1,6 +1,5 @@
 """Transforms of an image's colours and sharpness; masks, boxes and points stay as they are."""
 
-
 import rushlight as torch
 from rushlight_vision.transforms import color as v1
 from rushlight_vision.transforms import draw
