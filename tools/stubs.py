@@ -163,7 +163,7 @@ from {top}torch import return_types as _return_types
 def stubs() -> dict[Path, str]:
     """What each of the stubs contains."""
     for module in _lazy.METHODS:
-        importlib.import_module("rushlight." + module)
+        _lazy.load(module)
     return {
         ROOT / "__init__.pyi": HEAD + _package(),
         ROOT / "ops" / "__init__.pyi": HEAD + _operators(),

@@ -11,6 +11,7 @@ import numpy as np
 from ..core.dispatch.aten.torch_dispatch import ask_for
 from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
+from ..core.dispatch.op import composite
 from ..core.tensor.layout import preserve_format, strided
 from ..core.tensor.node import Leaf
 from ..core.tensor.tensor import Tensor, constant
@@ -265,6 +266,7 @@ def _root_grad(t: Tensor, g: Any) -> Tensor:
     return g
 
 
+@composite(name="backward", method=True, function=False)
 def _tensor_backward(
     self: Tensor,
     gradient: Tensor | None = None,
@@ -292,6 +294,3 @@ def _old_arguments(old: dict[str, Any], retain_graph: bool | None) -> Any:
     if retain_graph is not None:
         raise TypeError("backward() got both retain_graph and its old name retain_variables")
     return bool(old["retain_variables"])
-
-
-Tensor.backward = _tensor_backward  # type: ignore[attr-defined]

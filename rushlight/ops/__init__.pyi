@@ -374,28 +374,28 @@ def sinc_(self: Tensor) -> Tensor:
     """In-place form of `sinc`: the result is written into the tensor, which is returned."""
     ...
 
-def relu(input: Tensor, inplace: _bool = False) -> Tensor:
-    """max(input, 0) of each element."""
-    ...
-
 def relu_(self: Tensor) -> Tensor:
     """In-place form of `relu`: the result is written into the tensor, which is returned."""
     ...
 
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
-    ...
-
-def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
-    """The input where |input| > lambd, 0 elsewhere."""
+def relu(input: Tensor, inplace: _bool = False) -> Tensor:
+    """max(input, 0) of each element."""
     ...
 
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
     """The input where it is above `threshold`, `value` elsewhere."""
     ...
 
+def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
+    ...
+
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """Each element, but at least `min_val` and at most `max_val`."""
+    ...
+
+def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
     ...
 
 def relu6(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -406,8 +406,20 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
     """The input where it is positive, negative_slope * input elsewhere."""
     ...
 
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
+    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
+    ...
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is positive, weight * input elsewhere; one weight, or one for each channel."""
+    ...
+
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
     """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise."""
+    ...
+
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
+    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
     ...
 
 def elu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
@@ -422,6 +434,18 @@ def celu(input: Tensor, alpha: _Number = 1.0, inplace: _bool = False) -> Tensor:
     """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element."""
     ...
 
+def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `elu`: the result is written into the tensor, which is returned."""
+    ...
+
+def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
+    """In-place form of `celu`: the result is written into the tensor, which is returned."""
+    ...
+
+def selu_(input: Tensor) -> Tensor:
+    """In-place form of `selu`: the result is written into the tensor, which is returned."""
+    ...
+
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """(input + 3) / 6, limited to [0, 1]."""
     ...
@@ -430,40 +454,16 @@ def hardswish(input: Tensor, inplace: _bool = False) -> Tensor:
     """input * (input + 3) / 6 between -3 and 3; 0 below, the input above."""
     ...
 
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
+    """The input where |input| > lambd, 0 elsewhere."""
+    ...
+
 def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Any = None) -> Tensor:
     """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd."""
     ...
 
 def glu(input: Tensor, dim: _int | None = -1) -> Tensor:
     """The first half of the input along `dim` times the sigmoid of the second half."""
-    ...
-
-def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
-    """In-place form of `leaky_relu`: the result is written into the tensor, which is returned."""
-    ...
-
-def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False) -> Tensor:
-    """In-place form of `rrelu`: the result is written into the tensor, which is returned."""
-    ...
-
-def selu_(input: Tensor) -> Tensor:
-    """In-place form of `selu`: the result is written into the tensor, which is returned."""
-    ...
-
-def threshold_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `threshold`: the result is written into the tensor, which is returned."""
-    ...
-
-def hardtanh_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `hardtanh`: the result is written into the tensor, which is returned."""
-    ...
-
-def elu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `elu`: the result is written into the tensor, which is returned."""
-    ...
-
-def celu_(input: Tensor, *given: Any, **named: Any) -> Tensor:
-    """In-place form of `celu`: the result is written into the tensor, which is returned."""
     ...
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor | _Number, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, *, scale: _float | None = None, enable_gqa: _bool = False) -> Tensor:
@@ -1992,16 +1992,16 @@ def float_power(input: Tensor, exponent: Tensor | _Number, *, out: Any = None) -
     """input ** exponent, computed in double precision (complex128 where one is complex)."""
     ...
 
+def lerp(input: Tensor, end: Tensor, weight: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """input + weight * (end - input): the point between two tensors."""
+    ...
+
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1, out: Any = None) -> Tensor:
     """input + value * tensor1 * tensor2; all three are broadcast against each other."""
     ...
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1, out: Any = None) -> Tensor:
     """input + value * tensor1 / tensor2; all three are broadcast against each other."""
-    ...
-
-def lerp(input: Tensor, end: Tensor, weight: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input + weight * (end - input): the point between two tensors."""
     ...
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
@@ -2637,7 +2637,7 @@ def clip_(self: Tensor, min: Tensor | _Number | None = None, max: Tensor | _Numb
     ...
 
 def conj_physical_(self: Tensor) -> Tensor:
-    """In-place form of `conj_physical`: the result is written into the tensor, which is returned."""
+    """In-place form of `conj_physical`."""
     ...
 
 def detach_(self: Tensor) -> Tensor:
@@ -2653,7 +2653,7 @@ def lcm_(self: Tensor, other: Tensor | _Number) -> Tensor:
     ...
 
 def ldexp_(self: Tensor, other: Tensor | _Number) -> Tensor:
-    """In-place form of `ldexp`: the result is written into the tensor, which is returned."""
+    """In-place form of `ldexp`."""
     ...
 
 def logit_(self: Tensor, eps: _float | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..core.dispatch.docs import like
-from ..core.dispatch.op import OPS, publish
+from ..core.dispatch.op import OPS, composite
 from ..core.tensor.tensor import Tensor
 from .nn.embedding import renormalise
 
@@ -42,11 +42,12 @@ for _name in (
 ):  # fmt: skip
     if _name not in OPS:
         assert hasattr(Tensor, _name), _name
-        publish(_name, _of_method(_name), False, False, ())
+        composite(name=_name)(_of_method(_name))
 for _name in ("alpha_dropout_", "dropout_", "feature_alpha_dropout_", "feature_dropout_"):
-    publish(_name, _of_option(_name), False, False, ())
+    composite(name=_name)(_of_option(_name))
 
 
+@composite()
 def embedding_renorm_(input, indices, max_norm, norm_type):
     """Scale the rows at `indices` down to the norm `max_norm`, in place.
 
@@ -58,6 +59,3 @@ def embedding_renorm_(input, indices, max_norm, norm_type):
     """
     renormalise(input, indices, max_norm, norm_type)
     return input
-
-
-publish("embedding_renorm_", embedding_renorm_, False, False, ())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.tensor.tensor import Tensor
+from ..core.dispatch.op import composite
 from . import create, products
 from .coo import SparseTensor, convert, empty_like, mask, replace
 
@@ -91,7 +91,7 @@ for _name in ("values", "_nnz"):
 for _name in ("crow_indices", "col_indices"):
     METHODS[_name] = _only_sparse(_name, "sparse row compressed")
 for _name, _method in METHODS.items():
-    setattr(Tensor, _name, _method)
+    composite(name=_name, method=True, function=False)(_method)
 
 
 # ---------------------------------------------------------------------------------------------- in place

@@ -1,6 +1,7 @@
 """Names of packages that load at their first use: functions of the top package, and methods of tensors.
 
-A method listed here is a stub that loads its package and calls again; the package puts its own function in its place.
+A method listed here is a stub that loads its module, puts what it finds there in its place, and calls it. A module above
+the decorators of operators uses those instead.
 """
 
 from __future__ import annotations
@@ -63,17 +64,29 @@ METHODS = {
 }
 
 
+_STUBS: dict[str, Any] = {}
+
+
 def install() -> None:
     """Give tensors the stubs."""
     for module, names in METHODS.items():
         for name in names.split():
             if name not in Tensor.__dict__:
-                setattr(Tensor, name, _stub(name, module))
+                _STUBS[name] = _stub(name, module)
+                setattr(Tensor, name, _STUBS[name])
+
+
+def load(module: str) -> None:
+    """Load one of the modules of `METHODS`, so that tensors have its methods."""
+    loaded = import_module("rushlight." + module)
+    for name in METHODS[module].split():
+        if name in vars(loaded) and vars(Tensor)[name] is _STUBS.get(name):
+            setattr(Tensor, name, vars(loaded)[name])
 
 
 def _stub(name: str, module: str) -> Any:
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        import_module("rushlight." + module)
+        load(module)
         return getattr(self, name)(*args, **kwargs)
 
     method.__name__, method.__qualname__ = name, f"Tensor.{name}"

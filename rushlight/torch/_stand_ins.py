@@ -12,7 +12,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..core.tensor.tensor import Tensor
+from ..core.dispatch.op import composite
 from ._parameters import PARAMETERS
 from .unavailable import ROWS, Row, exported, names_of
 
@@ -158,6 +158,6 @@ class _Loader:
 
 # the methods take the places of those that loaded this module (`_lazy.METHODS`)
 for _name in names_of("Tensor"):
-    setattr(Tensor, _name, stand_in(f"Tensor.{_name}"))
+    composite(name=_name, method=True, function=False)(stand_in(f"Tensor.{_name}"))
 
 __getattr__, __dir__ = lookup(__name__)

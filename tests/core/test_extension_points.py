@@ -23,7 +23,6 @@ OPEN = {
     "compile/jit/step.settings": "the settings of torch._dynamo.config",
     "core/tensor/tensor.Tensor": "operators are methods, and each family of operators adds its own",
     "sparse/coo.SparseTensor": "likewise, in-place methods of sparse tensors",
-    "core/dispatch/op.OPS": "the register of operators by name",
 }
 
 

@@ -126,7 +126,7 @@ POINTWISE = {"unary": _Pointwise("x"), "binary": _Pointwise("x", "y")}
 
 _WRAP = """\
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -626,7 +626,7 @@ def build(record: Op) -> Any:
         return record.function
     scope.update(
         record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
-        ndarray=np.ndarray, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
+        ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,

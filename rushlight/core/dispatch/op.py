@@ -193,7 +193,7 @@ def primitive(
     def register(kernel: Callable) -> Any:
         record = Op(name or kernel.__name__, kernel, **options)
         function = entry.build(record)
-        publish(record.name, function, method, functional, aliases, public)
+        _publish(record.name, function, method, functional, aliases, public)
         if record.inplace:
             _publish_inplace(record, aliases)
         return function
@@ -201,16 +201,23 @@ def primitive(
     return register
 
 
-def publish(
-    name: str, function: Any, method: bool | str, functional: bool, aliases: tuple[str, ...], public: bool = True
+def _publish(
+    name: str,
+    function: Any,
+    method: bool | str,
+    functional: bool | tuple[str, ...],
+    aliases: tuple[str, ...],
+    public: bool = True,
 ) -> None:
     """Give a function its public names."""
+    if isinstance(functional, tuple):
+        FUNCTIONAL.update(functional)
     for n in (name, *aliases):
         if public:
             if n in OPS:
                 raise ValueError(f"operator {n!r} is registered twice")
             OPS[n] = function
-            if functional:
+            if functional is True:
                 FUNCTIONAL.add(n)
         if method:
             setattr(Tensor, n if method is True else method, function)
@@ -232,16 +239,17 @@ def composite(
     aliases: tuple[str, ...] = (),
     function: bool = True,
     out: bool = False,
-) -> Callable[[Callable], Any]:
-    """Decorator: an operator that is a plain function of others.
+) -> Callable[[Any], Any]:
+    """Decorator: an operator that is a plain function of others, or another name of one that there is.
 
-    method: also a method of Tensor (function=False: only that). out: accepts `out=`, which receives a copy.
+    method: also a method of Tensor. function=False: no function; with `method` only that, as Python's operators are,
+    properties, and in-place forms with code of their own. out: accepts `out=`, which receives a copy.
     """
 
-    def register(f: Callable) -> Any:
+    def register(f: Any) -> Any:
         g = followed(name or f.__name__, f)
         g = entry.accept_out(g) if out else g
-        publish(name or f.__name__, g, method, functional, aliases, function)
+        _publish(name or f.__name__, g, method, functional, aliases, function)
         return g
 
     return register
@@ -255,20 +263,22 @@ def unary(
     *,
     promote: str = "float",
     method: bool = True,
-    functional: bool = False,
+    functional: bool | tuple[str, ...] = False,
     inplace: bool = True,
     out: bool = True,
     aliases: tuple[str, ...] = (),
+    export: bool = True,
     **options: Any,
 ) -> Any:
     """A row of the table of operators on one array. The rule's parameters are among g, x, out.
 
     promote: "float" (integers become the default float type), "same" (the type stays), "bool" (the result is bool).
+    functional: also in nn.functional, or the names that are. export=False: the public function is a composite around it.
     """
     rules: dict[str | None, Callable] = {"x": rule} if rule else {}
     record = Op(name, kernel, kind="unary", doc=doc, rules=rules, promote=promote, inplace=inplace, out=out, **options)
     function = entry.build(record)
-    publish(name, function, method, functional, aliases)
+    _publish(name, function, method, functional, aliases, export)
     if inplace:
         _publish_inplace(record, aliases)
     return function
@@ -302,7 +312,7 @@ def binary(
     )
     function = entry.build(record)
     if export:
-        publish(name, function, method, False, aliases)
+        _publish(name, function, method, False, aliases)
     if inplace:
         _publish_inplace(record, aliases)
     if operator:

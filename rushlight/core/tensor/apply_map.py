@@ -54,7 +54,3 @@ def _cast(self: Tensor) -> Callable:
         return float(value)
 
     return real
-
-
-for _method in (apply_, map_, map2_):
-    setattr(Tensor, _method.__name__, _method)

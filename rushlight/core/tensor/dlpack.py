@@ -98,7 +98,3 @@ def __dlpack__(
 def __dlpack_device__(self: Tensor) -> tuple[DLDeviceType, int]:
     """Where the memory is: (DLDeviceType.kDLCPU, 0)."""
     return DLDeviceType.kDLCPU, 0
-
-
-Tensor.__dlpack__ = __dlpack__  # type: ignore[attr-defined]
-Tensor.__dlpack_device__ = __dlpack_device__  # type: ignore[attr-defined]

@@ -109,7 +109,3 @@ def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
 def is_distributed(self: Tensor) -> bool:
     """False."""
     return False
-
-
-for _method in (__reversed__, module_load, is_distributed, dim_order, is_set_to, new_empty_strided, resize, resize_as):
-    setattr(Tensor, _method.__name__, _method)

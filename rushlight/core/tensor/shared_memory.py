@@ -20,7 +20,7 @@ from .resizing import move, whole
 from .storage import address_of, storage_of
 from .tensor import Tensor, element_strides
 
-__all__ = ["Block", "block_of", "is_shared", "open_block", "share"]
+__all__ = ["Block", "block_of", "is_shared", "open_block", "share_memory_"]
 
 _blocks: WeakValueDictionary[tuple[int, int], Block] = WeakValueDictionary()  # by the file's device and number
 
@@ -108,7 +108,7 @@ def is_shared(self: Tensor) -> bool:
     return block_of(self._array) is not None
 
 
-def share(self: Tensor) -> Tensor:
+def share_memory_(self: Tensor) -> Tensor:
     """Move the tensor's memory, with the views made of it, where other processes can see it. Returns the tensor.
 
     Nothing happens where it is there already. Other aliases made before (`.data`, `detach()`, `numpy()`) keep the old
@@ -143,10 +143,6 @@ def tensor_on(block: Block, dtype_name: str, offset: int, shape: tuple, strides:
     return rebuild_tensor_v2(block.memory(dtypes._by_name(dtype_name)), offset, shape, strides, requires_grad)
 
 
-Tensor.share_memory_ = share  # type: ignore[attr-defined]
-Tensor.is_shared = is_shared  # type: ignore[attr-defined]
-
-
 def _storages() -> Any:
     from . import typed_storage  # loads when a program asks for storages, and imports this file
 
@@ -175,9 +171,3 @@ def _typed_storage(self: Tensor) -> Any:
 def storage_type(self: Tensor) -> Any:
     """The class of the tensor's `storage()`."""
     return getattr(_storages(), _storages()._NAMES[self.dtype])
-
-
-Tensor.untyped_storage = untyped_storage  # type: ignore[attr-defined]
-Tensor.storage = storage  # type: ignore[attr-defined]
-Tensor._typed_storage = _typed_storage  # type: ignore[attr-defined]
-Tensor.storage_type = storage_type  # type: ignore[attr-defined]

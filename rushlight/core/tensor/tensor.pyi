@@ -477,6 +477,7 @@ class Tensor:
         ...
 
     def where(self, condition: Tensor, other: Tensor | _Number) -> Tensor:
+        """This tensor's elements where `condition` is true, those of `other` elsewhere."""
         ...
 
     def maximum(self, other: Tensor | _Number) -> Tensor:
@@ -1173,16 +1174,20 @@ class Tensor:
         ...
 
     def polygamma(self, n: _int) -> Tensor:
+        """The n-th derivative of `digamma` at each element."""
         ...
 
     def polygamma_(self, n: _int) -> Self:
+        """In-place form of `polygamma`."""
         ...
 
     def mvlgamma(self, p: _float) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension `p` of each element."""
         ...
 
-    def mvlgamma_(self, p: _float) -> Self: ...
+    def mvlgamma_(self, p: _float) -> Self:
+        """In-place form of `mvlgamma`."""
+        ...
 
     def sign(self) -> Tensor:
         """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
@@ -1889,7 +1894,9 @@ class Tensor:
         """input * 2^other of each pair of elements."""
         ...
 
-    def ldexp_(self, other: Tensor | _Number) -> Self: ...
+    def ldexp_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `ldexp`."""
+        ...
 
     def frexp(self) -> _return_types.frexp:
         """(mantissa, exponent) of each element, with |mantissa| in [0.5, 1) and input = mantissa * 2^exponent."""
@@ -1915,7 +1922,9 @@ class Tensor:
         """The conjugate of each element, computed; the tensor itself where it is not complex."""
         ...
 
-    def conj_physical_(self) -> Self: ...
+    def conj_physical_(self) -> Self:
+        """In-place form of `conj_physical`."""
+        ...
 
     def angle(self) -> Tensor:
         """The angle of each element in the complex plane, in radians from -pi to pi: of real numbers 0, or pi below 0."""
@@ -1933,20 +1942,20 @@ class Tensor:
         """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays."""
         ...
 
-    def clamp_min(self, min: Tensor | _Number) -> Tensor:
-        """Each element, but at least `min`; nan stays."""
-        ...
-
-    def clamp_max(self, max: Tensor | _Number) -> Tensor:
-        """Each element, but at most `max`; nan stays."""
-        ...
-
     def clamp_(self, min: _Number | Tensor | None=None, max: _Number | Tensor | None=None) -> Self:
         """Move each element to the nearer limit, in place."""
         ...
 
     def clip_(self, min: Tensor | _Number | None = None, max: Tensor | _Number | None = None) -> Self:
         """Move each element to the nearer limit, in place."""
+        ...
+
+    def clamp_min(self, min: Tensor | _Number) -> Tensor:
+        """Each element, but at least `min`; nan stays."""
+        ...
+
+    def clamp_max(self, max: Tensor | _Number) -> Tensor:
+        """Each element, but at most `max`; nan stays."""
         ...
 
     def clamp_min_(self, min: Tensor | _Number) -> Self:
@@ -1969,10 +1978,6 @@ class Tensor:
         """input ** exponent; either may be a number."""
         ...
 
-    def float_power(self, exponent: Tensor | _Number) -> Tensor:
-        """input ** exponent, computed in double precision (complex128 where one is complex)."""
-        ...
-
     def __pow__(self, other: Tensor | _Number) -> Tensor:
         ...
 
@@ -1984,8 +1989,20 @@ class Tensor:
 
     def __ipow__(self, exponent: Any) -> Self: ...
 
+    def float_power(self, exponent: Tensor | _Number) -> Tensor:
+        """input ** exponent, computed in double precision (complex128 where one is complex)."""
+        ...
+
     def float_power_(self, exponent: Tensor | _Number) -> Self:
         """self **= exponent in double precision, in place. Raises RuntimeError unless the tensor is of that type."""
+        ...
+
+    def lerp(self, end: Tensor, weight: Tensor | _Number) -> Tensor:
+        """input + weight * (end - input): the point between two tensors."""
+        ...
+
+    def lerp_(self, end: Tensor, weight: Tensor | _Number) -> Self:
+        """self += weight * (end - self), in place."""
         ...
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1) -> Tensor:
@@ -2002,14 +2019,6 @@ class Tensor:
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Tensor | _Number = 1) -> Self:
         """In-place form of `addcdiv`."""
-        ...
-
-    def lerp_(self, end: Tensor, weight: Tensor | _Number) -> Self:
-        """self += weight * (end - self), in place."""
-        ...
-
-    def lerp(self, end: Tensor, weight: Tensor | _Number) -> Tensor:
-        """input + weight * (end - input): the point between two tensors."""
         ...
 
     def tril(self, diagonal: _int = 0) -> Tensor:
@@ -2292,18 +2301,18 @@ class Tensor:
         """The standard deviation over `dim`: the square root of `var`."""
         ...
 
+    def __getitem__(self, index: Any) -> Tensor:
+        ...
+
+    def __setitem__(self, index: Any, value: Tensor | _Number) -> None:
+        ...
+
     def index_put(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
         """The input with `values` at the places of the index tensors, which together name one element or slice each."""
         ...
 
     def index_put_(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Self:
         """`index_put` into the tensor itself, which is returned."""
-        ...
-
-    def __getitem__(self, index: Any) -> Tensor:
-        ...
-
-    def __setitem__(self, index: Any, value: Tensor | _Number) -> None:
         ...
 
     def index_select(self, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:

@@ -17,7 +17,7 @@ from ..device.device import CPU, backend, check, device
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .pickling import memory_of
-from .shared_memory import block_of, share
+from .shared_memory import block_of, share_memory_
 from .storage import address_of, expose
 from .tensor import Tensor, wrap
 
@@ -108,10 +108,10 @@ class _Storage:
         """Move the memory where other processes can see it: that of a storage of its own, not of a tensor."""
         if not self.is_shared():
             if getattr(self, "_tensor", None) is not None:
-                share(self._tensor)  # type: ignore[attr-defined]
+                share_memory_(self._tensor)  # type: ignore[attr-defined]
                 self._flat = memory_of(self._tensor)[0].flat.view(self._flat.dtype)  # type: ignore[attr-defined]
             else:
-                self._flat = share(wrap(self._flat))._array
+                self._flat = share_memory_(wrap(self._flat))._array
         return self
 
     def resize_(self, size: int) -> Any:

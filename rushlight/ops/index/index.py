@@ -33,6 +33,7 @@ for _op in (_last_is_select, _last_is_new, _whole):
 _FULL = slice(None)
 
 
+@composite(name="__getitem__", method=True, function=False)
 def _getitem(self, index):
     kind = type(index)
     if kind is int:
@@ -291,6 +292,7 @@ def _(g, tensors_rest):
 # ---------------------------------------------------------------------------------------------- writing x[...] = y
 
 
+@composite(name="__setitem__", method=True, function=False)
 def _setitem(self, index, value):
     if _is_mask(index) and not index.is_cpu and _is_single(value):  # without asking the device where the mask is true
         _check_mask(index._array, self._array.shape, 0)
@@ -462,7 +464,3 @@ def _put_indices(input: Tensor, indices: Any) -> list:
         else:
             out.append(i)
     return out
-
-
-Tensor.__getitem__ = _getitem  # type: ignore[attr-defined]
-Tensor.__setitem__ = _setitem  # type: ignore[attr-defined]

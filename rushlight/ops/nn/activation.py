@@ -12,7 +12,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.inplace import write
 from ...core.dispatch.mode import thread
-from ...core.dispatch.op import FUNCTIONAL, OPS, binary, composite, primitive, publish, unary
+from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
@@ -132,10 +132,11 @@ _relu_backward = binary(
 )  # fmt: skip
 _relu = unary(
     "relu", _rectify, lambda g, out: _relu_backward(g, out), "max(input, 0) of each element.", promote="same",
-    functional=True, out=False,
+    functional=("relu_",), out=False, export=False,
 )  # fmt: skip
 
 
+@composite(functional=True)
 def relu(input, inplace=False):
     """max(input, 0) of each element.
 
@@ -151,10 +152,6 @@ def relu(input, inplace=False):
     return input.relu_() if inplace else _relu(input)
 
 
-OPS["relu"] = relu  # the method is the row, without `inplace`
-FUNCTIONAL.add("relu_")
-
-
 @primitive(public=False, name="threshold")
 def _threshold(input, /, threshold, value):
     bound = np.float32(threshold) if input.dtype.itemsize == 2 and input.dtype.kind != "i" else threshold
@@ -166,6 +163,7 @@ def _(g, input, threshold):
     return _cut(g, input, in_single(input) <= threshold)
 
 
+@composite(functional=True)
 def threshold(input, threshold, value, inplace=False):
     """The input where it is above `threshold`, `value` elsewhere.
 
@@ -179,7 +177,7 @@ def threshold(input, threshold, value, inplace=False):
     return threshold_(input, threshold, value) if inplace else _threshold(input, threshold, value)
 
 
-threshold_ = inplace_of(_threshold)
+threshold_ = composite(name="threshold_", functional=True)(inplace_of(_threshold))
 
 
 @primitive(public=False, name="hardtanh", jit_min_elements=MANY)
@@ -200,6 +198,7 @@ def _(g, input, min_val, max_val):
     return _cut(g, input, (x <= min_val) | (x >= max_val))
 
 
+@composite(functional=True)
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """Each element, but at least `min_val` and at most `max_val`.
 
@@ -217,9 +216,10 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return hardtanh_(input, min_val, max_val) if inplace else _hardtanh(input, min_val, max_val)
 
 
-hardtanh_ = inplace_of(_hardtanh, -1.0, 1.0)
+hardtanh_ = composite(name="hardtanh_", functional=True)(inplace_of(_hardtanh, -1.0, 1.0))
 
 
+@composite(functional=True)
 def relu6(input, inplace=False):
     """min(max(input, 0), 6) of each element.
 
@@ -273,6 +273,7 @@ def _(g):
     return zeros_of(g)
 
 
+@composite(functional=True)
 def leaky_relu(input, negative_slope=0.01, inplace=False):
     """The input where it is positive, negative_slope * input elsewhere.
 
@@ -288,6 +289,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return leaky_relu_(input, negative_slope) if inplace else _leaky_relu(input, negative_slope)
 
 
+@composite(functional=True)
 def leaky_relu_(input, negative_slope=0.01):
     """In-place form of `leaky_relu`: the result is written into the tensor, which is returned.
 
@@ -377,6 +379,7 @@ def _slopes(generator, a, lower, upper):
     return noise
 
 
+@composite(functional=True)
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     """`leaky_relu` with a random slope from [lower, upper) for each element in training, and their mean otherwise.
 
@@ -397,6 +400,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
 
 
+@composite(functional=True)
 def rrelu_(input, lower=1.0 / 8, upper=1.0 / 3, training=False):
     """In-place form of `rrelu`: the result is written into the tensor, which is returned.
 
@@ -455,6 +459,7 @@ def _unit_slope(g, x, negative, positive, inside):
 _SELU = (1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
 
 
+@composite(functional=True)
 def elu(input, alpha=1.0, inplace=False):
     """The input where it is positive, alpha * (exp(input) - 1) elsewhere.
 
@@ -472,6 +477,7 @@ def elu(input, alpha=1.0, inplace=False):
     return elu_(input, alpha) if inplace else _elu(input, alpha, 1.0, 1.0)
 
 
+@composite(functional=True)
 def selu(input, inplace=False):
     """`elu` with the alpha and scale that keep activations normal.
 
@@ -489,6 +495,7 @@ def selu(input, inplace=False):
     return selu_(input) if inplace else _elu(input, *_SELU, 1.0)
 
 
+@composite(functional=True)
 def celu(input, alpha=1.0, inplace=False):
     """max(0, input) + min(0, alpha * (exp(input / alpha) - 1)) of each element.
 
@@ -506,10 +513,11 @@ def celu(input, alpha=1.0, inplace=False):
     return celu_(input, alpha) if inplace else _celu(input, alpha)
 
 
-elu_ = inplace_of(_elu, 1.0, 1.0, 1.0)
-celu_ = inplace_of(_celu, 1.0)
+elu_ = composite(name="elu_", functional=True)(inplace_of(_elu, 1.0, 1.0, 1.0))
+celu_ = composite(name="celu_", functional=True)(inplace_of(_celu, 1.0))
 
 
+@composite(functional=True)
 def selu_(input):
     """In-place form of `selu`: the result is written into the tensor, which is returned.
 
@@ -540,6 +548,7 @@ def _(g, input):
     return zero_where(g * _SIXTH, ~((input > -3) & (input < 3)))
 
 
+@composite(functional=True)
 def hardsigmoid(input, inplace=False):
     """(input + 3) / 6, limited to [0, 1].
 
@@ -569,6 +578,7 @@ def _(g, input):
     return where(input <= -3, zeros_of(g), where(input < 3, g * (input / 3 + 0.5), g))
 
 
+@composite(functional=True)
 def hardswish(input, inplace=False):
     """input * (input + 3) / 6 between -3 and 3; 0 below, the input above.
 
@@ -625,6 +635,7 @@ def _(g, input, lambd):
     return _cut(g, input, (input >= -lambd) & (input <= lambd))
 
 
+@composite(functional=True)
 def softshrink(input, lambd=0.5, *, out=None):
     """The input moved towards 0 by `lambd`, and 0 where |input| <= lambd.
 
@@ -679,6 +690,7 @@ def _(g, dim, first_shape):
     return g.narrow(dim, 0, n), g.narrow(dim, n, g.shape[dim] - n)
 
 
+@composite(functional=True)
 def glu(input, dim=-1):
     """The first half of the input along `dim` times the sigmoid of the second half.
 
@@ -693,19 +705,3 @@ def glu(input, dim=-1):
     tensor([0.5000, 1.0000])
     """
     return _glu(input, dim)
-
-
-# ---------------------------------------------------------------------------------------------- names
-
-for _f in (
-    threshold, hardtanh, relu6, leaky_relu, rrelu, elu, selu, celu, hardsigmoid, hardswish, softshrink, glu, leaky_relu_,
-    rrelu_, selu_,
-):  # fmt: skip
-    publish(_f.__name__, _f, False, True, ())
-for _name, _f in {
-    "threshold_": threshold_,
-    "hardtanh_": hardtanh_,
-    "elu_": elu_,
-    "celu_": celu_,
-}.items():
-    publish(_name, _f, False, True, ())

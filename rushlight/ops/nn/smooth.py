@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.op import binary, primitive, publish
+from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ..pointwise.building_blocks import F32, F64, MANY, ONE32, ONE64, dense, in_single, pieced, widened
 from ..pointwise.choice import where
@@ -87,6 +87,7 @@ def _gelu_curvature(x, approximate):
     return (1 - t * t) * (d1 + 0.5 * x * (d2 - 2 * t * d1 * d1))
 
 
+@composite(functional=True)
 def gelu(input, *, approximate="none", out=None):
     """input times the normal distribution function of it.
 
@@ -148,6 +149,7 @@ def _silu_curvature(x):
     return s * (1 - s) * (2 + x * (1 - 2 * s))
 
 
+@composite(functional=True)
 def silu(input, inplace=False):
     """input * sigmoid(input) of each element.
 
@@ -198,6 +200,7 @@ def _(g, input):
     return g * (t + input * input.sigmoid() * (1 - t * t))
 
 
+@composite(functional=True)
 def mish(input, inplace=False):
     """input * tanh(softplus(input)) of each element.
 
@@ -230,6 +233,7 @@ def _(g, input, beta, threshold):
     return where(in_single(input) * beta > threshold, g, g * t.sigmoid())
 
 
+@composite(functional=True)
 def softplus(input, beta=1.0, threshold=20.0, *, out=None):
     """log(1 + exp(beta * input)) / beta; the input itself where beta * input > threshold.
 
@@ -263,6 +267,7 @@ def _(g, input):
     return g * (-input).sigmoid()
 
 
+@composite(functional=True)
 def logsigmoid(input, *, out=None):
     """log(sigmoid(input)), without overflow.
 
@@ -279,6 +284,7 @@ def logsigmoid(input, *, out=None):
     return result if out is None else write_out("logsigmoid", (input,), result, out)
 
 
+@composite(functional=True)
 def softsign(input):
     """input / (1 + |input|) of each element.
 
@@ -290,6 +296,7 @@ def softsign(input):
     return input / (1 + input.abs())
 
 
+@composite(functional=True)
 def tanhshrink(input):
     """input - tanh(input) of each element.
 
@@ -299,7 +306,3 @@ def tanhshrink(input):
     tensor([0.0000, 0.2384])
     """
     return input - input.tanh()
-
-
-for _f in (gelu, silu, mish, softplus, logsigmoid, softsign, tanhshrink):
-    publish(_f.__name__, _f, False, True, ())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.op import OPS, primitive, publish
+from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.layout import contiguous_format
-from ...core.tensor.tensor import Tensor
 from ...core.warn import warn
 from ..creation.filled import empty_like, zeros_like
 from ..pointwise.building_blocks import F32, F64, MANY, add_reduce, by_rows, max_reduce, widened
@@ -140,6 +139,7 @@ def _implicit_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@composite(functional=True)
 def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
     """exp(input) / sum(exp(input)) along `dim`, without overflow.
 
@@ -169,6 +169,7 @@ def _legacy_dtype(dim, third, dtype):
     return dim, third if isinstance(third, dtypes.dtype) else dtype
 
 
+@composite(functional=True)
 def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
     """The logarithm of `softmax`, without overflow.
 
@@ -192,6 +193,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=No
     return result if out is None else write_out("log_softmax", (input,), result, out)
 
 
+@composite(functional=True)
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """`softmax` of -input.
 
@@ -210,6 +212,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     return _softmax(-input, dim, dtype)
 
 
+@composite(functional=True)
 def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     """A sample from the Gumbel-softmax distribution: softmax((logits + Gumbel noise) / tau).
 
@@ -235,6 +238,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
     return one_hot - soft.detach() + soft
 
 
+@composite(functional=True)
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """input divided by its p-norm over `dim`, which counts as at least `eps`.
 
@@ -255,12 +259,7 @@ def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     return OPS["div"](input, size.expand_as(input), out=out)
 
 
-# ---------------------------------------------------------------------------------------------- names
-
-for _f in (softmax, log_softmax, softmin, gumbel_softmax, normalize):
-    publish(_f.__name__, _f, False, True, ())
-
-
+@composite(name="softmax", method=True, function=False)
 def _softmax_method(self, dim=None, dtype=None, *, axis=None):
     """exp(input) / sum(exp(input)) along `dim`."""
     if axis is not None:
@@ -268,6 +267,7 @@ def _softmax_method(self, dim=None, dtype=None, *, axis=None):
     return _softmax(self, dim, dtype)
 
 
+@composite(name="log_softmax", method=True, function=False)
 def _log_softmax_method(self, dim=None, dtype=None, *, axis=None):
     """The logarithm of `softmax`, without overflow."""
     if axis is not None:
@@ -275,10 +275,8 @@ def _log_softmax_method(self, dim=None, dtype=None, *, axis=None):
     return _log_softmax(self, dim, dtype)
 
 
-Tensor.softmax, Tensor.log_softmax = _softmax_method, _log_softmax_method
-
-
-def _special_softmax(input, dim, dtype=None):
+@composite(name="special.softmax")
+def special_softmax(input, dim, dtype=None):
     """`softmax` along `dim`, which has no default here.
 
     Raises:
@@ -287,7 +285,8 @@ def _special_softmax(input, dim, dtype=None):
     return softmax(input, _given("special_softmax", dim), dtype=dtype)
 
 
-def _special_log_softmax(input, dim, dtype=None):
+@composite(name="special.log_softmax")
+def special_log_softmax(input, dim, dtype=None):
     """`log_softmax` along `dim`, which has no default here.
 
     Raises:
@@ -300,8 +299,3 @@ def _given(name: str, dim: int) -> int:
     if not hasattr(dim, "__index__"):
         raise TypeError(f"{name}(): argument 'dim' (position 2) must be int, not {type(dim).__name__}")
     return dim
-
-
-for _f in (_special_softmax, _special_log_softmax):
-    _f.__name__ = _f.__qualname__ = _f.__name__.removeprefix("_")
-    OPS[_f.__name__.replace("_", ".", 1)] = _f

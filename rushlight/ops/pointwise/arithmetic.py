@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.dispatch import number_first
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.op import binary, composite, primitive, publish, unary
+from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import common_type, write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.placeholder import Placeholder
@@ -111,6 +111,7 @@ def _is_fused(input, other, alpha) -> bool:
     return max(k.category for k in kinds) == 2 and not any(type(t._array) is Placeholder for t in (input, other))
 
 
+@composite(method=True)
 @number_first.hide_from_signature
 def add(input, other, *rest, alpha=1, out=None):
     """input + alpha * other of each pair of elements.
@@ -149,6 +150,7 @@ def _(g, alpha, needs):
     return g, g * -alpha if needs[1] else None
 
 
+@composite(method=True, aliases=("subtract",))
 @number_first.hide_from_signature
 def sub(input, other, *rest, alpha=1, out=None):
     """input - alpha * other of each pair of elements.
@@ -177,6 +179,7 @@ def sub(input, other, *rest, alpha=1, out=None):
     return _sub(input, other) if out is None else _sub(input, other, out=out)
 
 
+@composite(method=True)
 def rsub(input, other, *, alpha=1):
     """other - alpha * input of each pair of elements.
 
@@ -194,13 +197,10 @@ def rsub(input, other, *, alpha=1):
     return _rsub(input, other) if alpha == 1 and alpha is not True else sub(other, input, alpha=alpha)
 
 
-publish("add", add, True, False, ())
-publish("sub", sub, True, False, ("subtract",))
-publish("rsub", rsub, True, False, ())
-
 _plain_add_, _plain_sub_ = Tensor.add_, Tensor.sub_
 
 
+@composite(method=True, function=False)
 @number_first.hide_from_signature
 def add_(self, other, *rest, alpha=1):
     """self += alpha * other, in place."""
@@ -215,6 +215,7 @@ def add_(self, other, *rest, alpha=1):
     return write(_add.record, self, (_scaled(self, other, alpha),), ())
 
 
+@composite(name="sub_", method=True, function=False, aliases=("subtract_",))
 @number_first.hide_from_signature
 def sub_(self, other, *rest, alpha=1):
     """self -= alpha * other, in place."""
@@ -241,13 +242,6 @@ def add_scaled(self, other, alpha) -> bool:
     state.run(multiply_add, other._array, alpha, a, a)
     return True
 
-
-for _name, _f in (
-    ("add_", add_),
-    ("sub_", sub_),
-    ("subtract_", sub_),
-):
-    setattr(Tensor, _name, _f)
 
 # ---------------------------------------------------------------------------------------------- products and quotients
 
@@ -333,6 +327,7 @@ def _rounded(rounding_mode):
     return _ROUNDED[rounding_mode]
 
 
+@composite(method=True, aliases=("divide",))
 def div(input, other, *, rounding_mode=None, out=None):
     """input / other of each pair of elements.
 
@@ -357,6 +352,7 @@ def div(input, other, *, rounding_mode=None, out=None):
     return f(input, other) if out is None else f(input, other, out=out)
 
 
+@composite(method=True)
 def true_divide(input, other, *, out=None):
     """input / other of each pair of elements, as `div` without a rounding mode.
 
@@ -374,11 +370,10 @@ def true_divide(input, other, *, out=None):
     return _div(input, other) if out is None else _div(input, other, out=out)
 
 
-publish("div", div, True, False, ("divide",))
-publish("true_divide", true_divide, True, False, ())
 _plain_div_ = Tensor.div_
 
 
+@composite(name="div_", method=True, function=False, aliases=("divide_",))
 def div_(self, other, *, rounding_mode=None):
     """self /= other, in place."""
     if rounding_mode is None:
@@ -386,10 +381,10 @@ def div_(self, other, *, rounding_mode=None):
     return write(_rounded(rounding_mode).record, self, (other,), ())
 
 
-Tensor.div_ = Tensor.divide_ = div_
-Tensor.true_divide_ = _plain_div_
+composite(name="true_divide_", method=True, function=False)(_plain_div_)
 
 
+@composite(name="__rtruediv__", method=True, function=False, aliases=("__rdiv__",))
 def _rtruediv(self, other):
     """other / self, computed as torch does: the reciprocal times `other`."""
     if not isinstance(other, (Tensor, int, float, complex, np.generic, np.ndarray)):
@@ -397,8 +392,7 @@ def _rtruediv(self, other):
     return self.reciprocal() * other
 
 
-Tensor.__rtruediv__ = Tensor.__rdiv__ = _rtruediv
-Tensor.__div__ = Tensor.__truediv__
+composite(name="__div__", method=True, function=False)(Tensor.__truediv__)
 
 
 def _remainder(x, y):
@@ -457,7 +451,7 @@ neg = unary(
     promote="same",
     aliases=("negative",),
 )
-Tensor.__neg__ = neg
+composite(name="__neg__", method=True, function=False)(neg)
 _NEG_BOOL = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
     "`logical_not()` operator instead."
@@ -487,7 +481,7 @@ def positive(input):
     return input
 
 
-Tensor.__pos__ = positive
+composite(name="__pos__", method=True, function=False)(positive)
 reciprocal = unary(
     "reciprocal",
     lambda x: np.true_divide(1, x),

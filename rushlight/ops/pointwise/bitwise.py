@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.op import OPS, binary, primitive, publish, unary
+from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
@@ -91,13 +91,11 @@ bitwise_not = unary(
 )  # fmt: skip
 
 
+@composite(name="__invert__", method=True, function=False)
 def _invert(self):
     if self._array.dtype.kind not in "biu":
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return bitwise_not(self)
-
-
-Tensor.__invert__ = _invert
 
 
 def _shift(ufunc, fill):
@@ -159,9 +157,9 @@ for _word, _shift_op, _sign in (
     ("lshift", bitwise_left_shift, 1),
     ("rshift", bitwise_right_shift, -1),
 ):
-    setattr(Tensor, f"__{_word}__", _shift_operator(_shift_op))
-    setattr(Tensor, f"__r{_word}__", _reflected_shift(_shift_op))
-    setattr(Tensor, f"__i{_word}__", getattr(Tensor, _shift_op.record.name + "_"))
+    composite(name=f"__{_word}__", method=True, function=False)(_shift_operator(_shift_op))
+    composite(name=f"__r{_word}__", method=True, function=False)(_reflected_shift(_shift_op))
+    composite(name=f"__i{_word}__", method=True, function=False)(getattr(Tensor, _shift_op.record.name + "_"))
 
 # ---------------------------------------------------------------------------------------------- divisors
 
@@ -227,6 +225,7 @@ tensors_only(copysign, 0)
 tensors_only(nextafter, 0, 1)
 
 
+@composite(method=True)
 def ldexp(input, other, *, out=None):
     """input * 2^other of each pair of elements.
 
@@ -249,8 +248,10 @@ def ldexp(input, other, *, out=None):
     return result if out is None else write_out("ldexp", (input, other), result, out)
 
 
-publish("ldexp", ldexp, True, False, ())
-Tensor.ldexp_ = lambda self, other: self.mul_(OPS["pow"](2.0, other))  # type: ignore[attr-defined]
+@composite(method=True, function=False)
+def ldexp_(self, other):
+    """In-place form of `ldexp`."""
+    return self.mul_(OPS["pow"](2.0, other))
 
 
 @primitive(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.mode import may_branch_on_data
-from ...core.dispatch.op import binary, primitive, publish
+from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -42,6 +42,7 @@ def _(g, condition, needs):
     )
 
 
+@composite()
 def where(condition, input=None, other=None, *, out=None):
     """`input` where `condition` is true, `other` elsewhere; with a condition alone the indices of its nonzero elements.
 
@@ -87,8 +88,10 @@ def of_common_type(*values):
     return [(v if v.dtype is d else v.to(d)) if isinstance(v, Tensor) else constant(number_as(v, d)) for v in values]
 
 
-publish("where", where, False, False, ())
-Tensor.where = lambda self, condition, other: where(condition, self, other)
+@composite(name="where", method=True, function=False)
+def _where_method(self, condition, other):
+    """This tensor's elements where `condition` is true, those of `other` elsewhere."""
+    return where(condition, self, other)
 
 
 def _share_of(chosen, tie):

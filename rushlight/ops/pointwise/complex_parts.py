@@ -8,7 +8,7 @@ import numpy as np
 
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import write
-from ...core.dispatch.op import composite, primitive, publish, unary
+from ...core.dispatch.op import composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
@@ -36,6 +36,7 @@ def _(g):
     return g * 1j
 
 
+@composite()
 def real(input):
     """The real part: a view of a complex tensor, the tensor itself otherwise.
 
@@ -47,6 +48,7 @@ def real(input):
     return _real(input) if input._array.dtype.kind == "c" else input
 
 
+@composite()
 def imag(input):
     """The imaginary part of a complex tensor, a view.
 
@@ -62,10 +64,6 @@ def imag(input):
     return _imag(input)
 
 
-publish("real", real, False, False, ())
-publish("imag", imag, False, False, ())
-
-
 def _written(part):
     def write_part(self, value):
         part(self)[...] = value
@@ -74,7 +72,7 @@ def _written(part):
 
 
 for _name, _part in (("real", real), ("imag", imag)):
-    setattr(Tensor, _name, property(_part, _written(_part)))
+    composite(name=_name, method=True, function=False)(property(_part, _written(_part)))
 
 
 @primitive(public=False, name="view_as_real", view=True, node="ViewAsRealBackward0")
@@ -106,6 +104,7 @@ def _(g):
     return view_as_real(g)
 
 
+@composite()
 def view_as_real(input):
     """The real and imaginary parts of a complex tensor as a last dimension: a view.
 
@@ -121,6 +120,7 @@ def view_as_real(input):
     return _view_as_real(input)
 
 
+@composite()
 def view_as_complex(input):
     """Pairs in the last dimension as complex numbers: a view.
 
@@ -133,10 +133,6 @@ def view_as_complex(input):
     tensor([1.+2.j])
     """
     return _view_as_complex(input)
-
-
-publish("view_as_real", view_as_real, False, False, ())
-publish("view_as_complex", view_as_complex, False, False, ())
 
 
 @primitive(public=False, name="conj", node="ConjBackward0")
@@ -175,7 +171,10 @@ def conj_physical(input):
     return _conj(input) if input._array.dtype.kind == "c" else input
 
 
-Tensor.conj_physical_ = lambda self: write(_conj.record, self, (), ())
+@composite(method=True, function=False)
+def conj_physical_(self):
+    """In-place form of `conj_physical`."""
+    return write(_conj.record, self, (), ())
 
 
 def _angle(x):

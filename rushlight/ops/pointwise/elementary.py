@@ -11,7 +11,6 @@ import numpy as np
 
 from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
-from ...core.tensor.tensor import Tensor
 from .building_blocks import MANY, conjugate, for_types, of_arrays, widened, zero_rule, zeros_of
 from .checks import not_implemented, refuse, tensors_only
 from .fused_loops import LARGE, FusedLoop
@@ -98,7 +97,7 @@ abs = unary(
     promote="same",
     aliases=("absolute",),
 )
-Tensor.__abs__ = abs
+composite(name="__abs__", method=True, function=False)(abs)
 signbit = unary(
     "signbit", lambda x: np.signbit(x) if x.dtype.kind in "fV" else np.less(x, 0), None,
     """Whether the sign bit of each element is set: true of -0.0 and of negative numbers.
@@ -554,10 +553,8 @@ def round(input, *, decimals=0):
     return _round(input) if decimals == 0 else _round_decimals(input, decimals)
 
 
+@composite(method=True, function=False)
 def round_(self, *, decimals=0):
     """Round in place to `decimals` places."""
     record = _round.record if decimals == 0 else _round_decimals.record
     return write(record, self, (), () if decimals == 0 else (decimals,))
-
-
-Tensor.round_ = round_

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.inplace import accept_inplace, write
-from ...core.dispatch.op import primitive, publish
+from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.scalars import exact
 from ...core.dispatch.slow_path import number_in, write_out
 from ...core.tensor import dtype as dtypes
@@ -81,6 +81,7 @@ def _(g, input, min, max, needs):
     return gx, low, high
 
 
+@composite(method=True, aliases=("clip",))
 def clamp(input, min=None, max=None, *, out=None):
     """Each element, moved to the nearer limit where it is outside of [min, max]; nan stays.
 
@@ -132,6 +133,7 @@ def _limit_into(a, low, high):
         np.minimum(high, a, out=a)
 
 
+@composite(name="clamp_", method=True, function=False, aliases=("clip_",))
 def clamp_(self, min=None, max=None):
     """Move each element to the nearer limit, in place."""
     if type(min) in _NUMBERS and type(max) in _NUMBERS and (min is not None or max is not None):
@@ -181,6 +183,7 @@ _clamp_min, _clamp_min_inplace, _doc_min = _one_sided("clamp_min", "ClampMinBack
 _clamp_max, _clamp_max_inplace, _doc_max = _one_sided("clamp_max", "ClampMaxBackward0", False)
 
 
+@composite(method=True)
 def clamp_min(input, min, *, out=None):
     """Each element, but at least `min`; nan stays.
 
@@ -197,6 +200,7 @@ def clamp_min(input, min, *, out=None):
     return _clamp_min(input, min, out)
 
 
+@composite(method=True)
 def clamp_max(input, max, *, out=None):
     """Each element, but at most `max`; nan stays.
 
@@ -213,21 +217,16 @@ def clamp_max(input, max, *, out=None):
     return _clamp_max(input, max, out)
 
 
+@composite(method=True, function=False)
 def clamp_min_(self, min):
     """Raise each element to at least `min`, in place."""
     return _clamp_min_inplace(self, min)
 
 
+@composite(method=True, function=False)
 def clamp_max_(self, max):
     """Lower each element to at most `max`, in place."""
     return _clamp_max_inplace(self, max)
-
-
-publish("clamp", clamp, True, False, ("clip",))
-publish("clamp_min", clamp_min, True, False, ())
-publish("clamp_max", clamp_max, True, False, ())
-Tensor.clamp_ = Tensor.clip_ = clamp_
-Tensor.clamp_min_, Tensor.clamp_max_ = clamp_min_, clamp_max_
 
 
 @primitive(method=True, out=True, inplace=True)

@@ -8,7 +8,7 @@ from ...core.dispatch import number_first
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
-from ...core.dispatch.op import binary, primitive, publish
+from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.scalars import exact, number_as, type_name
 from ...core.dispatch.slow_path import are_operands, write_out
 from ...core.tensor import dtype as dtypes
@@ -134,6 +134,7 @@ def _(g, exponent, out, base):
     return g * conjugate(out * slope)
 
 
+@composite(method=True)
 def pow(input, exponent, *, out=None):
     """input ** exponent; either may be a number.
 
@@ -161,18 +162,21 @@ def pow(input, exponent, *, out=None):
     return result if out is None else write_out("pow", (input, exponent), result, out)
 
 
+@composite(name="__pow__", method=True, function=False)
 def _power_operator(self, exponent):
     if isinstance(exponent, Tensor):
         return _pow_tensor(self, exponent)
     return _pow_scalar(self, exponent) if isinstance(exponent, (int, float, complex, np.generic)) else NotImplemented
 
 
+@composite(name="__rpow__", method=True, function=False)
 def _reflected_power(self, base):
     if isinstance(base, Tensor):
         return _pow_tensor(base, self)
     return _pow_base(self, base) if isinstance(base, (int, float, complex, np.generic)) else NotImplemented
 
 
+@composite(method=True, function=False)
 def pow_(self, exponent):
     """self **= exponent, in place."""
     if not are_operands((exponent,)):
@@ -184,6 +188,7 @@ def pow_(self, exponent):
     return write(_pow_scalar.record, self, (), (exponent,))
 
 
+@composite(name="__ipow__", method=True, function=False)
 def _inplace_power_operator(self, exponent):
     return pow_(self, exponent) if are_operands((exponent,)) else NotImplemented
 
@@ -194,6 +199,7 @@ def _double(value):
     return value.to(dtypes.complex128 if value.is_complex() else dtypes.float64)
 
 
+@composite(method=True)
 def float_power(input, exponent, *, out=None):
     """input ** exponent, computed in double precision (complex128 where one is complex).
 
@@ -211,6 +217,7 @@ def float_power(input, exponent, *, out=None):
     return pow(_double(input), _double(exponent), out=out)
 
 
+@composite(method=True, function=False)
 def float_power_(self, exponent):
     """self **= exponent in double precision, in place. Raises RuntimeError unless the tensor is of that type."""
     wanted = dtypes.complex128 if self.is_complex() or isinstance(exponent, complex) else dtypes.float64
@@ -221,14 +228,6 @@ def float_power_(self, exponent):
         )
     return self.pow_(_double(exponent))
 
-
-publish("pow", pow, True, False, ())
-publish("float_power", float_power, True, False, ())
-for _name, _method in (
-    ("__pow__", _power_operator), ("__rpow__", _reflected_power), ("pow_", pow_), ("__ipow__", _inplace_power_operator),
-):  # fmt: skip
-    setattr(Tensor, _name, _method)
-Tensor.float_power_ = float_power_
 
 # ---------------------------------------------------------------------------------------------- three tensors at once
 
@@ -319,6 +318,7 @@ def _(g, input, end, weight, needs):
     )
 
 
+@composite(method=True)
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input): the point between two tensors.
 
@@ -341,6 +341,7 @@ def lerp(input, end, weight, *, out=None):
     return result if out is None else write_out("lerp", (input, end), result, out)
 
 
+@composite(method=True, function=False)
 def lerp_(self, end, weight):
     """self += weight * (end - self), in place."""
     if isinstance(weight, Tensor):
@@ -519,6 +520,4 @@ for _name, _method in (
     ("addcmul_", _three(addcmul, _add_products)),
     ("addcdiv_", _three(addcdiv, _add_quotients)),
 ):
-    setattr(Tensor, _name, _method)
-Tensor.lerp_ = lerp_
-publish("lerp", lerp, True, False, ())
+    composite(name=_name, method=True, function=False)(_method)

@@ -446,18 +446,16 @@ def matmul(input, other, *, out=None):
 composite(method=True)(matmul)
 
 
+@composite(name="__matmul__", method=True, function=False)
 def _operator(self, other):
     if not isinstance(other, Tensor):
         return NotImplemented
     return mm(self, other) if self._array.ndim == 2 and other._array.ndim == 2 else matmul(self, other)
 
 
+@composite(name="__rmatmul__", method=True, function=False)
 def _reflected(self, other):
     return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
-
-
-Tensor.__matmul__ = _operator  # type: ignore[attr-defined]
-Tensor.__rmatmul__ = _reflected  # type: ignore[attr-defined]
 
 
 @composite(method=True, out=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ...core.dispatch.mode import emit_event, thread
+from ...core.dispatch.op import composite
 from ...core.dispatch.torch_function import disabled_impl
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.layout import per_tensor_affine
@@ -344,6 +345,7 @@ def rounded_levels(x: np.ndarray, scale: float, zero_point: int, levels: np.dtyp
     return np.clip(values, limits.min, limits.max).astype(levels)
 
 
+@composite(method=True, function=False)
 def dequantize(input: Tensor) -> Tensor:
     """The values of a quantized tensor as float32; of any other tensor, the tensor as float32.
 
@@ -366,5 +368,4 @@ def _not_quantized(name: str) -> Any:
 
 
 for _name in ("int_repr", "q_scale", "q_zero_point", "qscheme"):
-    setattr(Tensor, _name, _not_quantized(_name))
-Tensor.dequantize = dequantize  # type: ignore[attr-defined]
+    composite(name=_name, method=True, function=False)(_not_quantized(_name))

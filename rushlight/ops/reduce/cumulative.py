@@ -7,11 +7,10 @@ from itertools import accumulate
 import numpy as np
 
 from ...core.dispatch.inplace import write
-from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.size import wrap_dim
-from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, MANY, conjugate, dense, widened
 from ..pointwise.elementary import log_add_exp
 from ..shape.concatenate import cat
@@ -121,7 +120,8 @@ def _inplace(op):
     return method
 
 
-Tensor.cumsum_, Tensor.cumprod_ = _inplace(cumsum), _inplace(cumprod)
+for _op in (cumsum, cumprod):
+    composite(method=True, function=False)(_inplace(_op))
 
 
 @primitive(method=True, out=True)
@@ -224,6 +224,7 @@ def _check_trapezoid(name, y, x, dx):
         raise TypeError(f"{name}() takes either `x` or `dx`, not both")
 
 
+@composite(aliases=("trapz",))
 def trapezoid(y, x=None, *, dx=None, dim=-1):
     """The area under samples `y` by the trapezoidal rule.
 
@@ -244,6 +245,7 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     return _halves(y, x, 1.0 if dx is None else dx, dim).sum(dim)
 
 
+@composite()
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """The areas under samples `y` up to each one but the first, by the trapezoidal rule.
 
@@ -260,7 +262,3 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
     """
     _check_trapezoid("cumulative_trapezoid", y, x, dx)
     return _halves(y, x, 1.0 if dx is None else dx, dim).cumsum(dim)
-
-
-publish("trapezoid", trapezoid, False, False, ("trapz",))
-publish("cumulative_trapezoid", cumulative_trapezoid, False, False, ())

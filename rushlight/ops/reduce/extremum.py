@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.mode import may_branch_on_data
-from ...core.dispatch.op import primitive, publish
+from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -288,6 +288,7 @@ _max, _min = (
 )
 
 
+@composite(method=True)
 def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The largest element; with `dim` the largest along it and its index; with a tensor the larger of each pair.
 
@@ -311,6 +312,7 @@ def max(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
     return _max(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
 
 
+@composite(method=True)
 def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keepdims=None):
     """The smallest element; with `dim` the smallest along it and its index; with a tensor the smaller of each pair.
 
@@ -332,10 +334,6 @@ def min(input, dim=None, keepdim=False, *, other=None, out=None, axis=None, keep
     if dim is None and other is None and out is None and axis is None and isinstance(input, Tensor):
         return _min_all(input)
     return _min(input, dim if axis is None else axis, keepdim if keepdims is None else keepdims, other, out)
-
-
-publish("max", max, True, False, ())
-publish("min", min, True, False, ())
 
 
 def _arg(name, arg, a, dim, keepdim):

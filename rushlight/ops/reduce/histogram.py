@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.mode import assert_all
-from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -69,6 +69,7 @@ def _sortable(a):
     return a.astype(np.float32) if a.dtype.kind == "V" else a
 
 
+@composite(method=True)
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None):
     """The distinct elements in order, or the distinct slices along `dim`.
 
@@ -91,6 +92,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
     return _distinct(results, return_inverse, return_counts)
 
 
+@composite(method=True)
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
     """The elements (or slices along `dim`) that differ from the one before.
 
@@ -108,9 +110,6 @@ def unique_consecutive(input, return_inverse=False, return_counts=False, dim=Non
     _check_flags("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     return _distinct(_unique_runs(input, dim), return_inverse, return_counts)
 
-
-publish("unique", unique, True, False, ())
-publish("unique_consecutive", unique_consecutive, True, False, ())
 
 # ---------------------------------------------------------------------------------------------- counts
 
@@ -227,6 +226,7 @@ def _histogram(input, bins=None, weight=None, /, count=None, range=None, density
     return hist.astype(input.dtype), edges
 
 
+@composite(method=True)
 def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     """How many elements fall between each pair of edges: a named tuple (hist, bin_edges).
 
@@ -256,9 +256,6 @@ def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
     return result if out is None else write_out("histogram", (input,), result, out)
 
 
-publish("histogram", histogram, True, False, ())
-
-
 def _grid_edges(points, bins, limits):
     """The edges of each dimension's bins, from edges, a number of bins, or one for each dimension."""
     n = points.shape[1]
@@ -271,6 +268,7 @@ def _grid_edges(points, bins, limits):
     return [_equal_edges(points[:, d], pairs[d], count, d, points.dtype) for d, count in enumerate(bins)]
 
 
+@composite()
 def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None):
     """How many points fall into each cell of a grid: a named tuple (hist, bin_edges).
 
@@ -302,7 +300,6 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
 
 
 _HistogramDD = named("histogramdd", "hist", "bin_edges")
-publish("histogramdd", histogramdd, False, False, ())
 
 # ---------------------------------------------------------------------------------------------- places in sorted values
 
@@ -332,6 +329,7 @@ def _searchsorted(sorted_sequence, values, sorter=None, /, out_int32=False, righ
     return np.asarray(_places(sorted_sequence, values, right)).astype(np.int32 if out_int32 else I64)
 
 
+@composite()
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where each value would be inserted into the sorted values of the last dimension to keep their order.
 
@@ -368,6 +366,7 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
     return result if out is None else write_out("searchsorted", (input,), result, out)
 
 
+@composite()
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The interval between `boundaries` that each value falls into.
 
@@ -388,9 +387,6 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
         raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
-
-publish("searchsorted", searchsorted, False, False, ())
-publish("bucketize", bucketize, False, False, ())
 
 # ---------------------------------------------------------------------------------------------- covariance
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import assert_all
-from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -62,6 +62,7 @@ def _(g, out1, input_shape, dim):
     return put_along(g[0], out1, input_shape, wrap_dim(dim, len(input_shape)), True)
 
 
+@composite(method=True)
 def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     """The elements in order along `dim`, and where each was: a named tuple (values, indices). A nan counts as the largest.
 
@@ -84,9 +85,6 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
         raise TypeError("sort(): argument 'dim' must be int, not bool")
     result = _sort(input, dim, descending)
     return result if out is None else write_out("sort", (input,), result, out)
-
-
-publish("sort", sort, True, False, ())
 
 
 @primitive(public=False, name="argsort", differentiable=False)
@@ -290,6 +288,7 @@ _median_dim.vjp(selection_rule)
 _nanmedian_dim.vjp(selection_rule)
 
 
+@composite(method=True)
 def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None):
     """The lower median; with `dim` that along it and where it is (values, indices); nan where there is a nan.
 
@@ -310,6 +309,7 @@ def median(input, dim=None, keepdim=False, *, out=None, axis=None, keepdims=None
     return result if out is None else write_out("median", (input,), result, out)
 
 
+@composite(method=True)
 def nanmedian(input, dim=None, keepdim=False, *, out=None):
     """The lower median of the elements that are not nan; with `dim` that along it and where it is (values, indices).
 
@@ -326,10 +326,6 @@ def nanmedian(input, dim=None, keepdim=False, *, out=None):
     """
     result = _nanmedian(input) if dim is None else _nanmedian_dim(input, dim, keepdim)
     return result if out is None else write_out("nanmedian", (input,), result, out)
-
-
-publish("median", median, True, False, ())
-publish("nanmedian", nanmedian, True, False, ())
 
 
 @primitive(name="mode", method=True, out=True, outputs=1, returns=named("mode", "values", "indices"))

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from ...core.dispatch.mode import may_branch_on_data
-from ...core.dispatch.op import composite, primitive, publish
+from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
@@ -182,6 +182,7 @@ def _(g, input_shape, dim, keepdim):
     return spread(g, input_shape, dim, keepdim)
 
 
+@composite(method=True)
 def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The sum over `dim`, or of all elements.
 
@@ -198,7 +199,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     >>> sum(tensor([[1.0, 2.0], [3.0, 4.0]]), dim=0)
     tensor([4., 6.])
     """
-    if dtype is None and isinstance(out, Tensor):
+    if out is not None and dtype is None and isinstance(out, Tensor):
         dtype = out.dtype
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
@@ -207,9 +208,6 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
     else:
         result = _sum_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("sum", (input,), result, out)
-
-
-publish("sum", sum, True, False, ())
 
 
 @primitive(public=False, name="nansum")
@@ -294,6 +292,7 @@ def _(g, input_shape, dim, keepdim):
     return spread(g / n if n else g, input_shape, dim, keepdim)
 
 
+@composite(method=True)
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The mean over `dim`, or of all elements; nan of none.
 
@@ -317,9 +316,6 @@ def mean(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     else:
         result = _mean_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("mean", (input,), result, out)
-
-
-publish("mean", mean, True, False, ())
 
 
 @composite(method=True, out=True)
@@ -428,6 +424,7 @@ def _(g, dim, step):
     return shifted(g, dim, -step, 0)
 
 
+@composite(method=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keepdims=None):
     """The product along `dim`, or of all elements.
 
@@ -450,8 +447,6 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
     result = _prod_all(input, dtype) if dim is None else _prod_dim(input, dim, keepdim, dtype)
     return result if out is None else write_out("prod", (input,), result, out)
 
-
-publish("prod", prod, True, False, ())
 
 # ---------------------------------------------------------------------------------------------- any, all, counts
 
@@ -578,6 +573,7 @@ def _(g, input, out, ord, dim, keepdim, dtype):
     return x * x.abs().pow(ord - 2) * (g / out.pow(ord - 1)).masked_fill(out == 0, 0)
 
 
+@composite(method=True)
 def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """The norm of the elements over `dim`: (sum |x|^p)^(1/p).
 
@@ -606,9 +602,6 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     else:
         result = vector_norm(input, float(p), dim, keepdim, dtype)
     return result if out is None else write_out("norm", (input,), result, out)
-
-
-publish("norm", norm, True, False, ())
 
 
 @composite(method=True)

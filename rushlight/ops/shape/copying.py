@@ -389,10 +389,17 @@ def detach(input):
     """
     if type(input._array) is Wrapper:
         return ask_for("detach", input)
-    if thread.state.level > 1 and thread.state.dispatching:
+    if thread.state.level > 1:
+        return _watched_detach(input)
+    return alias(input, Tensor)
+
+
+def _watched_detach(input):
+    """Detach where a mode or a listener wants to know."""
+    if thread.state.dispatching:
         return ask_mode(operator("detach").default, (input,), {})
     result = alias(input, Tensor)
-    if thread.state.level > 1 and input._edge is not None:
+    if input._edge is not None:
         emit_event("cut", input, result, "detach()")
     return result
 

@@ -394,10 +394,8 @@ def _conjugate_transpose(self, name):
     return result.conj() if self.is_complex() else result
 
 
-Tensor.T = property(_reversed)  # type: ignore[attr-defined]
-Tensor.mT = property(_matrix_transpose)  # type: ignore[attr-defined]
-Tensor.H = property(_hermitian)  # type: ignore[attr-defined]
-Tensor.mH = property(_adjoint)  # type: ignore[attr-defined]
+for _name, _f in (("T", _reversed), ("mT", _matrix_transpose), ("H", _hermitian), ("mH", _adjoint)):
+    composite(name=_name, method=True, function=False)(property(_f))
 composite(name="adjoint", method=True)(_adjoint)
 
 # ---------------------------------------------------------------------------------------------- dimensions of size 1

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
-from ...core.dispatch.op import OPS
+from ...core.dispatch.op import OPS, composite
 from ...core.tensor.tensor import Tensor, wrap
 from ...core.warn import warn
 from .fft import _c2c, _c2r, _complex, _r2c
 
 
+@composite(method=True, function=False)
 def stft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
@@ -103,6 +104,7 @@ def _padded_window(input: Any, window: Any, size: int, n_fft: int) -> Any:
     return window
 
 
+@composite(method=True, function=False)
 def istft(
     input: Any, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window: Any = None,
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
@@ -184,7 +186,3 @@ def _overlapped(pieces: Any, hop: int, total: int) -> Any:
     places = (np.arange(frames)[:, None] * hop + np.arange(n)).reshape(-1)
     out = pieces.new_zeros(batch, total)
     return out.index_add(1, wrap(places), pieces.reshape(batch, frames * n))
-
-
-Tensor.stft = stft  # type: ignore[attr-defined]
-Tensor.istft = istft  # type: ignore[attr-defined]

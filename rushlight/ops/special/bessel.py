@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.op import OPS, unary
+from ...core.dispatch.op import composite, unary
 from . import bessel_tables as tables
 from .modified_bessel import i0_of, i1_of
 from .series import chebyshev, in_double
@@ -176,7 +176,9 @@ for _kernel in (
     bessel_j0, bessel_j1, bessel_y0, bessel_y1, modified_bessel_i0, modified_bessel_i1, modified_bessel_k0,
     modified_bessel_k1, scaled_modified_bessel_k0, scaled_modified_bessel_k1, spherical_bessel_j0,
 ):  # fmt: skip
-    OPS["special." + _kernel.__name__] = unary(
-        "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
-        differentiable=False,
+    composite(name="special." + _kernel.__name__)(
+        unary(
+            "special_" + _kernel.__name__, _kernel, None, _kernel.__doc__ or "", method=False, inplace=False,
+            differentiable=False,
+        )
     )  # fmt: skip

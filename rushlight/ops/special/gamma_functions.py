@@ -7,10 +7,9 @@ import math
 import numpy as np
 
 from ...core.dispatch.inplace import write
-from ...core.dispatch.op import binary, primitive, publish, unary
+from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F64
 from .series import as_float, in_double
 
@@ -155,6 +154,7 @@ def _(g, input, n):
     return g * _polygamma(input, n + 1)
 
 
+@composite()
 def polygamma(n, input, *, out=None):
     """The n-th derivative of `digamma` at each element.
 
@@ -174,11 +174,19 @@ def polygamma(n, input, *, out=None):
     return result if out is None else write_out("polygamma", (input,), result, out)
 
 
-publish("polygamma", polygamma, False, False, ())
-Tensor.polygamma = lambda self, n: _polygamma(self, n)
-Tensor.polygamma_ = lambda self, n: write(_polygamma.record, self, (), (n,))
+@composite(name="polygamma", method=True, function=False)
+def _polygamma_method(self, n):
+    """The n-th derivative of `digamma` at each element."""
+    return _polygamma(self, n)
 
 
+@composite(method=True, function=False)
+def polygamma_(self, n):
+    """In-place form of `polygamma`."""
+    return write(_polygamma.record, self, (), (n,))
+
+
+@composite(method=True)
 def mvlgamma(input, p, *, out=None):
     """The logarithm of the multivariate gamma function of dimension `p` of each element.
 
@@ -199,8 +207,11 @@ def mvlgamma(input, p, *, out=None):
     return result if out is None else write_out("mvlgamma", (input,), result, out)
 
 
-publish("mvlgamma", mvlgamma, True, False, ())
-Tensor.mvlgamma_ = lambda self, p: self.copy_(mvlgamma(self.clone(), p))
+@composite(method=True, function=False)
+def mvlgamma_(self, p):
+    """In-place form of `mvlgamma`."""
+    return self.copy_(mvlgamma(self.clone(), p))
+
 
 _zeta = binary(
     "special_zeta", _torchs_zeta, None, lambda g, x, y: g * -x * _zeta(x + 1, y), """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1.

@@ -1,6 +1,6 @@
 """Names of `torch.special` for functions that are registered under other names."""
 
-from ...core.dispatch.op import OPS
+from ...core.dispatch.op import OPS, composite
 from ..pointwise import elementary  # noqa: F401  (registers exp2, expm1, log1p, round)
 from . import error_functions, gamma_functions, logistic, modified_bessel  # noqa: F401  (register the others)
 
@@ -12,4 +12,4 @@ _REGISTERED_AS = {
                                             "entr")},
 }  # fmt: skip
 for _name, _registered in _REGISTERED_AS.items():
-    OPS["special." + _name] = OPS[_registered]
+    composite(name="special." + _name)(OPS[_registered])

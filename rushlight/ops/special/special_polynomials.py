@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.dispatch.op import OPS, binary
+from ...core.dispatch.op import binary, composite
 from ..pointwise.building_blocks import for_types, of_arrays
 from .gamma_functions import lgamma_of
 from .series import in_double
@@ -38,7 +38,7 @@ def _polynomial(name, first, step, shifted=False):
         "special_" + name, call, None, None, f"The polynomial {name} of degree n = `other` at x = `input`.", promote="float", method=False,
         inplace=False, differentiable=False,
     )  # fmt: skip
-    OPS["special." + name] = op
+    composite(name="special." + name)(op)
 
 
 def _chebyshev(k, x, p, before):
@@ -144,4 +144,5 @@ igammac = binary(
     tensor([0.1353])
     """,
 )  # fmt: skip
-OPS["special.gammainc"], OPS["special.gammaincc"] = igamma, igammac
+composite(name="special.gammainc")(igamma)
+composite(name="special.gammaincc")(igammac)

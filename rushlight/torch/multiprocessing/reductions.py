@@ -6,7 +6,7 @@ from multiprocessing import reduction
 from typing import Any
 
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.shared_memory import block_of, description, open_block, share, tensor_on
+from ...core.tensor.shared_memory import block_of, description, open_block, share_memory_, tensor_on
 from ...core.tensor.tensor import Tensor
 from ...nn.parameter import Buffer, Parameter
 from ...ops import empty
@@ -36,7 +36,7 @@ def reduce_tensor(tensor: Tensor) -> tuple:
             "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
             "(e.g., putting it on the queue)."
         )
-    share(tensor)
+    share_memory_(tensor)
     block = block_of(tensor._array)
     arguments = (tensor.requires_grad, dict(tensor.__dict__))
     if block is None:  # without elements

@@ -22,7 +22,7 @@ def call(input, dim, keepdim, *, axis, keepdims, out):
     except Exception as error:
         return slow_call(record, (input, ), (dim, keepdim, ), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -38,7 +38,7 @@ def call(input, dim, keepdim, *, axis, keepdims, out):
 def finish(r, level, input, a0, dim, keepdim, ):
     e0 = getattr(input, '_edge', None)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

@@ -18,7 +18,7 @@ def call(*tensors, dim):
     except Exception as error:
         return slow_call(record, tensors, (dim, ), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -52,7 +52,7 @@ def backward(node, g):
 def finish(r, level, tensors, arrays, dim, ):
     edges = tuple([getattr(t, "_edge", None) for t in tensors])
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

@@ -20,7 +20,7 @@ def call(input, dim, *, dtype, axis, out):
     except Exception as error:
         return slow_call(record, (input, ), (dim, dtype, ), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -54,7 +54,7 @@ def backward(node, g):
 def finish(r, level, input, a0, dim, dtype, ):
     e0 = getattr(input, '_edge', None)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

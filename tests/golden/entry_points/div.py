@@ -30,7 +30,7 @@ def call(input, other, *, out=None):
     except Exception as error:
         return slow_call(record, (input, other), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -80,7 +80,7 @@ def call(input, other):
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -121,7 +121,7 @@ def call(other, input):
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -156,7 +156,7 @@ def finish(r, level, input, other, a, b, ):
     e0 = getattr(input, '_edge', None)
     e1 = getattr(other, '_edge', None)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

@@ -19,7 +19,7 @@ def call(input, weight, bias):
     except Exception as error:
         return slow_call(record, (input, weight, bias, ), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -55,7 +55,7 @@ def finish(r, level, input, weight, bias, a0, a1, a2, ):
     e1 = getattr(weight, '_edge', None)
     e2 = getattr(bias, '_edge', None)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

@@ -30,7 +30,7 @@ def call(input, other, *, out=None):
     except Exception as error:
         return slow_call(record, (input, other), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -69,7 +69,7 @@ def call(input, other):
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -99,7 +99,7 @@ def call(other, input):
     except Exception as error:
         return slow_operator(record, (input, other), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -116,7 +116,7 @@ def finish(r, level, input, other, a, b, ):
     e0 = getattr(input, '_edge', None)
     e1 = getattr(other, '_edge', None)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

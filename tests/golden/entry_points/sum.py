@@ -16,7 +16,7 @@ def call(input):
     except Exception as error:
         return slow_call(record, (input, ), (), error)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None
@@ -50,7 +50,7 @@ def backward(node, g):
 def finish(r, level, input, a0, ):
     e0 = getattr(input, '_edge', None)
     if type(r) is not ndarray:
-        r = as_array(r)
+        r = asarray(r) if isinstance(r, generic) else as_array(r)
     result = new(Tensor)
     result._array = r
     result._grad = None

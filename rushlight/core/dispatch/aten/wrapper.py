@@ -20,6 +20,7 @@ from ...tensor.placeholder import NoArray, Placeholder
 from ...tensor.size import shape_from
 from ...tensor.tensor import Tensor, let_functions_ask
 from ..extension_points import class_dispatch
+from ..op import composite
 
 if TYPE_CHECKING:
     from ..op import Op
@@ -177,4 +178,4 @@ def make_wrapper_subclass(
     return t
 
 
-Tensor._make_wrapper_subclass = staticmethod(make_wrapper_subclass)  # type: ignore[attr-defined]
+composite(name="_make_wrapper_subclass", method=True, function=False)(staticmethod(make_wrapper_subclass))
