@@ -2,6 +2,7 @@
 """Rushlight: PyTorch's way of training in a small package. The names are torch's.
 
 `nn`, `optim`, `utils`, `vision` and the other packages load when they are first named."""
+from typing import Any as _Any
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -752,62 +753,62 @@ float: dtype
 int: dtype
 bool: dtype
 newaxis: None
-from .torch import _C as _C
-from .torch import __config__ as __config__
-from .torch import __future__ as __future__
-from .torch import _dynamo as _dynamo
-from .torch import _functorch as _functorch
-from .torch import _higher_order_ops as _higher_order_ops
-from .torch import _inductor as _inductor
-from .torch import _tensor as _tensor
-from .torch import _utils as _utils
-from .torch import accelerator as accelerator
+from . import _C as _C
+from . import __config__ as __config__
+from . import __future__ as __future__
+from . import _dynamo as _dynamo
+from . import _functorch as _functorch
+from . import _higher_order_ops as _higher_order_ops
+from . import _inductor as _inductor
+from . import _tensor as _tensor
+from . import _utils as _utils
+from . import accelerator as accelerator
 from . import alias as alias
 from . import amp as amp
-from .torch import ao as ao
+from . import ao as ao
 from . import backend as backend
-from .torch import backends as backends
+from . import backends as backends
 from . import alias as compat
 from .compile.api import compile as compile
-from .torch import compiler as compiler
-from .torch import cpu as cpu
-from .torch import cuda as cuda
+from . import compiler as compiler
+from . import cpu as cpu
+from . import cuda as cuda
 from . import distributed as distributed
 from . import distributions as distributions
 from . import doctor as doctor
-from .torch import fft as fft
+from . import fft as fft
 from . import func as func
-from .torch import functional as functional
-from .torch import futures as futures
+from . import functional as functional
+from . import futures as futures
 from . import fx as fx
-from .torch import hub as hub
-from .torch import jit as jit
-from .torch import library as library
-from .torch import linalg as linalg
-from .torch import masked as masked
-from .torch import mps as mps
-from .torch import mtia as mtia
-from .torch import multiprocessing as multiprocessing
+from . import hub as hub
+from . import jit as jit
+from . import library as library
+from . import linalg as linalg
+from . import masked as masked
+from . import mps as mps
+from . import mtia as mtia
+from . import multiprocessing as multiprocessing
 from . import nn as nn
-from .torch import onnx as onnx
+from . import onnx as onnx
 from . import optim as optim
-from .torch import overrides as overrides
-from .torch import profiler as profiler
-from .torch import quantization as quantization
-from .torch import quasirandom as quasirandom
-from .torch import return_types as return_types
+from . import overrides as overrides
+from . import profiler as profiler
+from . import quantization as quantization
+from . import quasirandom as quasirandom
+from . import return_types as return_types
 from . import serialization as serialization
-from .torch import signal as signal
+from . import signal as signal
 from . import sparse as sparse
-from .torch import special as special
-from .torch import storage as storage
+from . import special as special
+from . import storage as storage
 from . import testing as testing
-from .torch import types as types
+from . import types as types
 from . import utils as utils
-from .torch import version as version
+from . import version as version
 import rushlight_vision
 vision = rushlight_vision
-from .torch import xpu as xpu
+from . import xpu as xpu
 from .torch.cuda import AcceleratorError as AcceleratorError
 from .core.tensor.typed_storage import BFloat16Storage as BFloat16Storage
 from .core.tensor.typed_storage import BoolStorage as BoolStorage
@@ -846,7 +847,7 @@ from .amp.modes import get_autocast_dtype as get_autocast_dtype
 from .amp.modes import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from .ops.signal.window import hamming_window as hamming_window
 from .ops.signal.window import hann_window as hann_window
-from .torch._stand_ins import hsmm as hsmm
+hsmm: _Any
 from .sparse.products import hspmm as hspmm
 from .amp.modes import is_autocast_cache_enabled as is_autocast_cache_enabled
 from .amp.modes import is_autocast_cpu_enabled as is_autocast_cpu_enabled
@@ -857,7 +858,7 @@ from .ops.signal.window import kaiser_window as kaiser_window
 from .serialization import load as load
 from .nn.utils.weight_norm import norm_except_dim as norm_except_dim
 from .ops.quantized.tensor import quantize_per_tensor as quantize_per_tensor
-from .torch._stand_ins import resize_as_sparse_ as resize_as_sparse_
+resize_as_sparse_: _Any
 from .sparse.products import saddmm as saddmm
 from .serialization import save as save
 from .amp.modes import set_autocast_cache_enabled as set_autocast_cache_enabled
@@ -867,11 +868,11 @@ from .amp.modes import set_autocast_dtype as set_autocast_dtype
 from .amp.modes import set_autocast_enabled as set_autocast_enabled
 from .amp.modes import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from .sparse.products import smm as smm
-from .torch._stand_ins import sparse_bsc_tensor as sparse_bsc_tensor
-from .torch._stand_ins import sparse_bsr_tensor as sparse_bsr_tensor
-from .torch._stand_ins import sparse_compressed_tensor as sparse_compressed_tensor
+sparse_bsc_tensor: _Any
+sparse_bsr_tensor: _Any
+sparse_compressed_tensor: _Any
 from .sparse.create import sparse_coo_tensor as sparse_coo_tensor
-from .torch._stand_ins import sparse_csc_tensor as sparse_csc_tensor
+sparse_csc_tensor: _Any
 from .sparse.create import sparse_csr_tensor as sparse_csr_tensor
 from .sparse.products import spmm as spmm
 from .sparse.products import sspaddmm as sspaddmm

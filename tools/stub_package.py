@@ -2,8 +2,9 @@
 
 The modules of `rushlight/torch/`, and `rushlight_vision`, are public under other names (`rushlight.linalg`,
 `rushlight.vision`), which an import finder gives them when a program runs. Who reads programs without running them needs
-a file of each name: here a line that imports the module. The package is partial (PEP 561), so pyright reads all stubs of
-Rushlight from it; it gets copies of those in the package.
+a file of each name: here a line that imports the module, and a line for each name that only refuses
+(`rushlight/torch/unavailable.py`). The package is partial (PEP 561), so pyright reads all stubs of Rushlight from it; it
+gets copies of those in the package.
 
 `hatch_build.py` writes the files when the project is installed or built, so this module imports only the standard
 library; `python -m tools.stubs` writes them again. They are not in the repository.
@@ -12,7 +13,9 @@ library; `python -m tools.stubs` writes them again. They are not in the reposito
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 FOLDER = "rushlight-stubs"
@@ -27,6 +30,11 @@ def contents(root: Path) -> dict[Path, str]:
         files |= _other_names(library / "torch", Path(*name.split(".")), "rushlight.torch")
     vision = _other_names(root / "rushlight_vision", Path(), "rushlight_vision")
     files |= {Path("vision") / path: text for path, text in vision.items()}
+    for path, names in _unavailable(library / "torch" / "unavailable.py").items():
+        file = next(
+            (f for f in (path.with_suffix(".pyi"), path / "__init__.pyi") if f in files), path.with_suffix(".pyi")
+        )
+        files[file] = "from typing import Any\n" + files.get(file, "") + "".join(f"{name}: Any\n" for name in names)
     return files | {Path("py.typed"): MARKER}
 
 
@@ -64,6 +72,32 @@ def _public_names(package: Path) -> list[str]:
     raise LookupError(f"{package} defines no NAMES")
 
 
+def _unavailable(table: Path) -> dict[Path, list[str]]:
+    """Modules, and the names in each that only refuse; of packages with files of their own only those of `torch/`."""
+    spec = spec_from_file_location("unavailable", table)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules["unavailable"] = module  # as its annotations want
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        del sys.modules["unavailable"]
+    rows = module.ROWS.values()
+    absent = {row.path for row in rows if row.kind == "module"}
+    known = absent | set(_public_names(table.with_name("__init__.py")))
+    found: dict[Path, list[str]] = {}
+    for row in rows:
+        parent, _, name = row.path.rpartition(".")
+        if row.kind != "module" and (parent in known or _is_module_file(table.parent, parent)):
+            found.setdefault(Path(*parent.split(".")), []).append(name)
+    return found
+
+
+def _is_module_file(folder: Path, name: str) -> bool:
+    path = folder.joinpath(*name.split(".")) if name else folder
+    return path != folder and (path.with_suffix(".py").exists() or (path / "__init__.py").exists())
+
+
 def _other_names(folder: Path, name: Path, package: str) -> dict[Path, str]:
     """The stubs of a module and of those below it, under their public names."""
     if (folder / name).is_dir():
@@ -83,8 +117,11 @@ def _everything_of(file: Path, folder: Path, package: str) -> str:
     """The line that imports all of a module, and lines for the private names and the modules that a star leaves out."""
     inside = file.relative_to(folder).with_suffix("")
     module = ".".join([package, *(inside.parent if inside.name == "__init__" else inside).parts])
-    names = sorted({*_private_names(file), *_modules_below(file)})
-    return f"from {module} import *\n" + "".join(f"from {module} import {name} as {name}\n" for name in names)
+    lines = [f"from {module} import *"]
+    hidden = _names_like_their_modules(file)
+    lines += [f"from {module} import {name} as {name}" for name in sorted({*_private_names(file), *hidden})]
+    lines += [f"from . import {name} as {name}" for name in sorted({*_modules_below(file)} - hidden)]
+    return "\n".join(lines) + "\n"
 
 
 def _private_names(file: Path) -> Iterator[str]:
@@ -92,6 +129,12 @@ def _private_names(file: Path) -> Iterator[str]:
         name = getattr(node, "name", "")
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and name.startswith("_") and not name.startswith("__"):
             yield name
+
+
+def _names_like_their_modules(file: Path) -> set[str]:
+    """The functions of a package that hide the module they come from: `from .spawn import spawn`."""
+    imports = [node for node in ast.parse(file.read_text("utf-8")).body if isinstance(node, ast.ImportFrom)]
+    return {node.module or "" for node in imports if any(alias.name == node.module for alias in node.names)}
 
 
 def _modules_below(file: Path) -> Iterator[str]:

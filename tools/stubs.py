@@ -23,7 +23,7 @@ from rushlight.core.dispatch.return_types import KNOWN
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.ops import OPS
-from rushlight.torch import NAMES, _lazy, special
+from rushlight.torch import _lazy, special
 from rushlight.torch import functional as torch_functional
 from rushlight.torch._moved import MOVED
 from rushlight.torch.unavailable import REMOVED, ROWS
@@ -93,6 +93,7 @@ PARTICULAR = {
     ("bucketize", "input"): TENSOR_OR_NUMBER, ("softmax", "_stacklevel"): "Any", ("log_softmax", "_stacklevel"): "Any",
     ("conv_transpose1d", "padding"): INTS + " | _str", ("conv_transpose2d", "padding"): INTS + " | _str",
     ("conv_transpose3d", "padding"): INTS + " | _str", ("kaiser_window", "beta"): "_float", ("full_like", "fill_value"): TENSOR_OR_NUMBER, ("binary_cross_entropy_with_logits", "reduction"): "_str | _int",
+    **{(f"{n}{_}", p): "_int" for n in ("unsqueeze", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp") for _ in ("", "_") for p in ("dim", "axis")},
     ("interpolate", "mode"): "_str", ("is_storage", "obj"): "Any", ("isin", "elements"): TENSOR_OR_NUMBER,
 }  # fmt: skip
 TUPLE = "tuple[Tensor, ...]"
@@ -213,8 +214,16 @@ def _define(name: str, function: Callable, method: bool) -> str:
     elif name in functions and not (method and function is not OPS.get(name)):
         texts = [_as_method(node) if method else ast.unparse(node) for node in functions[name]]
     else:
-        parameters = _parameters(name, function, method)
-        texts = [f"def {name}({parameters}) -> {_returned(name, function, method)}: ..."]
+        given = _given_parameters(function)
+        returned = _returned(name, function, method)
+        if any(p.default is ... for p in given) and any(p.name == "axis" for p in given):  # `dim`, or NumPy's word
+            needed = [p.replace(default=p.empty) if p.default is ... or p.name == "axis" else p for p in given]
+            ways = [[p for p in needed if p.name != "axis"], [p for p in needed if p.name != "dim"]]
+            texts = [f"@overload\ndef {name}({_parameters(name, way, method)}) -> {returned}: ..." for way in ways]
+            parameters = ""
+        else:
+            parameters = _parameters(name, given, method)
+            texts = [f"def {name}({parameters}) -> {returned}: ..."]
         if _INDICES in parameters:
             plain = parameters.replace(_INDICES, "return_indices: Literal[False] = False")
             texts = [f"@overload\ndef {name}({plain}) -> Tensor: ...", f"@overload\n{texts[0]}"]
@@ -228,11 +237,15 @@ def _first_line(function: Any) -> str:
     return line.replace("\\", "\\\\").replace('"', '\\"') if not line.startswith("See `rushlight.") else ""
 
 
-def _parameters(name: str, function: Callable, method: bool) -> str:
+def _given_parameters(function: Callable) -> list[inspect.Parameter]:
     try:
-        parameters = [*inspect.signature(function).parameters.values()]
+        return [*inspect.signature(function).parameters.values()]
     except ValueError:
-        return "self, *args: Any, **kwargs: Any" if method else "*args: Any, **kwargs: Any"
+        kinds = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+        return [inspect.Parameter(name, kind) for name, kind in zip(("args", "kwargs"), kinds)]
+
+
+def _parameters(name: str, parameters: list[inspect.Parameter], method: bool) -> str:
     texts, star = [], False
     if method:
         texts.append("self")
@@ -430,7 +443,7 @@ def _return_types() -> str:
 
 def _package() -> str:
     tree = ast.parse((ROOT / "__init__.py").read_text())
-    lines = [f'"""{ast.get_docstring(tree)}"""']
+    lines = [f'"""{ast.get_docstring(tree)}"""', "from typing import Any as _Any"]
     given: set[str] = set()
     for node in tree.body:
         if isinstance(node, ast.ImportFrom):
@@ -446,10 +459,12 @@ def _package() -> str:
         elif name in MOVED:
             lines.append(f"from . import {MOVED[name]} as {name}")
         elif name not in given:
-            lines.append(f"from .{'torch' if name in NAMES else ''} import {name} as {name}")
+            lines.append(f"from . import {name} as {name}")  # for some in the stub package
     for name, home in sorted(tables["_LAZY_NAMES"].items()):
-        if home != "torch._stand_ins" or ROWS[name].reason is not REMOVED:
+        if home != "torch._stand_ins":
             lines.append(f"from .{home} import {name} as {name}")
+        elif ROWS[name].reason is not REMOVED:
+            lines.append(f"{name}: _Any")
     foreach = importlib.import_module("rushlight.ops.foreach")
     lines += [f"from .ops.foreach import {n} as {n}" for n in sorted(vars(foreach)) if n.startswith("_foreach_")]
     return "\n".join(lines) + "\n"

@@ -44,7 +44,9 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "profiler":  # a training loop does without it
-        return import_module(".profiler", __name__)
-    raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}: Rushlight does not have it")
+if not TYPE_CHECKING:  # else every name would be one of the module's
+
+    def __getattr__(name: str) -> Any:
+        if name == "profiler":  # a training loop does without it
+            return import_module(".profiler", __name__)
+        raise AttributeError(f"module 'torch.autograd' has no attribute {name!r}: Rushlight does not have it")

@@ -10,7 +10,7 @@
 
 import sys as _sys
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch import extension_points as _extension_points
 from . import collectives, errors, objects, world
@@ -53,7 +53,9 @@ __all__ += objects.__all__
 __all__ += world.__all__
 
 
-def __getattr__(name: str) -> Any:
-    if name in ("distributed_c10d", "rpc"):
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")
+if not TYPE_CHECKING:  # else every name would be one of the module's
+
+    def __getattr__(name: str) -> Any:
+        if name in ("distributed_c10d", "rpc"):
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module 'torch.distributed' has no attribute {name!r}: Rushlight does not have it")

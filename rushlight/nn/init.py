@@ -10,7 +10,7 @@ import functools
 import math
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec
 
 from rushlight import ops
 from rushlight.core.dispatch.docs import like
@@ -433,12 +433,15 @@ def _require_matrix(tensor: Tensor) -> None:
 # The names before in-place functions had their underscore ------------------------------------------------------------
 
 
-def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+_P = ParamSpec("_P")
+
+
+def _deprecated(function: Callable[_P, Tensor]) -> Callable[_P, Tensor]:
     new = function.__name__
     old = new[:-1]
 
     @functools.wraps(function)
-    def renamed(*args: Any, **kwargs: Any) -> Tensor:
+    def renamed(*args: _P.args, **kwargs: _P.kwargs) -> Tensor:
         warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
         return function(*args, **kwargs)
 

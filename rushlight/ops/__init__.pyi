@@ -738,9 +738,12 @@ def dist(input: Tensor, other: Tensor | _Number, p: _float = 2) -> Tensor:
     """The p-norm of input - other over all elements."""
     ...
 
-def logsumexp(input: Tensor, dim: _int | Sequence[_int] = ..., keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None, out: Any = None) -> Tensor:
+@overload
+def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, keepdims: _bool | None = None, out: Any = None) -> Tensor:
     """log(sum(exp(input))) over `dim`, without overflow."""
     ...
+@overload
+def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
 def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) along `dim`, without overflow."""
@@ -854,9 +857,12 @@ def adjoint(self: Tensor) -> Tensor:
     """The conjugate of each matrix, transposed: a view of a real tensor."""
     ...
 
-def unsqueeze(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+@overload
+def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """The tensor with a dimension of size 1 put in at `dim`: a view."""
     ...
+@overload
+def unsqueeze(input: Tensor, *, axis: _int) -> Tensor: ...
 
 def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """The tensor without its dimensions of size 1: a view."""
@@ -898,9 +904,12 @@ def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, axi
     """`squeeze` as a copy: no later write to the input shows."""
     ...
 
-def unsqueeze_copy(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+@overload
+def unsqueeze_copy(input: Tensor, dim: _int | Sequence[_int], *, out: Any = None) -> Tensor:
     """`unsqueeze` as a copy: no later write to the input shows."""
     ...
+@overload
+def unsqueeze_copy(input: Tensor, *, axis: _int | Sequence[_int], out: Any = None) -> Tensor: ...
 
 def expand_copy(input: Tensor, size: _int | Sequence[_int], implicit: _bool = False, *, out: Any = None) -> Tensor:
     """`expand` as a copy: no later write to the input shows."""
@@ -2128,17 +2137,26 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Tensor:
     """The complex numbers abs * (cos(angle) + i sin(angle))."""
     ...
 
-def cumsum(input: Tensor, dim: _int | Sequence[_int] = ..., *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+@overload
+def cumsum(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The sum of all elements up to each one along `dim`."""
     ...
+@overload
+def cumsum(input: Tensor, *, dtype: _dtype | None = None, axis: _int, out: Any = None) -> Tensor: ...
 
-def cumprod(input: Tensor, dim: _int | Sequence[_int] = ..., *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+@overload
+def cumprod(input: Tensor, dim: _int, *, dtype: _dtype | None = None, out: Any = None) -> Tensor:
     """The product of all elements up to each one along `dim`."""
     ...
+@overload
+def cumprod(input: Tensor, *, dtype: _dtype | None = None, axis: _int, out: Any = None) -> Tensor: ...
 
-def logcumsumexp(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+@overload
+def logcumsumexp(input: Tensor, dim: _int, *, out: Any = None) -> Tensor:
     """log of the running sum of exp(input) along `dim`, without overflow."""
     ...
+@overload
+def logcumsumexp(input: Tensor, *, axis: _int, out: Any = None) -> Tensor: ...
 
 def diff(input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
     """The `n`-th difference of neighbours along `dim`."""
@@ -2204,13 +2222,19 @@ def argmin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bo
     """Where the first smallest element is, along `dim` or in the flattened input."""
     ...
 
-def cummax(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> _return_types.cummax:
+@overload
+def cummax(input: Tensor, dim: _int, *, out: Any = None) -> _return_types.cummax:
     """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
     ...
+@overload
+def cummax(input: Tensor, *, axis: _int, out: Any = None) -> _return_types.cummax: ...
 
-def cummin(input: Tensor, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> _return_types.cummin:
+@overload
+def cummin(input: Tensor, dim: _int, *, out: Any = None) -> _return_types.cummin:
     """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
     ...
+@overload
+def cummin(input: Tensor, *, axis: _int, out: Any = None) -> _return_types.cummin: ...
 
 @overload
 def unique(input: Tensor, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> Tensor:

@@ -8,7 +8,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar, cast
 
 from rushlight.core.dispatch.extension_points import hook_tables, training_observer
 from rushlight.core.dispatch.mode import is_grad_enabled, set_grad_enabled
@@ -70,7 +70,10 @@ def register_optimizer_step_post_hook(hook: Callable) -> RemovableHandle:
     return register_hook(_global_optimizer_post_hooks, hook)
 
 
-def _use_grad_for_differentiable(step: Callable) -> Callable:
+_Step = TypeVar("_Step", bound=Callable)
+
+
+def _use_grad_for_differentiable(step: _Step) -> _Step:
     """Run ``step`` without recording, or recording if the optimizer was made with ``differentiable=True``."""
 
     @functools.wraps(step)
@@ -82,7 +85,7 @@ def _use_grad_for_differentiable(step: Callable) -> Callable:
         finally:
             set_grad_enabled(before)
 
-    return with_grad_mode
+    return cast("_Step", with_grad_mode)
 
 
 class Optimizer:

@@ -1,6 +1,7 @@
 """Stand-ins for the names of `unavailable.py`: made when a name is first looked up, the same object each time.
 
-A module in `torch/` has them by `__getattr__, __dir__ = lookup(__name__)`. A module of a layer below, which may not import
+A module in `torch/` has them by `if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)`. A module of a layer below, which may not import
 this one, gets them as it is loaded, by `find_spec`; so do modules of nothing but stand-ins, which have no file.
 """
 
@@ -160,4 +161,5 @@ class _Loader:
 for _name in names_of("Tensor"):
     composite(name=_name, method=True, function=False)(stand_in(f"Tensor.{_name}"))
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

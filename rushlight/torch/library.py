@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..autograd.function import Function
 from ..core.dispatch.mode import is_grad_enabled, no_grad
@@ -473,4 +473,5 @@ def impl(qualname: Any, types: str | Sequence[str], func: Callable | None = None
     return register if func is None else register(func)
 
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

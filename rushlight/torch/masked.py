@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._masked_functions import (
     amax,
     amin,
@@ -52,4 +54,5 @@ __all__ = [
     "var",
 ]
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

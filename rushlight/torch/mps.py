@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from ._stand_ins import lookup, stand_in
 from .unavailable import exported
@@ -32,4 +33,5 @@ def manual_seed(seed: int) -> None:
 
 
 event = SimpleNamespace(Event=stand_in("mps.Event"))
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

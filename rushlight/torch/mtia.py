@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._no_device import (  # noqa: F401  (public names)
     get_rng_state_all,
@@ -53,7 +53,8 @@ def reset_peak_memory_stats(device: Any = None) -> None:
     """Reset the maxima; there are none."""
 
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)
 
 
 class DeferredMtiaCallError(Exception):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ._stand_ins import lookup
 from .unavailable import exported
 
@@ -23,4 +25,5 @@ def is_onnxrt_backend_supported() -> bool:
     return False
 
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._no_device import (  # noqa: F401  (public names)
     get_rng_state_all,
@@ -74,7 +74,8 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
     return {}
 
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)
 
 
 class device:

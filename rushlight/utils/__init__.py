@@ -1,7 +1,7 @@
 """Tools around training: data loading, and recomputing activations in backward."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rushlight.nn.swapping import set_module, swap_tensors
 from rushlight.utils import checkpoint, data
@@ -23,7 +23,9 @@ _LATER = (
 )
 
 
-def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module 'torch.utils' has no attribute {name!r}: Rushlight does not have it")
+if not TYPE_CHECKING:  # else every name would be one of the module's
+
+    def __getattr__(name: str) -> Any:
+        if name in _LATER:
+            return import_module(f".{name}", __name__)
+        raise AttributeError(f"module 'torch.utils' has no attribute {name!r}: Rushlight does not have it")

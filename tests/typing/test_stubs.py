@@ -139,7 +139,7 @@ def test_a_wheel_has_the_stubs_of_public_names(tmp_path):
     assert files["py.typed"] == "partial\n" == (ROOT / "rushlight" / "py.typed").read_text()
     assert files["linalg.pyi"] == "from rushlight.torch.linalg import *\n"
     assert "from rushlight_vision.transforms import *" in files["vision/transforms/__init__.pyi"]
-    assert "from rushlight.torch.backends import cudnn as cudnn" in files["backends/__init__.pyi"]
+    assert "from . import cudnn as cudnn" in files["backends/__init__.pyi"]
     assert "def relu" in files["nn/functional/__init__.pyi"] or "relu as relu" in files["nn/functional/__init__.pyi"]
     shutil.copytree(ROOT / "rushlight" / "torch", tmp_path / "rushlight" / "torch")
     shutil.copytree(ROOT / "rushlight_vision" / "transforms", tmp_path / "rushlight_vision" / "transforms")

@@ -100,6 +100,20 @@ with torch.autograd.profiler.profile() as profile:
     net(torch.ones(1, 4))
 
 
+# what is there for those who ask whether it can be used, and other words for the same
+if torch.cuda.is_available():
+    graph = torch.cuda.CUDAGraph()
+    torch.cuda.synchronize()
+    torch.cuda.nvtx.range_push("step")
+    print(torch.cuda.max_memory_allocated(), torch.cuda.get_device_name(0), torch.backends.cuda.matmul.allow_tf32)
+if torch.backends.mps.is_available():
+    torch.mps.empty_cache()
+rows = torch.ones(2, 3)
+print(rows.unsqueeze(axis=0), rows.cumsum(axis=1), rows.logsumexp(axis=1, keepdims=True), torch.cumprod(rows, dim=1))
+half = net.to("cpu", torch.float64).to(torch.float32).to(rows)
+torch.onnx.export(net, (torch.ones(1, 4),), "net.onnx")
+
+
 # processes
 def work(rank: int, world_size: int):
     dist.init_process_group("gloo", rank=rank, world_size=world_size)

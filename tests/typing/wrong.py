@@ -51,3 +51,16 @@ torch.einsum(x, x)  # wrong
 nn.Sequential(3)  # wrong
 nn.LSTM(3, 4, batchfirst=True)  # wrong
 nn.GRU(3)  # wrong
+x.softmax()  # wrong
+x.unsqueeze()  # wrong
+x.cumsum(dtype=torch.float64)  # wrong
+nn.init.xavier_uniform()  # wrong
+torch.optim.SGD(model.parameters(), lr=0.1).step(lr=0.1)  # wrong
+model.to(devise="cpu")  # wrong
+torch.device()  # wrong
+torch.autograd.backwards(x)  # wrong
+torch.cuda.is_availble()  # wrong
+torch.jit.scripts(model)  # wrong
+x.dtype.is_float  # wrong
+torch.utils.dat  # wrong
+torch.distributed.get_ranks()  # wrong

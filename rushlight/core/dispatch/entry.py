@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device.buffer import as_array
+from ..tensor.size import missing
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor
 from . import number_first
@@ -108,7 +109,7 @@ class Signature:
 def given(value: Any, record: Op, name: str) -> Any:
     """An argument by NumPy's word. Raises TypeError where it was not given by either word."""
     if value is None:
-        raise TypeError(f"{record.name}() missing 1 required positional arguments: {name!r}")
+        raise TypeError(missing(record.name, name))
     return value
 
 

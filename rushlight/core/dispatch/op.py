@@ -247,12 +247,22 @@ def composite(
     """
 
     def register(f: Any) -> Any:
+        _name_as_shown(f, name)
         g = followed(name or f.__name__, f)
         g = entry.accept_out(g) if out else g
         _publish(name or f.__name__, g, method, functional, aliases, function)
         return g
 
     return register
+
+
+def _name_as_shown(f: Any, name: str | None) -> None:
+    """Give a function the name that users know, for Python names it in the error of a missing argument."""
+    inner = getattr(f, "__name__", "")
+    if name is not None and inner.startswith("_") and not inner.startswith("__"):
+        f.__name__ = f.__qualname__ = name
+    elif "<locals>" in getattr(f, "__qualname__", ""):
+        f.__qualname__ = inner
 
 
 def unary(

@@ -7,7 +7,7 @@ lower-ranked value changes the result only when its category is higher.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -18,6 +18,8 @@ _KINDS = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3, "q": 4}
 class dtype:
     """The element type of a tensor, such as `rushlight.float32`."""
 
+    numpy: np.dtype
+    is_signed: bool
     __slots__ = ("name", "numpy", "itemsize", "category", "is_floating_point", "is_complex", "is_signed", "_aliases")
 
     def __init__(self, name: str, array_type: Any, kind: str, *aliases: str):
@@ -37,14 +39,16 @@ class dtype:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "numpy":
-            if self.category == _KINDS["q"]:
-                raise NotImplementedError(f"tensors of {self} are made by torch.quantize_per_tensor() only")
-            raise NotImplementedError(f"there are no tensors of the type {self} here, only its name and its facts")
-        if name == "is_signed":
-            raise RuntimeError("isSignedType not supported for quantized types")
-        raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
+    if not TYPE_CHECKING:  # else every name would be an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "numpy":
+                if self.category == _KINDS["q"]:
+                    raise NotImplementedError(f"tensors of {self} are made by torch.quantize_per_tensor() only")
+                raise NotImplementedError(f"there are no tensors of the type {self} here, only its name and its facts")
+            if name == "is_signed":
+                raise RuntimeError("isSignedType not supported for quantized types")
+            raise AttributeError(f"'torch.dtype' object has no attribute '{name}'")
 
     def __reduce__(self):
         return _by_name, (self.name,)

@@ -54,8 +54,10 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
 def shape_from(args: Sequence[Any], name: str = "", argument: str = "size") -> tuple[int, ...]:
     """The shape in a call such as `f(2, 3)`, `f((2, 3))` or `f(Size)`; entries may be 0-d integer tensors.
 
-    Raises TypeError for anything else, as function `name` about its `argument`.
+    Raises TypeError for anything else, as function `name` about its `argument`; with a name, for no arguments too.
     """
+    if not args and name:
+        raise TypeError(missing(name, argument))
     given = args
     if len(args) == 1 and not hasattr(args[0], "__index__"):
         args = args[0]
@@ -65,6 +67,11 @@ def shape_from(args: Sequence[Any], name: str = "", argument: str = "size") -> t
         return tuple([a if type(a) is int else a.__index__() for a in args])
     except (TypeError, AttributeError):
         raise _wrong_entry(args, len(args) == 1 and args is given, name, argument) from None
+
+
+def missing(name: str, argument: str) -> str:
+    """torch's message where an argument of function `name` was not given."""
+    return f'{name}() missing 1 required positional arguments: "{argument}"'
 
 
 def shape_keyword(value: Any, name: str, argument: str = "size") -> tuple[int, ...]:

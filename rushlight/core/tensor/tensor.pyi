@@ -819,15 +819,18 @@ class Tensor:
         """The p-norm of input - other over all elements."""
         ...
 
-    def logsumexp(self, dim: _int | Sequence[_int] = ..., keepdim: _bool = False, *, axis: _int | Sequence[_int] | None = None, keepdims: _bool | None = None) -> Tensor:
+    @overload
+    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False, *, keepdims: _bool | None = None) -> Tensor:
         """log(sum(exp(input))) over `dim`, without overflow."""
         ...
+    @overload
+    def logsumexp(self, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None) -> Tensor: ...
 
-    def softmax(self, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    def softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:
         """exp(input) / sum(exp(input)) along `dim`."""
         ...
 
-    def log_softmax(self, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    def log_softmax(self, dim: _int, dtype: _dtype | None=None) -> Tensor:
         """The logarithm of `softmax`, without overflow."""
         ...
 
@@ -965,9 +968,12 @@ class Tensor:
         """The conjugate of each matrix, transposed: a view of a real tensor."""
         ...
 
-    def unsqueeze(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    @overload
+    def unsqueeze(self, dim: _int) -> Tensor:
         """The tensor with a dimension of size 1 put in at `dim`: a view."""
         ...
+    @overload
+    def unsqueeze(self, *, axis: _int) -> Tensor: ...
 
     def squeeze(self, dim: _int | Sequence[_int] | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
         """The tensor without its dimensions of size 1: a view."""
@@ -2125,25 +2131,34 @@ class Tensor:
         """Whether the only element is not zero. Raises RuntimeError for any other number of elements."""
         ...
 
-    def cumsum(self, dim: _int | Sequence[_int] = ..., *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    @overload
+    def cumsum(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
         """The sum of all elements up to each one along `dim`."""
         ...
+    @overload
+    def cumsum(self, *, dtype: _dtype | None = None, axis: _int) -> Tensor: ...
 
-    def cumprod(self, dim: _int | Sequence[_int] = ..., *, dtype: _dtype | None = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    @overload
+    def cumprod(self, dim: _int, *, dtype: _dtype | None = None) -> Tensor:
         """The product of all elements up to each one along `dim`."""
         ...
+    @overload
+    def cumprod(self, *, dtype: _dtype | None = None, axis: _int) -> Tensor: ...
 
-    def cumsum_(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> Self:
+    def cumsum_(self, dim: _int, *, dtype: _dtype | None = None) -> Self:
         """In-place form of `cumsum`."""
         ...
 
-    def cumprod_(self, dim: _int | Sequence[_int], *, dtype: _dtype | None = None) -> Self:
+    def cumprod_(self, dim: _int, *, dtype: _dtype | None = None) -> Self:
         """In-place form of `cumprod`."""
         ...
 
-    def logcumsumexp(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+    @overload
+    def logcumsumexp(self, dim: _int) -> Tensor:
         """log of the running sum of exp(input) along `dim`, without overflow."""
         ...
+    @overload
+    def logcumsumexp(self, *, axis: _int) -> Tensor: ...
 
     def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
         """The `n`-th difference of neighbours along `dim`."""
@@ -2197,13 +2212,19 @@ class Tensor:
         """Where the first smallest element is, along `dim` or in the flattened input."""
         ...
 
-    def cummax(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> _return_types.cummax:
+    @overload
+    def cummax(self, dim: _int) -> _return_types.cummax:
         """The largest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
         ...
+    @overload
+    def cummax(self, *, axis: _int) -> _return_types.cummax: ...
 
-    def cummin(self, dim: _int | Sequence[_int] = ..., *, axis: _int | Sequence[_int] | None = None) -> _return_types.cummin:
+    @overload
+    def cummin(self, dim: _int) -> _return_types.cummin:
         """The smallest element so far along `dim`, and where it was last seen: a named tuple (values, indices)."""
         ...
+    @overload
+    def cummin(self, *, axis: _int) -> _return_types.cummin: ...
 
     @overload
     def unique(self, sorted: _bool=True, return_inverse: Literal[False]=False, return_counts: Literal[False]=False, dim: _int | None=None) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self, overload
 
 from rushlight import ops
 from rushlight.core.device.device import device as Device
@@ -68,6 +68,14 @@ class Convertible:
             if grad is not None:
                 _replace_memory(grad, fn)
 
+    @overload
+    def to(
+        self, device: Any = ..., dtype: DType | None = ..., non_blocking: bool = ..., *, memory_format: Any = ...
+    ) -> Self: ...
+    @overload
+    def to(self, dtype: DType, non_blocking: bool = ..., *, memory_format: Any = ...) -> Self: ...
+    @overload
+    def to(self, tensor: Tensor, non_blocking: bool = ..., *, memory_format: Any = ...) -> Self: ...
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """Convert floating-point parameters and buffers to a dtype, and everything to a device.
 

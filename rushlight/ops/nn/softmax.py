@@ -9,6 +9,7 @@ from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.layout import contiguous_format
+from ...core.tensor.size import missing
 from ...core.warn import warn
 from ..creation.filled import empty_like, zeros_like
 from ..pointwise.building_blocks import F32, F64, MANY, add_reduce, by_rows, max_reduce, widened
@@ -264,7 +265,7 @@ def _softmax_method(self, dim=None, dtype=None, *, axis=None):
     """exp(input) / sum(exp(input)) along `dim`."""
     if axis is not None:
         dim = axis
-    return _softmax(self, dim, dtype)
+    return _softmax(self, _dimension(dim, "softmax"), dtype)
 
 
 @composite(name="log_softmax", method=True, function=False)
@@ -272,7 +273,7 @@ def _log_softmax_method(self, dim=None, dtype=None, *, axis=None):
     """The logarithm of `softmax`, without overflow."""
     if axis is not None:
         dim = axis
-    return _log_softmax(self, dim, dtype)
+    return _log_softmax(self, _dimension(dim, "log_softmax"), dtype)
 
 
 @composite(name="special.softmax")
@@ -293,6 +294,12 @@ def special_log_softmax(input, dim, dtype=None):
         TypeError: `dim` is no int, as in `special.log_softmax(ones(2), None)`.
     """
     return log_softmax(input, _given("special_log_softmax", dim), dtype=dtype)
+
+
+def _dimension(dim: int | None, name: str) -> int:
+    if dim is None:
+        raise TypeError(missing(name, "dim"))
+    return dim
 
 
 def _given(name: str, dim: int) -> int:

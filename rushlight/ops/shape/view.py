@@ -17,7 +17,16 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.node import Leaf, show_as
-from ...core.tensor.size import Size, broadcast_shapes, infer_size, shape_from, sum_to_axes, wrap_dim, wrap_dims
+from ...core.tensor.size import (
+    Size,
+    broadcast_shapes,
+    infer_size,
+    missing,
+    shape_from,
+    sum_to_axes,
+    wrap_dim,
+    wrap_dims,
+)
 from ...core.tensor.storage import storage_of, user_line
 from ...core.tensor.tensor import Tensor, alias
 from ...core.warn import warn_once
@@ -86,7 +95,9 @@ def view(self, *shape, dtype=None, size=None):
         return _view(self, *shape)
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dtypes.dtype)):
         return _view_dtype(self, dtype or shape[0])
-    return _view(self, shape if size is None else size)
+    if size is None:
+        raise TypeError(missing("view", "size"))
+    return _view(self, size)
 
 
 @composite(method=True)
@@ -107,6 +118,8 @@ def reshape(input, *dims, shape=None):
     """
     if shape is not None:
         dims = (shape,)
+    elif not dims:
+        raise TypeError(missing("reshape", "shape"))
     try:
         return _view(input, *dims)
     except RuntimeError as error:
@@ -536,7 +549,7 @@ def expand_as(self, other):
 @composite(method=True, function=False)
 def sum_to_size(self, *size):
     """The sum over the dimensions along which `size` would be broadcast to the tensor's shape."""
-    target, shape = shape_from(size), self._array.shape
+    target, shape = shape_from(size, "sum_to_size"), self._array.shape
     lead = len(shape) - len(target)
     if lead < 0 or any(n not in (1, m) for n, m in zip(target, shape[lead:], strict=True)):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")

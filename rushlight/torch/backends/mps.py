@@ -1,5 +1,7 @@
 """`torch.backends.mps`: Apple's GPUs, which are not supported."""
 
+from typing import TYPE_CHECKING
+
 from .._stand_ins import lookup, stand_in
 
 
@@ -18,4 +20,5 @@ def is_macos13_or_newer(minor: int = 0) -> bool:
     return stand_in("backends.mps.is_macos_or_newer")(13, minor)
 
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

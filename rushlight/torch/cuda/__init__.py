@@ -1,5 +1,7 @@
 """`torch.cuda` where there is no CUDA device: questions are answered, seeds accepted, the rest (`unavailable.py`) raises and says why."""
 
+from typing import TYPE_CHECKING
+
 from ...core.tensor.legacy_types import CUDA_TYPES
 from .._stand_ins import lookup
 from ..unavailable import exported
@@ -140,4 +142,5 @@ __all__ = [
     "stream",
 ]
 __all__ += exported("cuda")
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

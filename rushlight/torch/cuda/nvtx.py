@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._stand_ins import lookup, stand_in
 from ..unavailable import exported
@@ -20,4 +20,5 @@ def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
     yield
 
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

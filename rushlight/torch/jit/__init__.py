@@ -1,6 +1,6 @@
 """`torch.jit`: programs. `trace` records one run of a function or module; `script` leaves Python as it is."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .._stand_ins import lookup
 from ..futures import Future
@@ -77,4 +77,5 @@ __all__ = [
 ]
 __all__ += exported("jit")
 
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)

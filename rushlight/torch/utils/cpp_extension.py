@@ -5,6 +5,8 @@ Each function (`unavailable.py`) raises NotImplementedError when it is called.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from .._stand_ins import lookup
 from ..unavailable import exported
 
@@ -19,4 +21,5 @@ def is_ninja_available() -> bool:
 
 __all__ = ["is_ninja_available"]
 __all__ += exported("utils.cpp_extension")
-__getattr__, __dir__ = lookup(__name__)
+if not TYPE_CHECKING:  # else every name would be one of the module's
+    __getattr__, __dir__ = lookup(__name__)
