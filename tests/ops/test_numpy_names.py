@@ -68,5 +68,5 @@ def test_others():
 
 
 def test_one_of_both_words_is_needed():
-    with pytest.raises(TypeError, match=r"cumsum\(\) missing 1 required positional arguments: 'dim'"):
+    with pytest.raises(TypeError, match=r'cumsum\(\) missing 1 required positional arguments: "dim"'):
         torch.cumsum(torch.ones(2))
