@@ -10,6 +10,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive, publish
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, MANY, conjugate, dense, widened
@@ -241,7 +242,8 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     _check_trapezoid("trapezoid", y, x, dx)
     if y.shape[dim] == 0:
         return y.detach().sum(dim)  # without history, as torch's
-    return _halves(y, x, 1.0 if dx is None else dx, dim).sum(dim)
+    area = _halves(y, x, 1.0 if dx is None else dx, dim).sum(dim)
+    return shown_as(area, "MulBackward1" if x is None else "DivBackward0")
 
 
 def cumulative_trapezoid(y, x=None, *, dx=None, dim=-1):
