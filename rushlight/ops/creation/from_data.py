@@ -108,7 +108,7 @@ def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
         a = np.array(values, dtype=object)
     if a.dtype == object or a.dtype == np.uint64:
         _check_elements(values)
-        if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iub":
+        if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iu":
             raise ValueError("Overflow when unpacking long long")
     if a.dtype.kind in "US":
         raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")

@@ -375,6 +375,10 @@ def _index_put(*tensors, accumulate):
             picked = np.broadcast_shapes(*(i.shape for i in indices if i is not None))
         except ValueError:
             raise _index_error(input, where) from None
+        try:
+            picked = input[where].shape
+        except IndexError:
+            raise _index_error(input, where) from None
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "
             f"{list(picked)}"
