@@ -41,11 +41,14 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
 
 
 _WORDS = {"int": (int, "int"), "SymInt": (int, "int"), "float": ((int, float), "float"), "bool": (bool, "bool")}
+_WORDS["ScalarType"] = (dtypes.dtype, "torch.dtype")
 
 
 def _unlike_schema(name: str, metadata: tuple) -> str:
     """Which option of a call has a type that no overload of torch's takes: "argument 'dim' must be int, not tuple"."""
     plain, _, overload = name.partition(".")
+    known_overloads = {schema.overload for schema in overloads(plain)}
+    overload = overload if overload in known_overloads else ""
     for schema in overloads(plain):
         options = [p for p in schema.parameters if not p.type.startswith("Tensor")]
         if (overload and schema.overload != overload) or len(options) > len(metadata) + 1:

@@ -181,6 +181,8 @@ def _item(i: Any) -> Any:
         return _index_tensor(constant(a if a.size else a.astype(np.int64)))
     if hasattr(i, "__index__"):
         return i.__index__()
+    if isinstance(i, str):
+        raise TypeError("new(): invalid data type 'str'")
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(i).__name__})"
