@@ -13,7 +13,6 @@ from ..core.dispatch.aten.wrapper import Wrapper
 from ..core.dispatch.extension_points import training_observer
 from ..core.dispatch.op import composite
 from ..core.tensor.layout import preserve_format, strided
-from ..core.tensor.node import Leaf
 from ..core.tensor.tensor import Tensor, constant
 from ..core.warn import warn_once
 from . import engine
@@ -66,20 +65,18 @@ def backward(
 
 def _accumulate(tensors: Any, grad_tensors: Any, keep: bool, create_graph: bool, inputs: Any) -> None:
     roots = _roots(_sequence(tensors), grad_tensors)
-    wanted, leaves = None, ()
+    wanted = None
     if inputs is not None:
-        leaves = _sequence(inputs)
-        if not leaves:
+        targets = _sequence(inputs)
+        if not targets:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        wanted = _edges(leaves)
+        wanted = _edges(targets)
+        for t in targets:
+            if isinstance(t, Tensor) and t.requires_grad and not t.is_leaf:
+                t.retain_grad()  # what accumulates the gradient of a tensor that is no leaf
     if create_graph:
         warn_once(_CYCLE)
-    if wanted is None or all(type(e) is Leaf for e in wanted):
-        engine.run(roots, keep, create_graph, wanted)
-    else:
-        for t, g in zip(leaves, engine.run(roots, keep, create_graph, wanted, accumulate=False), strict=True):
-            if g is not None:
-                engine.accumulate(t, g, create_graph)
+    engine.run(roots, keep, create_graph, wanted)
 
 
 _CYCLE = (

@@ -586,14 +586,26 @@ def _run_post_hooks(node: Node, grads: tuple, g: Any) -> tuple:
     return grads
 
 
+def _called(node: Node, *grads: Any) -> Any:
+    """The gradients of a node's inputs for those of its results, as torch's nodes give them when a program calls one."""
+    _check_saved(node)
+    shape = node.shape
+    several = isinstance(shape, tuple) and any(isinstance(part, tuple) for part in shape)
+    found = node.backward(list(grads) if several else grads[0])
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+Node.__call__ = _called  # type: ignore[attr-defined]
+
+
 def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:
-    if leaf.hooks.post:
-        for hook in list(leaf.hooks.post.values()):
-            hook((), (g,))
     if leaf.hooks.accumulated:
         for hook in list(leaf.hooks.accumulated.values()):
             if hook(t) is not None:
                 raise RuntimeError("post accumulate grad hooks should return None.")
+    if leaf.hooks.post:
+        for hook in list(leaf.hooks.post.values()):
+            hook((), (g,))
 
 
 # ---------------------------------------------------------------------------------------------- anomaly mode

@@ -311,6 +311,8 @@ def _connect(node: BackwardCFunction, args: tuple, result: Any, recording: bool)
     """Give the outputs their history and pack what was saved."""
     outputs = result if isinstance(result, tuple) else (result,)
     for d in node._dirty:
+        if recording:
+            _check_dirty(d)
         storage_of(d).wrote(f"{type(node).forward_cls.__name__}.apply")
     tensors = [(i, t) for i, t in enumerate(outputs) if isinstance(t, Tensor)]
     outputs = list(outputs)
@@ -334,6 +336,15 @@ def _connect(node: BackwardCFunction, args: tuple, result: Any, recording: bool)
         _attach(node, [(outputs[i], id(t) in dirty, id(t) in plain) for i, t in tensors])
         _pack(node, original, dirty)
     return tuple(outputs) if isinstance(result, tuple) else outputs[0]
+
+
+def _check_dirty(t: Tensor) -> None:
+    """Raise RuntimeError for an input marked dirty that cannot be written to where gradients are recorded."""
+    base = t._base
+    if base is not None and base.requires_grad and base.is_leaf:
+        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if t.requires_grad and t.is_leaf:
+        raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
 
 
 def _attach(node: BackwardCFunction, outputs: list[tuple[Tensor, bool, bool]]) -> None:

@@ -41,7 +41,7 @@ def compile(
     if model is None:
         return lambda f: compile(f, disable=disable, **arguments)
     if not callable(model):
-        raise RuntimeError(f"compile() takes a function or a module, not {type(model).__name__}")
+        raise AssertionError(f"A callable function is expected, but {type(model)} is provided.")
     if disable or backend == "eager":
         return model
     if hasattr(model, "_compiled_wrapper"):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rushlight import ops
 from rushlight.core.dispatch.extension_points import training_observer
 from rushlight.core.dispatch.torch_function import disabled_impl
+from rushlight.core.tensor.layout import strided
 from rushlight.core.tensor.placeholder import Placeholder
 from rushlight.core.tensor.tensor import Tensor
 
@@ -81,7 +82,14 @@ def _flagged(data: Any, requires_grad: bool) -> Any:
             "a Parameter, please correct the detach() semantics defined by its class."
         )
     param._is_param = True
+    if param.layout is not strided:
+        param._reduce_parameter = _reduce_flagged
     return param
+
+
+def _reduce_flagged(data: Any, requires_grad: bool) -> tuple:
+    """How a parameter of another class is pickled: `data` is what it holds."""
+    return _rebuild_parameter, (data, requires_grad, OrderedDict())
 
 
 def _rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: OrderedDict) -> Parameter:

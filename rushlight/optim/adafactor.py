@@ -45,6 +45,7 @@ class Adafactor(Algorithm):
     torch.Size([2, 1])
     """
 
+    _without = ("differentiable",)
     _optional = ("row_var", "col_var", "variance")  # a matrix has the first two, a vector the last
 
     def __init__(

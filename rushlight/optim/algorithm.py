@@ -50,6 +50,7 @@ class Algorithm(Optimizer):
     _rule: Any = None
     _over_lists: Any = None  # the rule over lists
 
+    _without: tuple[str, ...] = ()  # options that it has never had
     _counters: tuple[str, ...] = ("step",)  # state that checkpoints of older versions hold as numbers
     _refuses_sparse: str | None = "{} does not support sparse gradients"  # None: it takes them
     _optional: tuple[str, ...] = ()  # state that a parameter may lack, for which the rule gets None
@@ -59,7 +60,7 @@ class Algorithm(Optimizer):
         super().__setstate__(state)
         for group in self.param_groups:
             for name, value in _BEFORE.items():
-                if name in self.defaults:
+                if name in self.defaults and name not in self._without:
                     group.setdefault(name, value)
             for p in group["params"]:
                 p_state = self.state.get(p) or {}

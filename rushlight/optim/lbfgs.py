@@ -126,6 +126,8 @@ class LBFGS(Optimizer):
                 break
             if d.mul(t).abs().max() <= tolerance_change or abs(loss - prev_loss) < tolerance_change:
                 break
+        if "prev_loss" not in state:  # the order of torch's state, where `al` is added first
+            state |= {key: state.pop(key) for key in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag")}
         state["prev_flat_grad"], state["prev_loss"] = prev_flat_grad, prev_loss
 
     @staticmethod

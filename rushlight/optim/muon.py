@@ -42,6 +42,7 @@ class Muon(Algorithm):
     """
 
     _counters = ()
+    _without = ("differentiable",)
 
     def __init__(
         self,

@@ -362,6 +362,8 @@ class SparseTensor(WithoutArray):
         return describe(self)
 
     def __reduce_ex__(self, protocol: Any):
+        if getattr(self, "_is_param", False):
+            return self._reduce_parameter(self.detach(), self.requires_grad)  # type: ignore[attr-defined]
         state = (self._places, self._entries.detach(), self.size(), self._is_coalesced)
         return rebuild, (sparse_coo, state)
 

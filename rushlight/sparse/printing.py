@@ -18,7 +18,8 @@ def describe(t: Any) -> str:
     indent = len("tensor(")
     lines = [_part(name, part._array, indent) for name, part in {**parts, "values": t._entries}.items()]
     text = "tensor(" + (",\n" + " " * indent).join(lines)
-    return _with_suffixes(text, list(_suffixes(t)), indent, forced=t.is_sparse)
+    shown = _with_suffixes(text, list(_suffixes(t)), indent, forced=t.is_sparse)
+    return f"Parameter containing:\n{shown}" if getattr(t, "_is_param", False) else shown
 
 
 def _part(name: str, array: Any, indent: int) -> str:

@@ -127,12 +127,6 @@ NO_METHOD = Reason(
     NotImplementedError, "Tensor.{name} is not implemented: {says}", "Raises NotImplementedError: {says}."
 )
 NOT_IN_LIBRARY = Reason(NotImplementedError, "torch.library.{name}: {says}", "Raises NotImplementedError: {says}.")
-NO_TORCHSCRIPT_FILES = Reason(
-    NotImplementedError,
-    "torch.{path}: TorchScript files are not supported. Keep the Python code, and save the weights: "
-    "torch.save(model.state_dict(), path), model.load_state_dict(torch.load(path)).",
-    "{says} Raises NotImplementedError.",
-)
 NO_ONNX = Reason(
     NotImplementedError,
     "torch.onnx.export is not implemented: save the weights with torch.save(model.state_dict(), path) and export them "
@@ -307,11 +301,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
     ("jit", "class", NOT_IMPLEMENTED, {
         "CompilationUnit": ("Functions from TorchScript's text.",
          "torch.jit.CompilationUnit: TorchScript's text is read from files only; write Python functions"),
-    }),
-    ("jit.ScriptModule", "method", NO_TORCHSCRIPT_FILES, {"save": "Write the program to a file."}),
-    ("jit.ScriptModule", "method", NOT_IMPLEMENTED, {
-        "graph": ("The program.", "torch.jit: a ScriptModule runs as Python, it has no graph"),
-        "code": ("The program's text.", "torch.jit: a ScriptModule runs as Python, it has no TorchScript code"),
     }),
     ("profiler.profile", "method", NOT_IMPLEMENTED, {
         "export_stacks": ("Write call stacks.", "torch.profiler.profile.export_stacks: stacks are not recorded"),

@@ -378,3 +378,32 @@ def test_what_torch_does_not_differentiate_says_so_at_backward(name, run):
     assert result.grad_fn.name() == "NotImplemented"
     with pytest.raises(RuntimeError, match=f"derivative for aten::{name} is not implemented"):
         result.sum().backward()
+
+
+def test_a_leaf_may_not_be_marked_dirty():
+    class Doubles(rl.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.mark_dirty(x)
+            return x.mul_(2)
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    leaf = rl.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad has been used"):
+        Doubles.apply(leaf)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        Doubles.apply(leaf[:1])
+    y = leaf * 1
+    assert Doubles.apply(y) is y
+    with rl.no_grad():
+        Doubles.apply(leaf)
+
+
+def test_nodes_can_be_called():
+    x = rl.ones(2, requires_grad=True)
+    y = x * rl.tensor([3.0, 4.0])
+    assert y.grad_fn(rl.ones(2))[0].tolist() == [3.0, 4.0]
+    assert x.exp().grad_fn(rl.ones(2)).tolist() == pytest.approx([2.7182817, 2.7182817])

@@ -95,3 +95,27 @@ def test_a_saved_value_is_the_tensor_and_takes_hooks():
         y.grad_fn._saved_result  # noqa: B018
     with pytest.raises(AttributeError, match="_saved_other"):
         A.exp().grad_fn._saved_other  # noqa: B018
+
+
+NAMES = {
+    "log1p": ("Log1PBackward0", lambda h: h.log1p()),
+    "i0e": ("SpecialI0EBackward0", lambda h: torch.special.i0e(h)),
+    "fill by a number": ("FillBackward2", lambda h: h.fill_(1)),
+    "fill by a tensor": ("FillBackward3", lambda h: h.fill_(torch.tensor(1.0))),
+    "a filled copy": ("FillBackward0", lambda h: torch.fill(h, 1)),
+    "real part": ("SelectBackward0", lambda h: torch.complex(h, h).real),
+    "polar": ("PolarBackward0", lambda h: torch.polar(h, h)),
+    "ldexp": ("LdexpBackward0", lambda h: torch.ldexp(h, h)),
+    "mvlgamma": ("MvlgammaBackward0", lambda h: torch.mvlgamma(h + 5, 2)),
+    "quantile": ("SqueezeBackward4", lambda h: h.quantile(0.5)),
+    "trapezoid": ("MulBackward1", lambda h: torch.trapezoid(h)),
+    "diagonal": ("DiagonalBackward0_copy", lambda h: torch.diag(h)),
+    "repeat": ("ViewBackward0", lambda h: h.repeat_interleave(2)),
+    "random integers": ("RandomBackward2", lambda h: h.random_()),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_name(name):
+    wanted, function = NAMES[name]
+    assert type(function(H * 1).grad_fn).__name__ == wanted

@@ -146,3 +146,27 @@ def test_an_exception_in_a_hook_leaves_the_engine_usable():
     handle.remove()
     y.backward()
     assert x.grad.item() == 3.0
+
+
+def test_backward_into_a_tensor_that_is_no_leaf_adds_its_gradient_once():
+    x = rl.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * 3
+    y.retain_grad()
+    y.register_hook(lambda g: g * 10)
+    y.grad_fn.register_prehook(lambda g: (g[0] * 5,))
+    z.sum().backward(inputs=[y], retain_graph=True)
+    assert y.grad.tolist() == [30.0, 30.0] and x.grad is None
+    z.sum().backward(inputs=[y, x])
+    assert y.grad.tolist() == [60.0, 60.0] and x.grad.tolist() == [300.0, 300.0]
+
+
+def test_hooks_of_an_accumulated_gradient_run_before_those_of_its_node():
+    order = []
+    x = rl.ones(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda p: order.append("accumulated"))
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    node.register_hook(lambda inputs, outputs: order.append("after"))
+    node.register_prehook(lambda outputs: order.append("before"))
+    (x * 2).sum().backward()
+    assert order == ["before", "accumulated", "after"]

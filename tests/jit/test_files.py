@@ -214,10 +214,13 @@ def test_source_that_is_no_torchscript_is_refused(source):
         torch.jit.load(_changed({"linear.py": change}))
 
 
-def test_control_flow_raises_with_its_name():
-    change = _replacing(b"return torch.linear", b"if True:\n      pass\n    return torch.linear")
-    with pytest.raises(NotImplementedError, match=r"control flow \(if\)"):
-        torch.jit.load(_changed({"linear.py": change}))
+def test_control_flow_that_is_no_torchscript_is_refused():
+    for text in (
+        b"for x in weight:\n      pass\n    return torch.linear",
+        b"while 1:\n      pass\n    return torch.linear",
+    ):
+        with pytest.raises(RuntimeError, match=r"torch\.jit\.load: line"):
+            torch.jit.load(_changed({"linear.py": _replacing(b"return torch.linear", text)}))
 
 
 def test_source_is_parsed_and_never_compiled(monkeypatch):

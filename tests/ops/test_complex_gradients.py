@@ -4,6 +4,8 @@ A rule that forgets a conjugate is right for real numbers and wrong here; so eve
 complex is in the table with one.
 """
 
+import math
+
 import pytest
 
 import rushlight as torch
@@ -83,3 +85,11 @@ def test_exponents_of_zero():
     y = torch.tensor([1 + 0j, 2 + 1j], requires_grad=True)
     (0.0**y).abs().sum().backward()
     assert y.grad[0] == 0 and y.grad[1].isnan()
+
+
+def test_polar_has_no_slope_where_the_absolute_value_is_zero():
+    r = torch.tensor([0.0, 1.0], requires_grad=True)
+    angle = torch.tensor([0.5, 0.5], requires_grad=True)
+    torch.polar(r, angle).real.sum().backward()
+    assert r.grad.tolist() == pytest.approx([0.0, math.cos(0.5)])
+    assert angle.grad.tolist() == pytest.approx([0.0, -math.sin(0.5)])

@@ -102,7 +102,7 @@ ERRORS = [
     (lambda t: t[:, torch.tensor([0, -4])], IndexError, "index -4 is out of bounds for dimension 1 with size 3"),
     (lambda t: t[::-1], ValueError, "step must be greater than zero"),
     (lambda t: t[1.5], (IndexError, TypeError), "only integers, slices"),
-    (lambda t: t["a"], (IndexError, TypeError), "only integers, slices"),
+    (lambda t: t["a"], TypeError, r"new\(\): invalid data type 'str'"),
     (lambda t: t[torch.tensor([0.5])], IndexError, "tensors used as indices must be long"),
     (lambda t: t[torch.tensor([True, False, True])], IndexError, "does not match the shape of the indexed tensor"),
     (lambda t: t[torch.tensor([0, 1]), torch.tensor([0, 1, 2])], IndexError, "could not be broadcast together"),

@@ -1,5 +1,7 @@
 """Losses, normalisation and embeddings against their formulas in NumPy float64, gradients by differences."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -155,3 +157,13 @@ BAD = [
 def test_bad_input(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def test_losses_of_a_scalar_and_another_type_are_of_the_common_type():
+    a, b = torch.tensor(1.5), torch.ones(2, 3, dtype=torch.bfloat16)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for f in (F.mse_loss, F.l1_loss, F.smooth_l1_loss):
+            assert f(a, b).dtype is f(b, a).dtype is torch.float32
+    with pytest.raises(RuntimeError, match=r"output with shape \[\] doesn't match the broadcast shape \[2, 3\]"):
+        F.soft_margin_loss(a, torch.ones(2, 3))

@@ -179,3 +179,10 @@ BESSEL = {
 def test_bessel_functions_in_float64(name):
     x = rl.tensor([1e-5, 0.7, 3.0, 7.9, 8.1, 25.0, 300.0], dtype=rl.float64)
     np.testing.assert_allclose(getattr(rl.special, name)(x).numpy(), BESSEL[name], rtol=2e-15, atol=1e-15)
+
+
+@pytest.mark.parametrize("f", [rl.xlogy, rl.special.xlog1py])
+def test_no_gradient_comes_of_none(f):
+    x = rl.tensor([1.0, 0.0, 2.0], requires_grad=True)
+    y = rl.tensor([-1.5, -1.5, 0.5])
+    assert rl.autograd.grad(f(x, y), x, rl.zeros(3))[0].tolist() == [0.0, 0.0, 0.0]

@@ -115,8 +115,6 @@ def test_isinstance(value, kind, answer):
 
 ABSENT = {
     "jit.CompilationUnit('')": "read from files only",
-    "jit.ScriptModule().save('x')": "TorchScript files",
-    "jit.ScriptModule().graph": "no graph",
     "jit.enable_onednn_fusion(True)": "torch.compile",
     "onnx.export(nn.Linear(1, 1), torch.ones(1, 1), 'x.onnx', verbose=True)": "torch.onnx.export is not implemented",
     "onnx._export(None)": "torch.onnx.export is not implemented",

@@ -9,6 +9,7 @@ import numpy as np
 from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
+from .aten.schemas import overloads
 
 
 def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()) -> Exception:
@@ -24,6 +25,9 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
     if isinstance(error, MemoryError):
         return RuntimeError(f"[enforce fail] {name}: not enough memory: {error}")
     facts = ", ".join(f"{list(a.shape)} {a.dtype}" for a in arrays if isinstance(a, np.ndarray))
+    wrong = _unlike_schema(name, metadata) if isinstance(error, (TypeError, AttributeError)) else ""
+    if wrong:
+        return TypeError(f"{name.partition('.')[0]}(): {wrong} (inputs: {facts})")
     if isinstance(error, TypeError) and any(isinstance(m, str) for m in metadata):
         return TypeError(f"{name}() received an invalid combination of arguments - got {metadata} (inputs: {facts})")
     if isinstance(error, TypeError) and "ufunc" in str(error):
@@ -34,6 +38,26 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
         return TypeError(f"{name}(): argument 'dim' must be int or tuple of ints, not {wrong} (inputs: {facts})")
     kind = TypeError if isinstance(error, TypeError) else RuntimeError
     return kind(f"{name}(): {error} (inputs: {facts})")
+
+
+_WORDS = {"int": (int, "int"), "SymInt": (int, "int"), "float": ((int, float), "float"), "bool": (bool, "bool")}
+_WORDS["ScalarType"] = (dtypes.dtype, "torch.dtype")
+
+
+def _unlike_schema(name: str, metadata: tuple) -> str:
+    """Which option of a call has a type that no overload of torch's takes: "argument 'dim' must be int, not tuple"."""
+    plain, _, overload = name.partition(".")
+    known_overloads = {schema.overload for schema in overloads(plain)}
+    overload = overload if overload in known_overloads else ""
+    for schema in overloads(plain):
+        options = [p for p in schema.parameters if not p.type.startswith("Tensor")]
+        if (overload and schema.overload != overload) or len(options) > len(metadata) + 1:
+            continue
+        for p, value in zip(options, metadata, strict=False):
+            known = None if value is None and p.type.endswith("?") else _WORDS.get(p.type.rstrip("?"))
+            if known is not None and not isinstance(value, known[0]) and not hasattr(value, "__index__"):
+                return f"argument '{p.name}' must be {known[1]}, not {type(value).__name__}"
+    return ""
 
 
 def _was_raised(error: Exception) -> bool:

@@ -172,7 +172,7 @@ class Op:
 def node_name(name: str) -> str:
     """torch's node name for an operator: 'max_pool2d' -> 'MaxPool2DBackward0'."""
     words = name.split(".")[-1].strip("_").split("_")
-    return "".join(w[:1].upper() + w[1:] for w in words) + "Backward0"
+    return "".join(w.title() for w in words) + "Backward0"
 
 
 def primitive(

@@ -59,7 +59,7 @@ def exact(value: Any, kind: np.dtype) -> Any:
     d = dtypes.from_numpy(kind)
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, int) and not -_LONG <= value < (_LONG if kind != np.uint64 else 2 * _LONG):
+    if isinstance(value, int) and not -_LONG <= value < 2 * _LONG:
         raise OverflowError("int too big to convert")
     if isinstance(value, complex) and d.category < 3:
         if value.imag and d.category:

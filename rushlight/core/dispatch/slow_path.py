@@ -370,10 +370,13 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     if not isinstance(out, Tensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     _check_out(name, result, out)
+    storage = storage_of(out)
+    for t in inputs:
+        if isinstance(t, Tensor) and t._storage is storage:
+            _check_reading(name, result, out, t)
     if out._array.shape != result._array.shape:
         resize_out(out, result._array)
     check_apart(out._array)
-    storage = storage_of(out)
     for t in inputs:
         if isinstance(t, Tensor) and t is not out and t._storage is storage:
             is_read_again(out._array, t._array)  # raises where torch would
@@ -382,6 +385,27 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
     if thread.state.level > 1:
         emit_event("wrote", out, result._array, (result,))
     return out
+
+
+# operators of torch that may not write to what they read, not even to all of it
+_NOT_ONTO = frozenset({"cat", "gather", "index_select", "masked_select", "nonzero", "stack", "take"})
+_BROADCAST = frozenset({
+    "add", "addcdiv", "addcmul", "atan2", "bitwise_and", "bitwise_or", "bitwise_xor", "clamp", "copysign", "div", "eq", "fmax",
+    "fmin", "fmod", "ge", "gt", "hypot", "ldexp", "le", "lerp", "logaddexp", "logical_and", "logical_or", "logical_xor", "lt",
+    "maximum", "minimum", "mul", "ne", "nextafter", "pow", "remainder", "sub", "where", "xlogy",
+})  # fmt: skip
+
+
+def _check_reading(name: str, result: Tensor, out: Tensor, t: Tensor) -> None:
+    """Raise RuntimeError where torch does not let an operator write to an input `t`."""
+    if name in _NOT_ONTO and out._array.size and t._array.size and np.may_share_memory(out._array, t._array):
+        raise RuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+            "location. Please clone() the tensor before performing the operation."
+        )
+    shape = result._array.shape
+    if t is out and name in _BROADCAST and out._array.shape != shape:
+        raise RuntimeError(f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}")
 
 
 # operators of torch that write their result as it is: their `out` has to have its dtype; all others cast

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rushlight.core.tensor.size import broadcast_shapes
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.reduction import check_reduction, legacy_reduction, reduce_loss
 
@@ -277,4 +278,7 @@ def soft_margin_loss(
     tensor(0.3466)
     """
     reduction = check_reduction(legacy_reduction(size_average, reduce, reduction))
+    shape = broadcast_shapes(input.shape, target.shape)
+    if shape != input.shape:
+        raise RuntimeError(f"output with shape {list(input.shape)} doesn't match the broadcast shape {list(shape)}")
     return ops.soft_margin_loss(input, target, reduction=reduction)

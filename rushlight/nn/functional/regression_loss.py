@@ -158,6 +158,7 @@ def l1_loss(
     tensor(1.)
     """
     _warn_unless_same_size(input, target)
+    input, target = _expanded(input, target)
     reduction = check_reduction(legacy_reduction(size_average, reduce, reduction))
     if weight is None:
         return ops.l1_loss(input, target, reduction=reduction)
@@ -187,6 +188,7 @@ def mse_loss(
     tensor(2.)
     """
     _warn_unless_same_size(input, target)
+    input, target = _expanded(input, target)
     reduction = check_reduction(legacy_reduction(size_average, reduce, reduction))
     if weight is None:
         return ops.mse_loss(input, target, reduction=reduction)
@@ -215,6 +217,7 @@ def smooth_l1_loss(
     tensor([0.1250, 2.5000])
     """
     _warn_unless_same_size(input, target)
+    input, target = _expanded(input, target)
     reduction = check_reduction(legacy_reduction(size_average, reduce, reduction))
     if beta == 0.0:
         return ops.l1_loss(input, target, reduction=reduction)
@@ -252,6 +255,13 @@ def _warn_unless_same_size(input: Tensor, target: Tensor) -> None:
             "likely lead to incorrect results due to broadcasting. Please ensure they have the same size.",
             stacklevel=3,
         )
+
+
+def _expanded(input: Tensor, target: Tensor) -> Any:
+    """Both in one shape: only then is their common type found, so that a scalar counts like any tensor."""
+    if input.shape == target.shape or input.dtype == target.dtype:
+        return input, target
+    return ops.broadcast_tensors(input, target)
 
 
 def _check_weight(input: Tensor, weight: Tensor) -> None:

@@ -158,7 +158,8 @@ def _change_class(module: Module) -> None:
             replica.__dict__ = copy.deepcopy(self.__dict__, memo)
         return memo[id(self)]
 
-    members: dict[str, Any] = {"__getstate__": refuse}
+    root = Module.__module__.partition(".")[0]  # "torch" where programs import that
+    members: dict[str, Any] = {"__getstate__": refuse, "__module__": f"{root}.{__name__.partition('.')[2]}"}
     if not hasattr(cls, "__deepcopy__"):
         members["__deepcopy__"] = deepcopy
     module.__class__ = type(f"Parametrized{cls.__name__}", (cls,), members)

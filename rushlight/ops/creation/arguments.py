@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from ...core.device import device as devices
 from ...core.device.backend import Backend, run_on
 from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.mode import thread
+from ...core.dispatch.op import OPS
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import CHANNELS_LAST
 from ...core.tensor.layout import memory_format as MemoryFormat
@@ -46,7 +48,18 @@ def numpy_type(dtype: Any, default: dtypes.dtype) -> np.dtype:
         return dtype.numpy
     if dtype in (float, int, bool):
         return {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}[dtype].numpy
-    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    raise TypeError(f"{_caller()}argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+
+
+def _caller() -> str:
+    """The operator that was called, as messages begin with: "ones(): "."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        for name in (frame.f_code.co_name, frame.f_locals.get("name")):  # functions made in a loop know their name
+            if isinstance(name, str) and (name in OPS or name in vars(Tensor)):
+                return f"{name}(): "
+        frame = frame.f_back
+    return ""
 
 
 def check_options(layout: Any, pin_memory: Any) -> None:

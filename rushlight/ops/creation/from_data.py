@@ -97,6 +97,15 @@ def array_from(data: Any, dtype: Any = None) -> np.ndarray:
     return _from_numbers(_plain(data, kinds), dtype, kinds)
 
 
+def _no_number(values: Any, word: str) -> Exception:
+    """torch's error for a text: the first element says how deep lists are, and a text counts as one more list."""
+    while isinstance(values, (list, tuple)) and values:
+        values = values[0]
+    if isinstance(values, (str, bytes)):
+        return ValueError(f"too many dimensions '{word}'")
+    return TypeError(f"new(): invalid data type '{word}'")
+
+
 def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
     """An array of nested lists of numbers, which were of `kinds`: Python's types, NumPy's and Rushlight's dtypes."""
     _check_shape(values)
@@ -108,10 +117,10 @@ def _from_numbers(values: Any, dtype: Any, kinds: set[Any]) -> np.ndarray:
         a = np.array(values, dtype=object)
     if a.dtype == object or a.dtype == np.uint64:
         _check_elements(values)
-        if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iub":
+        if dtype is None or numpy_type(dtype, dtypes.float32).kind in "iu":
             raise ValueError("Overflow when unpacking long long")
     if a.dtype.kind in "US":
-        raise ValueError(f"too many dimensions '{'str' if a.dtype.kind == 'U' else 'bytes'}'")
+        raise _no_number(values, "str" if a.dtype.kind == "U" else "bytes")
     target = numpy_type(dtype, _inferred(kinds) if dtype is None else dtype)
     if target.kind in "iu" and a.size and a.dtype.kind in "iuf":
         _check_fits(a, target)

@@ -182,6 +182,8 @@ def _item(i: Any) -> Any:
         return _index_tensor(constant(a if a.size else a.astype(np.int64)))
     if hasattr(i, "__index__"):
         return i.__index__()
+    if isinstance(i, str):
+        raise TypeError("new(): invalid data type 'str'")
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got "
         f"{type(i).__name__})"
@@ -376,6 +378,10 @@ def _index_put(*tensors, accumulate):
         try:
             picked = np.broadcast_shapes(*(i.shape for i in indices if i is not None))
         except ValueError:
+            raise _index_error(input, where) from None
+        try:
+            picked = input[where].shape
+        except IndexError:
             raise _index_error(input, where) from None
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of shape "

@@ -20,7 +20,7 @@ from .duplicate_index import add_at
 _FULL = slice(None)
 
 
-def _check_index(name: str, index: np.ndarray, n: int) -> np.ndarray:
+def _check_index(name: str, index: np.ndarray, n: int, dim: int = 0) -> np.ndarray:
     """A 1-D index within [0, n). Raises RuntimeError on its type and IndexError on its values."""
     if index.ndim > 1:
         raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim}")
@@ -29,6 +29,10 @@ def _check_index(name: str, index: np.ndarray, n: int) -> np.ndarray:
     flat = index.reshape(-1)
     if not lies_within(flat, 0, n):
         bad = flat[(flat < 0) | (flat >= n)][0]
+        if name == "index_add":  # torch's kinds of errors
+            raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
+        if name == "index_copy":
+            raise IndexError(f"index_copy_(): index {bad} is out of bounds for dimension {dim} with size {n}")
         raise IndexError(f"index out of range in self: {name}() got index {bad} for a dimension of size {n}")
     return flat
 
@@ -78,7 +82,7 @@ def _check_source(
             f"{word(source)}"
         )
     d = wrap_dim(dim, input.ndim)
-    where = _check_index(name, index, input.shape[d] if input.ndim else 1)
+    where = _check_index(name, index, input.shape[d] if input.ndim else 1, d)
     n = source.shape[d] if source.ndim else 1
     if where.size != n:
         raise IndexError(
@@ -143,7 +147,8 @@ def _index_fill(input, index, value, /, dim):
     if index.dtype != np.int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if not lies_within(where, -n, n):
-        raise IndexError(f"index_fill_(): index out of range for a dimension of size {n}")
+        bad = where[(where < -n) | (where >= n)][0]
+        raise IndexError(f"index {bad} is out of bounds for dimension {wrap_dim(dim, input.ndim)} with size {n}")
     if not input.ndim:
         return np.full_like(input, value) if where.size else out
     out[(*(_FULL,) * wrap_dim(dim, input.ndim), where)] = value

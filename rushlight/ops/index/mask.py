@@ -49,6 +49,8 @@ def _(g, mask):
 def _masked_fill_number(input, mask, /, value):
     if mask.dtype != np.bool_:
         _check_mask("masked_fill_", mask)
+    if mask.shape != input.shape:
+        broadcast_shapes(mask.shape, input.shape)  # raises with the mask first, as torch does
     return np.asarray(np.where(mask, value, input), order="C")
 
 
@@ -98,6 +100,7 @@ def masked_fill(input, mask, value, *, out=None):
     if out is None and type(value) is float and (input._array.dtype is _F32 or input._array.dtype is _F64):
         return _masked_fill_number(input, mask, value)
     (mask, value), _ = _mask_value(input, mask, value)
+    broadcast_shapes(mask._array.shape, input._array.shape)  # raises with the mask first, as torch does
     result = _masked_fill(input, mask, value)
     return result if out is None else write_out("masked_fill", (input,), result, out)
 
@@ -114,6 +117,7 @@ def _masked_select(input, mask, /):
     if mask.dtype != np.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     if mask.shape != input.shape:
+        broadcast_shapes(mask.shape, input.shape)  # raises with the mask first, as torch does
         input, mask = np.broadcast_arrays(input, mask)
     return input[mask]
 

@@ -42,17 +42,28 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
 
 def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:
     d = wrap_dim(dim, input.ndim)
+    if index.dtype != np.int64 and index.dtype != np.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
         raise RuntimeError(
             f"Index tensor must have the same number of dimensions as {'input' if name == 'gather' else 'self'} tensor"
         )
     for k in range(min(index.ndim, input.ndim)):
         if k != d and index.shape[k] > input.shape[k] and index.size:
+            if name != "gather":
+                raise _too_large(input, index, d)
             raise RuntimeError(
                 f"Size does not match at dimension {k} expected index {list(index.shape)} to be no larger than self "
                 f"{list(input.shape)} apart from dimension {d}"
             )
     return d
+
+
+def _too_large(input: np.ndarray, index: np.ndarray, d: int, src: np.ndarray | None = None) -> RuntimeError:
+    end = "" if src is None else f" and to be no larger size than src {list(src.shape)}"
+    return RuntimeError(
+        f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {d}{end}"
+    )
 
 
 def _gather_columns(input: np.ndarray, index: np.ndarray) -> np.ndarray | None:
@@ -116,9 +127,14 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 
 
 def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> tuple:
-    d = _check_gather(name, input, index, dim)
     if src.dtype != input.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    d = wrap_dim(dim, input.ndim)
+    if src.ndim and index.ndim == input.ndim == src.ndim:
+        beyond_self = any(n > input.shape[k] for k, n in enumerate(index.shape) if k != d)
+        if index.size and (beyond_self or any(n > m for n, m in zip(index.shape, src.shape, strict=True))):
+            raise _too_large(input, index, d, src)
+    _check_gather(name, input, index, dim)
     out = input.copy()
     flat = out if out.ndim else out.reshape(1)
     index = index if index.ndim else index.reshape(1)
@@ -135,15 +151,14 @@ def _scatter_parts(name: str, input: np.ndarray, index: np.ndarray, src: np.ndar
 def _check_source(input: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> None:
     """A tensor without dimensions is no number here. Raises torch's error."""
     if index.ndim and not src.ndim and src.dtype == input.dtype:
-        raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than self {list(input.shape)} apart from dimension {dim} "
-            "and to be no larger size than src []"
-        )
+        raise _too_large(input, index, dim, src)
 
 
 @primitive(name="scatter", public=False)
 def _scatter(input, index, src, /, dim):
     if not index.size:
+        if src.dtype != input.dtype:
+            raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
         return input.copy()
     _check_source(input, index, src, dim)
     out, flat, where, src = _scatter_parts("scatter", input, index, src, dim)

@@ -23,7 +23,8 @@ def _take(input, index, /):
     if index.size and not n:
         raise IndexError("take(): tried to take from an empty tensor")
     if not lies_within(index, -n, n):
-        raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
+        bad = index[(index < -n) | (index >= n)].flat[0]
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
     return input.reshape(-1)[index]
 
 
@@ -63,7 +64,8 @@ def _put(input, index, source, /, accumulate):
         )
     n = input.size
     if not lies_within(index, -n, n):
-        raise IndexError("out of range: tried to access index beyond the tensor's " + str(n) + " elements")
+        bad = index[(index < -n) | (index >= n)].flat[0]
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
     out = np.array(input, order="C", like=input)
     flat = out.reshape(-1)
     if accumulate:

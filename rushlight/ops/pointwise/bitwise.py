@@ -8,6 +8,7 @@ from ...core.dispatch.op import OPS, binary, composite, primitive, unary
 from ...core.dispatch.return_types import named
 from ...core.dispatch.scalars import number_as
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, constant
 from .building_blocks import F32, for_types, of_arrays, zeros_of
 from .checks import not_implemented, tensors_only
@@ -244,7 +245,7 @@ def ldexp(input, other, *, out=None):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
     if input.dtype.is_floating_point and other.dtype.category < 2:  # the powers take the input's type
         other = other.to(input.dtype)
-    result = input * OPS["pow"](2.0, other)
+    result = shown_as(input * OPS["pow"](2.0, other), "LdexpBackward0")
     return result if out is None else write_out("ldexp", (input, other), result, out)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import binary, composite, primitive
 from ...core.dispatch.scalars import number_as
@@ -63,6 +64,8 @@ def where(condition, input=None, other=None, *, out=None):
     """
     if input is None and other is None:
         return condition.nonzero(as_tuple=True)
+    if not isinstance(condition, Tensor):
+        raise argument_type("where", "condition", 1, condition)
     if condition._array.dtype.kind != "b":
         if condition.dtype is not dtypes.uint8:
             raise RuntimeError(

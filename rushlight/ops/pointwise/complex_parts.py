@@ -16,7 +16,7 @@ from .building_blocks import zeros_of
 from .choice import where
 
 
-@primitive(public=False, name="real", view=True)
+@primitive(public=False, name="real", view=True, node="SelectBackward0")
 def _real(input, /):
     return input.real
 
@@ -26,7 +26,7 @@ def _(g):
     return g
 
 
-@primitive(public=False, name="imag", view=True)
+@primitive(public=False, name="imag", view=True, node="SelectBackward0")
 def _imag(input, /):
     return input.imag
 

@@ -442,6 +442,8 @@ def _rounding(ufunc, word):
     def kernel(x):
         if x.dtype.kind == "b":
             raise not_implemented(word, x.dtype)
+        if x.dtype.kind == "c":
+            raise NotImplementedError(f"{word.partition('_')[0]} is not supported for complex inputs")
         return ufunc(x) if x.dtype.kind in "fV" else x.copy()
 
     return kernel

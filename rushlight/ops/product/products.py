@@ -87,6 +87,8 @@ def kron(input, other):
     >>> kron(tensor([1, 10]), tensor([1, 2]))
     tensor([ 1,  2, 10, 20])
     """
+    if not isinstance(other, Tensor):
+        raise argument_type("kron", "other", 2, other)
     x, y = input._array.shape, other._array.shape
     n = max(len(x), len(y))
     x, y = (1,) * (n - len(x)) + x, (1,) * (n - len(y)) + y

@@ -556,7 +556,7 @@ def _draw_bernoulli(generator, a, p=0.5):
 
 _filler("uniform_", "UniformBackward0", _draw_uniform, "Overwrite with uniform random numbers in [from, to).")
 _filler("normal_", "NormalBackward0", _draw_normal, "Overwrite with normal random numbers.")
-_filler("random_", "RandomBackward0", _draw_random, "Overwrite with random integers in [from, to).")
+_filler("random_", "RandomBackward2", _draw_random, "Overwrite with random integers in [from, to).")
 _filler("bernoulli_", "BernoulliBackward2", _draw_bernoulli, "Overwrite with ones of probability `p`, zeros elsewhere.")
 _filler("exponential_", "ExponentialBackward0", lambda gen, a, lambd=1.0: streams.exponential(gen, a.shape, a.dtype, lambd),
         "Overwrite with exponentially distributed numbers of rate `lambd`.")  # fmt: skip

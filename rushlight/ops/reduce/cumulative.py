@@ -10,6 +10,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ..pointwise.building_blocks import F32, F64, MANY, conjugate, dense, widened
 from ..pointwise.elementary import log_add_exp
@@ -201,16 +202,22 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 def _halves(y, x, dx, dim):
     """The areas between neighbours."""
+    if x is not None:
+        return _pairs(y, x, dim) / 2.0
+    n = y.shape[dim]
+    return (y.narrow(dim, 0, n - 1) + y.narrow(dim, 1, n - 1) if n else y) * (dx / 2.0)
+
+
+def _pairs(y, x, dim):
+    """Twice the areas between neighbours at the places `x`."""
     n = y.shape[dim]
     pairs = y.narrow(dim, 0, n - 1) + y.narrow(dim, 1, n - 1) if n else y
-    if x is None:
-        return pairs * (dx / 2.0)
     if x.ndim == 1 and y.ndim > 1:
         if x.shape[0] != n:
             raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
         x = x.reshape([-1 if d == dim % y.ndim else 1 for d in range(y.ndim)])
     m = x.shape[dim]
-    return pairs * (x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1)) / 2.0
+    return pairs * (x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1))
 
 
 def _check_trapezoid(name, y, x, dx):
@@ -242,7 +249,10 @@ def trapezoid(y, x=None, *, dx=None, dim=-1):
     _check_trapezoid("trapezoid", y, x, dx)
     if y.shape[dim] == 0:
         return y.detach().sum(dim)  # without history, as torch's
-    return _halves(y, x, 1.0 if dx is None else dx, dim).sum(dim)
+    if x is None:
+        ends = y.select(dim, 0) + y.select(dim, -1)
+        return shown_as((y.sum(dim) - ends * 0.5) * (1.0 if dx is None else dx), "MulBackward1")
+    return shown_as(_pairs(y, x, dim).sum(dim) / 2.0, "DivBackward0")
 
 
 @composite()

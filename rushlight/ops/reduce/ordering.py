@@ -13,6 +13,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.building_blocks import F32, add_reduce, zero_where
@@ -413,7 +414,7 @@ def _quantile(name, input, q, dim, keepdim, interpolation, ignore_nan):
     r = _interpolated(x, _ranks(q, x, ignore_nan, interpolation), interpolation)
     if keepdim and ndim:
         r = r.reshape([1] * ndim + [q.numel()]) if d is None else r.unsqueeze(-2).movedim(-2, d)
-    return r.movedim(-1, 0) if many else r.squeeze(-1)
+    return shown_as(r.movedim(-1, 0) if many else r.squeeze(-1), "SqueezeBackward4")
 
 
 def _interpolated(x, rank, interpolation):

@@ -30,7 +30,6 @@ from ..pointwise.building_blocks import (
     min_reduce,
     multiply_reduce,
     widened,
-    zeros_of,
 )
 
 I64 = np.dtype(np.int64)
@@ -553,9 +552,9 @@ def vector_norm(input, /, ord, dim, keepdim, dtype):
 
 @vector_norm.vjp
 def _(g, input, out, ord, dim, keepdim, dtype):
-    x = input if dtype is None else input.to(dtype)
     if ord == 0:
-        return zeros_of(x)
+        return None  # torch counts as if nothing depended on the elements
+    x = input if dtype is None else input.to(dtype)
     if not keepdim and x.ndim:
         g, out = keep_dims(g, dim, x.ndim), keep_dims(out, dim, x.ndim)
     if ord == 1:
@@ -596,6 +595,8 @@ def norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
 
         result = matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     elif p == "fro" or p is None:
+        if p is not None and isinstance(dim, (tuple, list)) and len(dim) > 2:
+            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
         result = vector_norm(input, 2.0, dim, keepdim, dtype)
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")

@@ -265,6 +265,11 @@ def block_diag(*tensors):
     tensor([[1, 2, 0],
             [0, 0, 3]])
     """
+    for i, t in enumerate(tensors):
+        if t._array.ndim > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t._array.ndim} dimensions"
+            )
     blocks = [atleast_2d(t) for t in tensors]
     rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
     out, at = [], 0
@@ -333,6 +338,9 @@ def cartesian_prod(*tensors):
             [2, 3],
             [2, 4]])
     """
+    for t in tensors:
+        if t._array.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([g.flatten() for g in meshgrid(*tensors, indexing="ij")], 1)
@@ -359,4 +367,5 @@ def combinations(input, r=2, with_replacement=False):
     from itertools import combinations_with_replacement as with_
 
     rows = list((with_ if with_replacement else without)(range(input.numel()), r))
-    return input[constant(on_device_of(input._array, lambda: np.array(rows, np.int64).reshape(-1, r)))]
+    chosen = input[constant(on_device_of(input._array, lambda: np.array(rows, np.int64).reshape(-1, r)))]
+    return shown_as(chosen, "StackBackward0") if r else chosen

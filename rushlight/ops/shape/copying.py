@@ -20,7 +20,7 @@ from ...core.dispatch.scalars import NUMBERS, exact, type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like, castable, copy_into
 from ...core.tensor.channels_last import CHANNELS_LAST
-from ...core.tensor.node import Node
+from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
@@ -316,7 +316,7 @@ def fill(input, value):
     >>> fill(zeros(2), 3)
     tensor([3., 3.])
     """
-    return input.clone().fill_(value)
+    return shown_as(input.clone().fill_(value), f"FillBackward{int(isinstance(value, Tensor))}")
 
 
 @composite(method=True)
@@ -344,8 +344,14 @@ def fill_(self, value):
         value = exact(value, self._array.dtype)
     else:
         raise TypeError(f"fill_(): argument 'value' (position 1) must be Number, not {type_name(value)}")
-    edge = source[0]._edge if source else None
-    return write_values(self, value, source, lambda: history_node(filled, (self._edge, edge)))
+    edge, shown = source[0]._edge if source else None, "FillBackward3" if source else "FillBackward2"
+
+    def node():
+        made = history_node(filled, (self._edge, edge))
+        show_as(made, shown)
+        return made
+
+    return write_values(self, value, source, node)
 
 
 @composite(method=True)

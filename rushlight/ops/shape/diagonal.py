@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from .view import flatten
 
@@ -128,4 +129,6 @@ def diag(input, diagonal=0):
     n = input._array.ndim
     if n not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
-    return diag_embed(input, diagonal) if n == 1 else input.diagonal(diagonal).clone()
+    return (
+        diag_embed(input, diagonal) if n == 1 else shown_as(input.diagonal(diagonal).clone(), "DiagonalBackward0_copy")
+    )

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
+from ...core.tensor.node import shown_as
 from ...core.tensor.size import shape_from, wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.building_blocks import in_order_of
@@ -104,7 +105,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             emit_event("read", repeats, "repeat_interleave() by the values")
     where = _repeated_places(counts, x._array.shape[d])
     _check_output_size(where, output_size)
-    return x.index_select(d, constant(on_device_of(x._array, lambda: where)))
+    result = x.index_select(d, constant(on_device_of(x._array, lambda: where)))
+    return result if isinstance(repeats, Tensor) else shown_as(result, "ViewBackward0")
 
 
 def _repeated_places(counts: np.ndarray, n: int) -> np.ndarray:

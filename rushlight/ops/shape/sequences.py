@@ -219,6 +219,24 @@ def renorm_(self, p, dim, maxnorm):
     return self.copy_(renorm(self.clone(), p, dim, maxnorm))
 
 
+@primitive(name="polar", public=False, node="PolarBackward0")
+def _polar(abs, angle, /):
+    both = np.broadcast_arrays(abs, angle)
+    result = np.empty(both[0].shape, np.result_type(abs.dtype, np.complex64))
+    result.real, result.imag = abs * np.cos(angle), abs * np.sin(angle)
+    return result
+
+
+@_polar.vjp("abs")
+def _(g, out):
+    return (g.conj() * out.sgn()).real  # nothing at 0, as torch has it
+
+
+@_polar.vjp("angle")
+def _(g, out):
+    return (g.conj() * (out * 1j)).real
+
+
 @composite(out=True)
 def polar(abs, angle):
     """The complex numbers abs * (cos(angle) + i sin(angle)).
@@ -242,7 +260,7 @@ def polar(abs, angle):
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {abs.dtype} and {angle.dtype}"
         )
-    return OPS["complex"](abs * angle.cos(), abs * angle.sin())
+    return _polar(abs, angle)
 
 
 @composite(method=True, function=False)

@@ -178,6 +178,8 @@ def _(g, offset, dim1, dim2):
 def _unfold(input, /, dimension, size, step):
     """All slices of length `size` along `dimension`, at a stride of `step`, as a new last dimension."""
     if not input.ndim:
+        if size > 1:
+            raise RuntimeError(f"maximum size for tensor at dimension 0 is 1 but size is {size}")
         return input.reshape(1)[:size]
     d = wrap_dim(dimension, input.ndim)
     if size > input.shape[d]:

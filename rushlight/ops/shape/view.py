@@ -28,7 +28,7 @@ from ...core.tensor.size import (
     wrap_dims,
 )
 from ...core.tensor.storage import storage_of, user_line
-from ...core.tensor.tensor import Tensor, alias
+from ...core.tensor.tensor import Tensor, alias, type_word
 from ...core.warn import warn_once
 from ..creation.arguments import format_name
 
@@ -78,8 +78,11 @@ def _view_dtype(input, /, dtype):
     if new.itemsize != input.itemsize:
         if not input.ndim:
             raise RuntimeError(f"self.dim() cannot be 0 to view {input.dtype} as {dtype} (different element sizes)")
-        if input.strides[-1] != input.itemsize:
-            raise RuntimeError("self.stride(-1) must be 1 to view a tensor as a type of another element size")
+        if input.strides[-1] != input.itemsize and (input.size or input.ndim > 1):
+            raise RuntimeError(
+                f"self.stride(-1) must be 1 to view {type_word(dtypes.from_numpy(input.dtype))} as {type_word(dtype)} "
+                f"(different element sizes), but got {input.strides[-1] // input.itemsize}"
+            )
         if input.shape[-1] * input.itemsize % new.itemsize:
             raise RuntimeError(
                 f"self.size(-1) must be divisible by {new.itemsize // input.itemsize} to view {input.dtype} as {dtype} "

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor, wrap
 from ...core.warn import warn
 from .fft import _c2c, _c2r, _complex, _r2c
@@ -52,7 +53,7 @@ def stft(
     scale = 1 if normalized else 0
     result = _r2c(frames, (2,), scale, one_sided) if not is_complex else _c2c(_complex(frames), (2,), scale, True)
     result = result.transpose(1, 2)
-    result = result.squeeze(0) if x._array.ndim == 1 else result
+    result = shown_as(result.squeeze(0), "SqueezeBackward4") if x._array.ndim == 1 else result
     return result if return_complex else OPS["view_as_real"](result)
 
 

@@ -116,7 +116,7 @@ def _combined(taps, sizes):
 
 def _taps_of(grid, sizes, mode, padding_mode, align_corners):
     n = len(sizes)
-    flat = grid.reshape(len(grid), -1, n)
+    flat = grid.reshape(len(grid), prod(grid.shape[1:-1]), n)
     return [_axis_taps(flat[..., n - 1 - i], sizes[i], mode, padding_mode, align_corners) for i in range(n)]
 
 
@@ -164,7 +164,7 @@ def _grid_sampler(input, grid, /, mode, padding_mode, align_corners):
 def _grid_sampler_backward(g, input, grid, /, mode, padding_mode, align_corners):
     """The gradients of input and grid."""
     n, c, *sizes = input.shape
-    x, g = input.reshape(n, c, -1), g.reshape(n, c, -1)
+    x, g = input.reshape(n, c, prod(input.shape[2:])), g.reshape(n, c, prod(g.shape[2:]))
     gx, gg = np.zeros_like(x), np.zeros((n, g.shape[2], len(sizes)), grid.dtype, like=x)
     rows, channels = np.arange(n)[:, None, None], np.arange(c)[:, None]
     for flat, inside, weights, slopes in _combined(_taps_of(grid, sizes, mode, padding_mode, align_corners), sizes):

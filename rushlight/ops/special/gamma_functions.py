@@ -10,6 +10,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ..pointwise.building_blocks import F64
 from .series import as_float, in_double
 
@@ -203,7 +204,7 @@ def mvlgamma(input, p, *, out=None):
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input if input.dtype.category >= 2 else input.to(dtypes.get_default_dtype())
     total = sum((lgamma(x - 0.5 * j) for j in range(1, p)), lgamma(x))
-    result = (total + 0.25 * p * (p - 1) * math.log(math.pi)).contiguous()
+    result = shown_as((total + 0.25 * p * (p - 1) * math.log(math.pi)).contiguous(), "MvlgammaBackward0")
     return result if out is None else write_out("mvlgamma", (input,), result, out)
 
 

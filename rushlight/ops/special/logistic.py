@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.op import binary, primitive, unary
+from ...core.dispatch.op import OPS, binary, primitive, unary
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import F32, F64, ONE32, ONE64, conjugate, pieced, widened, zero_where
 from ..pointwise.checks import not_implemented, refuse
@@ -116,12 +116,12 @@ def _filled(value, like):
 
 def _xlogy_slope(g, x, y):
     y = _filled(y, g)
-    return (g * y.log()).masked_fill((x == 0) & (y <= 0), 0)
+    return OPS["xlogy"](g, y).masked_fill((x == 0) & (y <= 0), 0)  # 0 where the gradient is 0, as torch's
 
 
 def _xlog1py_slope(g, x, y):
     y = _filled(y, g)
-    return (g * y.log1p()).masked_fill((x == 0) & (y <= -1), 0)
+    return OPS["special_xlog1py"](g, y).masked_fill((x == 0) & (y <= -1), 0)
 
 
 xlogy = binary(

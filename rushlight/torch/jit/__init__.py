@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 from .._stand_ins import lookup
 from ..futures import Future
 from ..unavailable import exported
+from .compiling.modules import script
 from .files.loading import load
 from .files.saving import save
 from .programs import RecursiveScriptModule, ScriptFunction, TopLevelTracedModule, TracedModule, export_opnames
@@ -26,7 +27,6 @@ from .scripting import (
     onednn_fusion_enabled,
     optimize_for_inference,
     optimized_execution,
-    script,
     script_if_tracing,
     script_method,
     set_fusion_strategy,

@@ -70,6 +70,10 @@ class Program:
             raise RuntimeError(
                 f"Unknown keyword argument '{next(iter(left))}' for operator '{me}'. Schema: {self.declaration()}"
             )
+        for parameter in parameters[len(values) :]:
+            if parameter not in self.graph.defaults:
+                break
+            values.append(self.graph.defaults[parameter])
         if len(values) < len(names):
             raise RuntimeError(
                 f"{me}() is missing value for argument '{names[len(values)]}'. Declaration: {self.declaration()}"
@@ -137,6 +141,26 @@ class ScriptFunction:
         return [self._program.graph]
 
 
+class ProgramMethod:
+    """A method of a program, bound to its module."""
+
+    def __init__(self, module: RecursiveScriptModule, name: str):
+        self._module, self.name, self.__name__ = module, name, name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._module._call_method(self.name, args, kwargs)
+
+    @property
+    def graph(self) -> GraphView:
+        """The program."""
+        return GraphView(self._module._methods[self.name].graph)
+
+    @property
+    def code(self) -> str:
+        """The program as TorchScript's source."""
+        return code_of_graph(self._module._methods[self.name].graph, Constants())
+
+
 class RecursiveScriptModule(ScriptModule):
     """A module as a program: its methods are graphs."""
 
@@ -182,7 +206,7 @@ class RecursiveScriptModule(ScriptModule):
         program = self.__dict__.get("_methods", {}).get(name)
         if program is None:
             return super().__getattr__(name)
-        return lambda *args, **kwargs: self._call_method(name, args, kwargs)
+        return ProgramMethod(self, name)
 
     @property
     def _forward(self) -> Graph:

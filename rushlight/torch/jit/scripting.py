@@ -1,7 +1,7 @@
 """The parts of `torch.jit` around programs that are written instead of traced: they run as the Python that they are.
 
-`script(f)` returns `f` itself, and so do the decorators: the numbers are the same, nothing is compiled, and what
-TorchScript would reject is not rejected. (`torch.compile` is what makes programs faster.)
+`script(f)` has a graph besides, made of the source when it is asked for (`compiling/`); what TorchScript would reject is
+not rejected before that. (`torch.compile` is what makes programs faster.)
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from ...nn.modules.module import Module
-from .._stand_ins import stand_in
 from ..futures import Future
 
 __all__ = [
@@ -31,7 +30,6 @@ __all__ = [
     "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
-    "script",
     "script_if_tracing",
     "script_method",
     "set_fusion_strategy",
@@ -56,16 +54,6 @@ def is_scripting() -> bool:
 # ---------------------------------------------------------------------------------------------- script
 
 
-def script(obj: _T, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> _T:
-    """`obj` itself, a function, module or class: it runs as the Python that it is.
-
-    Raises RuntimeError for what torch cannot script either.
-    """
-    if not callable(obj):
-        raise RuntimeError(f"torch.jit.script expects a function, a module or a class, got {type(obj).__name__}")
-    return obj
-
-
 def script_if_tracing(fn: _T) -> _T:
     """The function itself."""
     return fn
@@ -77,7 +65,8 @@ def script_method(fn: _T) -> _T:
 
 
 def export(fn: _T) -> _T:
-    """The method itself."""
+    """The method itself, marked: a script's file has it."""
+    fn._torchscript_modifier = "export"  # type: ignore[attr-defined]
     return fn
 
 
@@ -133,11 +122,28 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 class ScriptModule(Module):
-    """A module whose methods are marked `@script_method`: an ordinary module here."""
+    """A module whose methods are marked `@script_method`: they run as Python."""
 
-    save = stand_in("jit.ScriptModule.save")
-    graph = property(stand_in("jit.ScriptModule.graph"))
-    code = property(stand_in("jit.ScriptModule.code"))
+    _compiled_of: Any  # gives the script of a module: `compiling/modules.py` sets it
+
+    @property
+    def graph(self) -> Any:
+        """The program of `forward`."""
+        return self._compiled_of(self).graph
+
+    @property
+    def code(self) -> str:
+        """The program of `forward` as TorchScript's source."""
+        return self._compiled_of(self).code
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write the program to a file, as `torch.jit.save`."""
+        self._compiled_of(self).save(f, _extra_files)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "forward":  # found by Python otherwise: programs ask for it this way to see its graph
+            return self._compiled_of(self).__getattr__(name)
+        return super().__getattr__(name)
 
 
 # ---------------------------------------------------------------------------------------------- programs as things

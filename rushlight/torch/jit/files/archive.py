@@ -85,7 +85,7 @@ class Archive:
                 "written by torch.save, or is corrupted"
             )
         self.constants = list(self._unpickled("constants"))
-        self._classes: dict[str, dict[str, ast.ClassDef]] = {}
+        self._sources: dict[str, dict[str, Any]] = {}
 
     def root(self) -> SavedObject:
         """The module that was saved."""
@@ -105,18 +105,26 @@ class Archive:
 
     def class_of(self, name: str) -> ast.ClassDef:
         """The source of a class."""
-        path, _, last = name.rpartition(".")
-        if path not in self._classes:
-            self._classes[path] = self._parsed(f"code/{path.replace('.', '/')}.py")
-        if last not in self._classes[path]:
-            raise RuntimeError(f"the archive does not define class {name}; it is corrupted")
-        return self._classes[path][last]
+        return self._defined(name, ast.ClassDef, "class")
 
-    def _parsed(self, record: str) -> dict[str, ast.ClassDef]:
+    def function_of(self, name: str) -> ast.FunctionDef:
+        """The source of a function."""
+        return self._defined(name, ast.FunctionDef, "function")
+
+    def _defined(self, name: str, kind: Any, word: str) -> Any:
+        path, _, last = name.rpartition(".")
+        if path not in self._sources:
+            self._sources[path] = self._parsed(f"code/{path.replace('.', '/')}.py")
+        found = self._sources[path].get(last)
+        if not isinstance(found, kind):
+            raise RuntimeError(f"the archive does not define {word} {name}; it is corrupted")
+        return found
+
+    def _parsed(self, record: str) -> dict[str, Any]:
         if record not in self._records or self._records.size(record) > _MOST_SOURCE:
             raise RuntimeError(f"the archive has no source {record!r}; it is corrupted")
         try:
             tree = ast.parse(self._records.read(record).decode())
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             raise RuntimeError(f"record {record!r} is not TorchScript's source: {error}") from None
-        return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+        return {node.name: node for node in tree.body if isinstance(node, (ast.ClassDef, ast.FunctionDef))}

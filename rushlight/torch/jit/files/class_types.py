@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from ..ir.graph import Type
 
@@ -47,6 +48,8 @@ class Class:
         if isinstance(statement, ast.FunctionDef):
             self.methods[statement.name] = statement
             self.returns[statement.name] = type_of_annotation(statement.returns)
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            pass  # a constant, which methods have in their text
         elif isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
             self.attributes[statement.target.id] = type_of_annotation(statement.annotation)
         elif isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
@@ -60,11 +63,22 @@ class Class:
 
 
 class Classes:
-    """All classes by name. find: gives the source of one."""
+    """All classes by name. find: gives the source of one; functions: the program of a function."""
 
-    def __init__(self, find: Callable[[str], ast.ClassDef]):
-        self._find = find
+    def __init__(self, find: Callable[[str], ast.ClassDef], functions: Callable[[str], Any] | None = None):
+        self._find, self._find_function = find, functions
         self._known: dict[str, Class] = {}
+        self._functions: dict[str, Any] = {}
+
+    def function(self, name: str) -> Any:
+        """The program of a function. Raises RuntimeError where the archive has none of that name."""
+        if name not in self._functions:
+            self._functions[name] = None  # while it is read
+            assert self._find_function is not None
+            self._functions[name] = self._find_function(name)
+        if self._functions[name] is None:
+            raise RuntimeError(f"torch.jit.load: function {name} calls itself")
+        return self._functions[name]
 
     def of(self, name: str) -> Class:
         """A class. Raises RuntimeError where the archive has none of that name."""

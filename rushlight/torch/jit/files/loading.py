@@ -29,7 +29,7 @@ def load(
     whose contents take the place of the values.
 
     Raises ValueError for a path that is none, RuntimeError for an archive that is truncated or altered, and
-    NotImplementedError for source with control flow or operators that Rushlight has not.
+    NotImplementedError for operators that Rushlight has not.
     """
     if isinstance(f, (str, bytes, os.PathLike)):
         if not os.path.exists(f):
@@ -60,7 +60,8 @@ class _Loader:
         self._constants = archive.constants
         if not all(isinstance(t, Tensor) for t in self._constants):
             raise RuntimeError("torch.jit.load: a constant of the archive is no tensor, which is not implemented")
-        self._classes = Classes(archive.class_of)
+        self._archive = archive
+        self._classes = Classes(archive.class_of, self._function)
         self._made: dict[int, RecursiveScriptModule] = {}
         self._methods: dict[str, dict[str, Program]] = {}
 
@@ -78,6 +79,9 @@ class _Loader:
                 )
             self._set(made, kind, name, saved.attributes[name])
         return made
+
+    def _function(self, name: str) -> Program:
+        return Program(read_method(self._archive.function_of(name), self._classes, None, self._constants))
 
     def _set(self, made: RecursiveScriptModule, kind: Any, name: str, value: Any) -> None:
         if isinstance(value, SavedObject):

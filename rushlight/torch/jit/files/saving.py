@@ -89,15 +89,23 @@ def _is_function(program: Any) -> bool:
 def _sources(m: Any, constants: Constants) -> dict[str, str]:
     """The text of each file of source."""
     texts: dict[str, str] = {}
+    _compile(m)
+    for name, graph in functions_of(m._graphs()).items():
+        path, _, short = name.rpartition(".")
+        record = path.replace(".", "/") + ".py"
+        before, graph.name = graph.name, short
+        try:
+            texts[record] = texts.get(record, "") + code_of_graph(graph, constants)
+        finally:
+            graph.name = before
     if _is_function(m):
         _check_exportable(m._program.graph)
         head = "class PlaceholderModule(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n"
         graph = m._program.graph
         name, graph.name = graph.name, "forward"
         try:
-            texts["__torch__.py"] = head + _as_method(
-                code_of_graph(graph, constants, indent=1), "__torch__.PlaceholderModule"
-            )
+            method = _as_method(code_of_graph(graph, constants, indent=1), "__torch__.PlaceholderModule")
+            texts["__torch__.py"] = texts.get("__torch__.py", "") + head + method
         finally:
             graph.name = name
         return texts
@@ -105,6 +113,26 @@ def _sources(m: Any, constants: Constants) -> dict[str, str]:
         path = module._class_name.rpartition(".")[0].replace(".", "/") + ".py"
         texts[path] = texts.get(path, "") + _class_source(module, constants)
     return texts
+
+
+def _compile(m: Any) -> None:
+    """Compile what is compiled only where it is asked for: the methods of a script."""
+    for module in [m] if _is_function(m) else m.modules():
+        if hasattr(module, "_compile"):
+            module._compile()
+
+
+def functions_of(graphs: list[Any], found: dict[str, Any] | None = None) -> dict[str, Any]:
+    """The functions that graphs call, by their names, each after those that it calls."""
+    found = {} if found is None else found
+    for graph in graphs:
+        for node in graph.all_nodes():
+            name = node.attributes.get("name")
+            if node.is_constant and name is not None and name not in found:
+                called = node.attributes["function"].graph
+                functions_of([called], found)
+                found[name] = called
+    return found
 
 
 def _as_method(text: str, name: str) -> str:
@@ -155,7 +183,7 @@ def _attributes(module: Any) -> dict[str, tuple[str, Any]]:
 
 
 def _check_exportable(graph: Any) -> None:
-    for node in graph.nodes:
+    for node in graph.all_nodes():
         if node.kind.startswith("^"):
             raise RuntimeError(
                 f"\nCould not export Python function call '{node.kind[1:]}'. Remove calls to Python functions "

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....core.device.device import device
 from ....core.tensor.tensor import Tensor
-from .graph import Graph, Node, Value
+from .graph import Block, Graph, Node, Value, nodes_of
 from .literals import object_of
 from .running import is_default
 
@@ -61,11 +61,12 @@ class _Printer:
     def __init__(self, graph: Graph, constants: Constants, indent: int):
         self.graph, self.constants, self.indent = graph, constants, indent
         self.lines: list[str] = []
+        self.depth = 0  # of blocks
         self.names: dict[Value, str] = {}  # of variables
         self.inline: dict[Value, str] = {}  # of values that are written where they are read
         self.used: set[str] = set()
         self.next: dict[str, int] = {}
-        self.makers = {v: node for node in graph.nodes for v in node.outputs}
+        self.makers = {v: node for node in graph.all_nodes() for v in node.outputs}
         self.uses = graph.uses()
         self.inlined: set[int] = set()
         self.pending: list[Value] = []  # written nowhere yet, in the order in which they are computed
@@ -74,15 +75,22 @@ class _Printer:
     # ------------------------------------------------------------------------------------------ what is inlined
 
     def _choose_inlined(self) -> None:
-        self.order = [node for node in self.graph.nodes if not node.is_constant]
-        self.place = {id(node): i for i, node in enumerate(self.order)}
-        self.returned = set(self.graph.outputs)
-        self._scan(len(self.order), self.graph.outputs)
-        for i in reversed(range(len(self.order))):
-            if id(self.order[i]) not in self.inlined:
-                self._scan(i, self.order[i].inputs)
+        blocks = [block for node in nodes_of(self.graph) for block in node.blocks]
+        self.returned = {v for block in (self.graph, *blocks) for v in block.outputs}
+        self._scan_block(self.graph)
 
-    def _scan(self, at: int, inputs: list[Value]) -> int:
+    def _scan_block(self, block: Graph | Block) -> None:
+        order = [node for node in block.nodes if not node.is_constant]
+        place = {id(node): i for i, node in enumerate(order)}
+        self._scan(place, len(order), block.outputs)
+        for i in reversed(range(len(order))):
+            if id(order[i]) not in self.inlined:
+                for inner in order[i].blocks:
+                    self._scan_block(inner)
+                carried = 2 if order[i].kind == "prim::Loop" else None  # what a loop carries on has variables
+                self._scan(place, i, order[i].inputs[:carried])
+
+    def _scan(self, place: dict[int, int], at: int, inputs: list[Value]) -> int:
         """Inline what ends right before place `at`, from the last input on; the place that the expression begins
         at.
         """
@@ -92,16 +100,16 @@ class _Printer:
             if (
                 node is not None
                 and not node.is_constant
-                and self.place[id(node)] == point
+                and place.get(id(node)) == point
                 and self._may_inline(value, node)
             ):
-                before = self._scan(point, node.inputs)
+                before = self._scan(place, point, node.inputs)
                 self.inlined.add(id(node))
                 point = before
         return point
 
     def _may_inline(self, value: Value, node: Node) -> bool:
-        if len(node.outputs) != 1 or self.uses.get(value) != 1 or node.kind.endswith("Unpack"):
+        if len(node.outputs) != 1 or self.uses.get(value) != 1 or node.kind.endswith("Unpack") or node.blocks:
             return False
         return not value.hint or value in self.returned
 
@@ -113,7 +121,8 @@ class _Printer:
             is_self = not i and value.type.kind == "Class"
             kind = annotate_self if is_self else value.type.annotation()
             name = self._variable(value, "self" if is_self else f"argument_{i}")
-            arguments.append(f"{name}: {kind}" if kind else name)
+            default = f"={literal(self.graph.defaults[value])}" if value in self.graph.defaults else ""
+            arguments.append(f"{name}: {kind}{default}" if kind else name)
         for node in self.graph.nodes:
             self._statement(node)
         result = self.graph.outputs[0]
@@ -125,13 +134,21 @@ class _Printer:
         return head + "".join(f"{pad}  {line}\n" for line in self.lines)
 
     def _line(self, text: str) -> None:
-        self.lines.append(text)
+        self.lines.append("  " * self.depth + text)
 
     def _statement(self, node: Node) -> None:
         if node.is_constant:
-            self.inline[node.outputs[0]] = self._constant(node.value)
+            text = node.attributes["name"] if "name" in node.attributes else self._constant(node.value)
+            if "name" in node.attributes and len(text) + 2 * (self.indent + 1) >= _LONG:
+                self._assign(node, text)  # a function with a long name
+            else:
+                self.inline[node.outputs[0]] = text
             return
         self._split(node.inputs)
+        if node.blocks:
+            self.pending = [v for v in self.pending if v not in node.inputs]
+            (self._branches if node.kind == "prim::If" else self._loop)(node)
+            return
         text = self._expression(node)
         self.pending = [v for v in self.pending if v not in node.inputs]
         if id(node) in self.inlined:
@@ -144,12 +161,50 @@ class _Printer:
         names = ", ".join(self._variable(v) for v in node.outputs)
         self._line(f"{names}{',' if node.kind.endswith('Unpack') else ''} = {text}" if names else text)
 
+    def _branches(self, node: Node) -> None:
+        names = [self._variable(v) for v in node.outputs]
+        self._line(f"if {self._read(node.inputs[0])}:")
+        self._block(node.blocks[0], names, node.blocks[0].outputs)
+        self._line("else:")
+        self._block(node.blocks[1], names, node.blocks[1].outputs)
+
+    def _loop(self, node: Node) -> None:
+        body, goes_on = node.blocks[0], self.makers.get(node.inputs[1])
+        counted = goes_on is not None and goes_on.is_constant and body.outputs[0] is node.inputs[1]
+        names = [self._variable(v) for v in node.outputs]
+        for inside, name in zip(body.inputs[1:], names, strict=True):
+            self.names[inside] = name
+        for name, first in zip(names, node.inputs[2:], strict=True):
+            self._line(f"{name} = {self._read(first)}")
+        count = self._variable(body.inputs[0])
+        if counted:
+            self._line(f"for {count} in range({self._read(node.inputs[0])}):")
+            self._block(body, names, body.outputs[1:])
+        else:
+            self._line(f"{count} = {self._read(node.inputs[1])}")
+            self._line(f"while {count}:")
+            self._block(body, [count, *names], body.outputs)
+
+    def _block(self, block: Block, names: list[str], outputs: list[Value]) -> None:
+        """The statements of a block, and its results in the variables of those names."""
+        self.depth += 1
+        for node in block.nodes:
+            self._statement(node)
+        if names:
+            self._split(outputs)
+            self._line(f"{', '.join(names)} = {', '.join(map(self._read, outputs))}")
+            self.pending = [v for v in self.pending if v not in outputs]
+        elif all(node.is_constant for node in block.nodes):
+            self._line("pass")
+        self.depth -= 1
+
     def _split(self, inputs: list[Value]) -> None:
         """Give variables to what is written inside a statement, up to the last of it that is long.
 
         So does what is computed before: it must not come later than the statements that this makes.
         """
-        last = [v for v in inputs if v in self.pending and len(self.inline[v]) + 2 * (self.indent + 1) >= _LONG][-1:]
+        indented = 2 * (self.indent + self.depth + 1)
+        last = [v for v in inputs if v in self.pending and len(self.inline[v]) + indented >= _LONG][-1:]
         while last and last[0] in self.pending:
             value = self.pending.pop(0)
             text = self.inline.pop(value)
@@ -175,8 +230,19 @@ class _Printer:
         kind, inputs = node.kind, [self._read(v) for v in node.inputs]
         if kind in _CONVERSIONS:
             return _CONVERSIONS[kind].format(*inputs)
-        if kind == "aten::__getitem__":
-            return f"{inputs[0]}[{inputs[1]}]"
+        if kind in ("aten::__getitem__", "prim::TupleIndex"):
+            container = inputs[0] if inputs[0].isidentifier() and kind == "aten::__getitem__" else f"({inputs[0]})"
+            return f"{container}[{inputs[1]}]"
+        if kind == "prim::unchecked_cast":
+            return f"unchecked_cast({node.outputs[0].type.annotation()}, {inputs[0]})"
+        if kind == "prim::Uninitialized":
+            return f"uninitialized({node.outputs[0].type.annotation()})"
+        if kind == "prim::Print":
+            return f"print({', '.join(inputs)})"
+        if kind == "prim::CallFunction":
+            return f"{inputs[0]}({''.join(f'{v}, ' for v in inputs[1:])})"
+        if kind == "prim::RaiseException" and inputs[1] == "None":
+            return f"ops.prim.RaiseException({inputs[0]})"
         if kind.startswith("aten::"):
             return self._call(node, inputs)
         if kind == "prim::ListConstruct":

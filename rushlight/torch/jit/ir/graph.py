@@ -1,6 +1,6 @@
-"""The program of a trace: values, nodes that compute them, and their types.
+"""Programs: values, nodes that compute them, and their types.
 
-A `Graph` is straight-line code. Its nodes are named as torch's: `aten::add` with the arguments of torch's schema,
+What `trace` records is straight-line code; `prim::If` and `prim::Loop`, of scripts, have blocks. Nodes are named as torch's: `aten::add` with the arguments of torch's schema,
 all of them, and `prim::` nodes for constants, containers, attributes and calls of methods.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-__all__ = ["BOOL", "COMPLEX", "DEVICE", "FLOAT", "INT", "NONE", "NUMBER", "STRING", "TENSOR", "Graph", "Node", "Type", "Value"]  # fmt: skip
+__all__ = ["BOOL", "COMPLEX", "DEVICE", "FLOAT", "INT", "NONE", "NUMBER", "STRING", "TENSOR", "Block", "Graph", "Node", "Type", "Value"]  # fmt: skip
 
 
 class Type(NamedTuple):
@@ -69,7 +69,7 @@ class Node:
     scope: the path of the module that was called, with those of the modules around it.
     """
 
-    __slots__ = ("attributes", "inputs", "kind", "outputs", "place", "schema", "scope")
+    __slots__ = ("attributes", "blocks", "inputs", "kind", "outputs", "place", "schema", "scope")
 
     def __init__(
         self,
@@ -83,6 +83,7 @@ class Node:
     ):
         self.kind, self.inputs, self.outputs = kind, inputs, outputs
         self.attributes = attributes or {}
+        self.blocks: list[Block] = []
         self.schema, self.place, self.scope = schema, place, scope
 
     @property
@@ -106,6 +107,18 @@ class Node:
 _IN_PLACE = ("__iand__", "__ior__", "__ixor__", "__ilshift__", "__irshift__")
 
 
+class Block:
+    """A branch of a `prim::If`, or the body of a `prim::Loop`, whose inputs are the count and what it carries on.
+
+    outputs: the node's; of a loop first whether it goes on.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+
+
 class Graph:
     """A function, or a method, whose first input is then its module. outputs: exactly one value when it is
     finished.
@@ -116,14 +129,47 @@ class Graph:
         self.inputs: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
+        self.defaults: dict[Value, Any] = {}  # of inputs
+        self.lengths: dict[Value, int] = {}  # of inputs that are lists: how many numbers one number becomes
 
     def constants(self) -> Iterator[Any]:
         """The tensors among the constants."""
-        return (node.value for node in self.nodes if node.is_constant and node.outputs[0].type.kind == "Tensor")
+        return (node.value for node in self.all_nodes() if node.is_constant and node.outputs[0].type.kind == "Tensor")
+
+    def all_nodes(self) -> Iterator[Node]:
+        """The nodes, each before those of its blocks."""
+        return nodes_of(self)
+
+    def all_values(self) -> Iterator[Value]:
+        """Inputs and results, those of blocks after the node's own."""
+        return values_of(self)
 
     def uses(self) -> dict[Value, int]:
         """How often each value is read."""
         count: dict[Value, int] = {}
-        for value in [value for node in self.nodes for value in node.inputs] + self.outputs:
+        read = [value for node in self.all_nodes() for value in reads_of(node)] + self.outputs
+        for value in read:
             count[value] = count.get(value, 0) + 1
         return count
+
+
+def nodes_of(block: Graph | Block) -> Iterator[Node]:
+    """The nodes of a block and of the blocks inside."""
+    for node in block.nodes:
+        yield node
+        for inner in node.blocks:
+            yield from nodes_of(inner)
+
+
+def values_of(block: Graph | Block) -> Iterator[Value]:
+    """The values that a block and those inside define."""
+    yield from block.inputs
+    for node in block.nodes:
+        yield from node.outputs
+        for inner in node.blocks:
+            yield from values_of(inner)
+
+
+def reads_of(node: Node) -> list[Value]:
+    """What a node reads, and its blocks give."""
+    return [*node.inputs, *(v for block in node.blocks for v in block.outputs)]

@@ -5,11 +5,13 @@ Operators run as if Python had called them: under autograd, with in-place writes
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .graph import Graph, Node, Value
-from .literals import number_tensor
+from .graph import Block, Graph, Node, Value, nodes_of, reads_of, values_of
+from .literals import code_of, number_tensor
+from .plain_operators import PlainOperator
 from .running import runner
 
 __all__ = ["Interpreter"]
@@ -20,23 +22,31 @@ class Interpreter:
 
     def __init__(self, graph: Graph):
         slots: dict[Value, int] = {}
-        for value in [*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]:
+        for value in graph.all_values():
             slots.setdefault(value, len(slots))
         self._start: list[Any] = [None] * len(slots)
         self._arguments = [slots[v] for v in graph.inputs]
         self._result = slots[graph.outputs[0]]
-        self._steps: list[tuple[Callable, list[int], list[int], bool, list[int]]] = []
-        for node in graph.nodes:
+        for node in graph.all_nodes():
             if node.is_constant:
-                self._start[slots[node.outputs[0]]] = node.value
-            else:
-                self._add(node, slots)
-        self._free_after_last_use({slots[n.outputs[0]] for n in graph.nodes if n.is_constant})
+                self._start[slots[node.outputs[0]]] = node.attributes.get("function", node.value)
+        self._steps = self._steps_of(graph, slots)
+        self._free_after_last_use({slots[n.outputs[0]] for n in graph.all_nodes() if n.is_constant})
 
-    def _add(self, node: Node, slots: dict[Value, int]) -> None:
-        outputs = [slots[v] for v in node.outputs]
-        unpacks = len(outputs) != 1 or node.kind.endswith("Unpack")
-        self._steps.append((_function(node), [slots[v] for v in node.inputs], outputs, unpacks, []))
+    def _steps_of(self, block: Graph | Block, slots: dict[Value, int]) -> list[_Step]:
+        return [self._step(node, slots) for node in block.nodes if not node.is_constant]
+
+    def _step(self, node: Node, slots: dict[Value, int]) -> _Step:
+        inputs, outputs = [slots[v] for v in node.inputs], [slots[v] for v in node.outputs]
+        if not node.blocks:
+            return _function(node), inputs, outputs, len(outputs) != 1 or node.kind.endswith("Unpack"), []
+        parts = [
+            (self._steps_of(b, slots), [slots[v] for v in b.inputs], [slots[v] for v in b.outputs]) for b in node.blocks
+        ]
+        run = _branch(parts, inputs, outputs) if node.kind == "prim::If" else _loop(parts[0], inputs, outputs)
+        read = [slots[v] for inner in node.blocks for n in nodes_of(inner) for v in reads_of(n)]
+        read += [slots[v] for inner in node.blocks for v in values_of(inner)] + [s for _, _, out in parts for s in out]
+        return run, [*inputs, *read], outputs, None, []
 
     def _free_after_last_use(self, kept: set[int]) -> None:
         seen = {self._result} | kept
@@ -50,21 +60,65 @@ class Interpreter:
         values = self._start.copy()
         for slot, value in zip(self._arguments, arguments, strict=True):
             values[slot] = value
-        for function, inputs, outputs, unpacks, dead in self._steps:
-            result = function(*[values[i] for i in inputs])
-            if unpacks:
-                if len(result) != len(outputs):
-                    raise RuntimeError(f"Expected {len(outputs)} elements in a list but found {len(result)}")
-                for slot, value in zip(outputs, result, strict=True):
-                    values[slot] = value
-            else:
-                values[outputs[0]] = result
-            for slot in dead:
-                values[slot] = None
+        _run(self._steps, values)
         return values[self._result]
 
 
+_Step = tuple[
+    Callable, list[int], list[int], Any, list[int]
+]  # function, inputs, outputs, how it gives them, dead values
+
+
+def _run(steps: list[_Step], values: list[Any]) -> None:
+    for function, inputs, outputs, unpacks, dead in steps:
+        if unpacks is None:  # it has blocks, which read and write the values themselves
+            function(values)
+        elif unpacks:
+            result = function(*[values[i] for i in inputs]) if outputs else function(*[values[i] for i in inputs]) or ()
+            if len(result) != len(outputs):
+                raise RuntimeError(f"Expected {len(outputs)} elements in a list but found {len(result)}")
+            for slot, value in zip(outputs, result, strict=True):
+                values[slot] = value
+        else:
+            values[outputs[0]] = function(*[values[i] for i in inputs])
+        for slot in dead:
+            values[slot] = None
+
+
+def _move(values: list[Any], sources: list[int], places: list[int]) -> None:
+    for place, value in zip(places, [values[i] for i in sources], strict=True):
+        values[place] = value
+
+
+def _branch(parts: list[tuple], inputs: list[int], outputs: list[int]) -> Callable[[list[Any]], None]:
+    def run(values: list[Any]) -> None:
+        steps, _, results = parts[0] if values[inputs[0]] else parts[1]
+        _run(steps, values)
+        _move(values, results, outputs)
+
+    return run
+
+
+def _loop(part: tuple, inputs: list[int], outputs: list[int]) -> Callable[[list[Any]], None]:
+    steps, (count, *carried), (goes_on, *results) = part
+
+    def run(values: list[Any]) -> None:
+        trips, going, done = values[inputs[0]], values[inputs[1]], 0
+        _move(values, inputs[2:], carried)
+        while going and done < trips:
+            values[count] = done
+            _run(steps, values)
+            going = values[goes_on]
+            _move(values, results, carried)
+            done += 1
+        _move(values, carried, outputs)
+
+    return run
+
+
 def _function(node: Node) -> Callable:
+    if isinstance(node.schema, PlainOperator):
+        return node.schema.function
     if node.schema is not None:
         return runner(node.schema)
     if node.kind.startswith("^"):
@@ -85,6 +139,11 @@ def _item(container: Any, key: Any) -> Any:
     return container[key]
 
 
+def _raise(message: str, kind: str | None = None) -> None:
+    error = getattr(builtins, (kind or "").rpartition(".")[2], None)
+    raise (error if isinstance(error, type) and issubclass(error, Exception) else RuntimeError)(message)
+
+
 _CONTAINERS: dict[str, Callable] = {
     "prim::TupleConstruct": lambda *parts: parts,
     "prim::ListConstruct": lambda *parts: list(parts),
@@ -94,4 +153,15 @@ _CONTAINERS: dict[str, Callable] = {
     "prim::TupleUnpack": _unpacked,
     "prim::ListUnpack": _unpacked,
     "prim::NumToTensor": number_tensor,
+    "prim::unchecked_cast": lambda value: value,
+    "prim::Print": lambda *values: print(*values),
+    "prim::RaiseException": _raise,
+    "prim::CallFunction": lambda function, *arguments: function.run(arguments),
+    "prim::dtype": lambda t: code_of(t.dtype),
+    "prim::device": lambda t: t.device,
+    "prim::min": min,
+    "prim::max": max,
+    "prim::requires_grad": lambda t: t.requires_grad,
+    "prim::data": lambda t: t.data,
+    "prim::Uninitialized": lambda: None,
 }

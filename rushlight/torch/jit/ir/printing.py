@@ -37,7 +37,7 @@ class NodeView:
         return (ValueView(self._graph, v) for v in self._node.outputs)
 
     def __str__(self) -> str:
-        return self._graph._line(self._node) + "\n"
+        return self._graph._lines(self._node, 0)
 
     __repr__ = __str__
 
@@ -58,7 +58,7 @@ class ValueView:
 
     def node(self) -> NodeView | None:
         """What computes it, None for an input."""
-        return next((n for n in self._graph.nodes() if self._value in n._node.outputs), None)
+        return next((n for n in self._graph._all_nodes() if self._value in n._node.outputs), None)
 
     def __repr__(self) -> str:
         return f"{self.debugName()} defined in ({self.node()})"
@@ -71,7 +71,7 @@ class GraphView:
         self._graph = graph
         self._names: dict[Value, str] = {}
         taken: set[str] = set()
-        for i, value in enumerate([*graph.inputs, *(v for node in graph.nodes for v in node.outputs)]):
+        for i, value in enumerate(graph.all_values()):
             name = value.hint or str(i)
             base, count = name, 0
             while name in taken:
@@ -92,13 +92,16 @@ class GraphView:
         """The nodes in order."""
         return (NodeView(self, node) for node in self._graph.nodes)
 
+    def _all_nodes(self) -> Iterator[NodeView]:
+        return (NodeView(self, node) for node in self._graph.all_nodes())
+
     def findAllNodes(self, kind: str, recurse: bool = True) -> list[NodeView]:
         """The nodes of a kind."""
-        return [node for node in self.nodes() if node.kind() == kind]
+        return [node for node in (self._all_nodes() if recurse else self.nodes()) if node.kind() == kind]
 
     def findNode(self, kind: str, recurse: bool = True) -> NodeView | None:
         """The first node of a kind."""
-        return next(iter(self.findAllNodes(kind)), None)
+        return next(iter(self.findAllNodes(kind, recurse)), None)
 
     def _defined(self, value: Value) -> str:
         return f"%{self._names[value]} : {value.type}"
@@ -118,9 +121,20 @@ class GraphView:
         place = f" # {node.place}" if node.place else ""
         return f"{results} = {node.kind}{attributes}({reads}){scope}{place}"
 
+    def _lines(self, node: Node, depth: int) -> str:
+        """A node with its blocks."""
+        text = "  " * depth + self._line(node) + "\n"
+        for i, block in enumerate(node.blocks):
+            inputs = ", ".join(map(self._defined, block.inputs))
+            text += "  " * (depth + 1) + f"block{i}({inputs}):\n"
+            text += "".join(self._lines(inner, depth + 2) for inner in block.nodes)
+            outputs = ", ".join(f"%{self._names[v]}" for v in block.outputs)
+            text += "  " * (depth + 2) + f"-> ({outputs})\n"
+        return text
+
     def __str__(self) -> str:
         head = ",\n      ".join(map(self._defined, self._graph.inputs))
-        body = "".join(f"  {self._line(node)}\n" for node in self._graph.nodes)
+        body = "".join(self._lines(node, 1) for node in self._graph.nodes)
         result = ", ".join(f"%{self._names[v]}" for v in self._graph.outputs)
         return f"graph({head}):\n{body}  return ({result})\n"
 

@@ -1,0 +1,1 @@
+"""Programs that are written: Python's source as graphs, with branches and loops."""

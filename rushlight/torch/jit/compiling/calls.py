@@ -1,0 +1,253 @@
+"""Calls in a script: of operators by their types, of Python's own functions, of functions and modules of the program."""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import Any
+
+from ....core.tensor.tensor import Tensor
+from ..files.matching import match, types_of_returns
+from ..ir.graph import FLOAT, INT, Graph, Node, Type, Value, list_of
+from ..ir.plain_operators import ON_ANYTHING, plain
+from ..ir.running import runner
+from .known import PLAIN_TYPES, Method, Object, Parts, Source, Static
+from .statements import Statements
+
+__all__ = ["Calls"]
+
+_CASTS = {"float": 6, "double": 7, "half": 5, "bfloat16": 15, "int": 3, "long": 4, "short": 2, "byte": 0, "bool": 11}
+# functions of nn.functional that are operators
+_BUILTIN = frozenset((
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "linear", "bilinear", "gelu",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "adaptive_avg_pool1d", "softplus", "hardshrink", "cosine_similarity",
+    "pixel_shuffle", "pixel_unshuffle", "prelu", "one_hot", "pairwise_distance", "scaled_dot_product_attention", "pdist",
+    "channel_shuffle", "celu_", "elu_", "hardtanh_", "leaky_relu_", "relu_", "rrelu_", "selu_", "threshold_",
+))  # fmt: skip
+_RENAMED = {"logsigmoid": "log_sigmoid"}
+
+
+class Calls(Statements):
+    """The calls of a function that is compiled. program: finds functions and modules that it calls."""
+
+    source: Source
+    program: Any
+
+    def expression(self, e: ast.expr) -> Any:
+        """What an expression is."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------ words
+
+    def place(self, at: ast.AST) -> str:
+        """Where a node of the source is, as graphs show it."""
+        line = getattr(at, "lineno", 0) + self.source.shift
+        return f"{self.source.file}:{line}:{getattr(at, 'col_offset', 0) + self.source.indent}"
+
+    def refuse(self, at: ast.AST, what: str) -> NotImplementedError:
+        """The error for what has no graph here."""
+        line = getattr(at, "lineno", 0) + self.source.shift
+        return NotImplementedError(
+            f"torch.jit.script: {self.graph.name}(), line {line}: {what} has no graph here. The program runs as Python; "
+            ".graph, .code and .save need the graph"
+        )
+
+    # ------------------------------------------------------------------------------------------ calls
+
+    def _call(self, e: ast.Call) -> Any:
+        called = self.expression(e.func)
+        if any(k.arg is None for k in e.keywords) or any(isinstance(a, ast.Starred) for a in e.args):
+            raise self.refuse(e, "a call with * or **")
+        args = [self.expression(a) for a in e.args]
+        named = {str(k.arg): self.expression(k.value) for k in e.keywords}
+        if isinstance(called, Method):
+            return self._call_method(called, args, named, e)
+        if isinstance(called, Object):
+            return self._call_module(called, "forward", args, named, e)
+        if isinstance(called, Static):
+            return self._call_known(called, args, named, e)
+        raise self.refuse(e, "a call of this")
+
+    def _call_method(self, called: Method, args: list, named: dict, e: ast.AST) -> Any:
+        if isinstance(called.owner, Object):
+            return self._call_module(called.owner, called.name, args, named, e)
+        if called.owner.type.kind == "Tensor":
+            return self._call_tensor_method(called, args, named, e)
+        values = [called.owner, *map(self.as_value, args)]
+        return self.call_operator(called.name, values, {k: self.as_value(v) for k, v in named.items()}, e)
+
+    def _call_tensor_method(self, called: Method, args: list, named: dict, e: ast.AST) -> Any:
+        name = called.name
+        if name in _CASTS and not args and not named:
+            return self.call_operator("to", [called.owner, self.constant(_CASTS[name])], {}, e)
+        return self._call_aten(name, [called.owner, *args], named, e)
+
+    def _call_known(self, called: Static, args: list, named: dict, e: ast.Call) -> Any:
+        f = called.value
+        name = getattr(f, "__name__", "")
+        if f is print:
+            self.block.nodes.append(Node("prim::Print", [self.as_value(a) for a in args], [], place=self.place(e)))
+            return Static(None)
+        if f in (int, float, bool):
+            return self._converted(f, args[0], e)
+        if f is len:
+            return self._length(args[0], e)
+        if f in (abs, min, max, isinstance, getattr, hasattr, str, round, range, enumerate, zip):
+            return self._call_python(f, args, e)
+        if getattr(math, name, None) is f:
+            return self.call_operator(name, [self.as_value(args[0])], {}, e)
+        known = self.program.known_call(f, called.home)
+        if known is not None:
+            graph, qualified = known
+            return self._call_function(graph, qualified, args, named, e)
+        if self.program.is_scripting_question(f):
+            return Static(name != "is_tracing")
+        if self.program.is_operator(f):
+            return self._call_aten(_RENAMED.get(name, name), args, named, e)
+        if name in _BUILTIN and self.program.is_functional(f):
+            return self._call_aten(name, args, named, e)
+        raise self.refuse(e, f"a call of {name or f!r}")
+
+    def _call_python(self, f: Any, args: list, e: ast.AST) -> Any:
+        if f is isinstance and isinstance(args[1], Static):
+            kind = args[0].type.kind if isinstance(args[0], Value) else type(getattr(args[0], "value", None)).__name__
+            return Static(kind == {Tensor: "Tensor"}.get(args[1].value, getattr(args[1].value, "__name__", "")))
+        if f is hasattr and isinstance(args[0], Object):
+            return Static(hasattr(args[0].module, args[1].value))
+        if f is abs:
+            return self.call_operator("abs", [self.as_value(args[0])], {}, e)
+        values = [self.as_value(a) for a in args]
+        if f in (min, max) and len(values) == 2 and all(v.type.kind in ("int", "float") for v in values):
+            return self.node(f"prim::{f.__name__}", values, FLOAT if any(v.type == FLOAT for v in values) else INT)
+        raise self.refuse(e, f"{f.__name__}() of these")
+
+    def _converted(self, f: Any, x: Any, e: ast.AST) -> Any:
+        if isinstance(x, Static):
+            return Static(f(x.value))
+        value = self.as_value(x)
+        name = {int: "Int", float: "Float", bool: "Bool"}[f]
+        return value if value.type == PLAIN_TYPES[f] else self.call_operator(name, [value], {}, e)
+
+    def _length(self, x: Any, e: ast.AST) -> Any:
+        if isinstance(x, Object):
+            return Static(len(x.module))
+        if isinstance(x, Parts):
+            return Static(len(x.values))
+        return Static(len(x.value)) if isinstance(x, Static) else self.call_operator("len", [self.as_value(x)], {}, e)
+
+    def _call_function(self, graph: Graph, name: str, args: list, named: dict, e: ast.AST) -> Value:
+        values = self._given(graph, graph.inputs, args, named, e)
+        function = Value(Type("Function", detail=name))
+        self.graph.nodes.insert(self._top(), Node("prim::Constant", [], [function], {"name": name, "function": self.program.runs(graph)}))  # fmt: skip
+        return self.node("prim::CallFunction", [function, *values], graph.outputs[0].type, self.place(e))
+
+    def _top(self) -> int:
+        """Where the next function among the graph's first nodes goes."""
+        return sum("name" in n.attributes and n.is_constant for n in self.graph.nodes)
+
+    def _given(self, graph: Graph, inputs: list[Value], args: list, named: dict, e: ast.AST) -> list[Value]:
+        """The arguments of a call, those with defaults too."""
+        values, left = [], dict(named)
+        for i, p in enumerate(inputs):
+            if i < len(args):
+                values.append(self._fitting(args[i], p.type, graph.lengths.get(p, 0)))
+            elif p.hint in left:
+                values.append(self._fitting(left.pop(p.hint), p.type, graph.lengths.get(p, 0)))
+            elif p in graph.defaults:
+                values.append(self._fitting(Static(graph.defaults[p]), p.type, graph.lengths.get(p, 0)))
+            else:
+                raise RuntimeError(
+                    f"{graph.name}() is missing value for argument '{p.hint}' (line {getattr(e, 'lineno', 0)})"
+                )
+        if left or len(args) > len(inputs):
+            raise RuntimeError(f"{graph.name}() takes other arguments (line {getattr(e, 'lineno', 0)})")
+        return values
+
+    def _fitting(self, x: Any, kind: Type, length: int = 0) -> Value:
+        if isinstance(x, Static) and kind.kind == "float" and isinstance(x.value, int):
+            x = Static(float(x.value))
+        if kind.kind == "Optional" and not (isinstance(x, Static) and x.value is None):
+            kind = kind.parts[0]
+        if kind.kind == "List":
+            if isinstance(x, Static) and isinstance(x.value, int) and length:
+                x = Static([x.value] * length)
+            if isinstance(x, Static) and isinstance(x.value, tuple):
+                x = Static(list(x.value))
+            if isinstance(x, Parts):
+                return self.node("prim::ListConstruct", [self.as_value(v) for v in x.values], kind)
+        return self.as_value(x)
+
+    def _call_module(self, owner: Object, name: str, args: list, named: dict, e: ast.AST) -> Any:
+        graph = self.program.method(owner.module, name)
+        values = self._given(graph, graph.inputs[1:], args, named, e)
+        return self.node("prim::CallMethod", [owner.value, *values], graph.outputs[0].type, self.place(e), name=name)
+
+    def _call_aten(self, name: str, args: list, named: dict, e: ast.AST) -> Any:
+        values = [self._argument(a) for a in args]
+        keywords = {k: self._argument(v) for k, v in named.items() if not (isinstance(v, Static) and v.value is None)}
+        return self.call_operator(name, values, keywords, e)
+
+    def _argument(self, x: Any) -> Value:
+        """An argument of an operator: a tuple of Python is a list."""
+        if isinstance(x, Static) and isinstance(x.value, tuple):
+            x = Static(list(x.value))
+        if isinstance(x, Parts):
+            values = [self.as_value(v) for v in x.values]
+            return self.node("prim::ListConstruct", values, list_of(values[0].type if values else INT))
+        return self.as_value(x)
+
+    def call_operator(self, name: str, values: list[Value], named: dict[str, Value], e: ast.AST) -> Any:
+        """The result of an operator, of torch's schema or of Python's values."""
+        kinds = [v.type for v in values]
+        if not any(t.kind == "Tensor" for t in kinds) or name in ON_ANYTHING:
+            found = plain(name, kinds)
+            if found is not None and not named:
+                if all(v in self.known for v in values) and found.result.kind in ("int", "float", "bool"):
+                    return self.constant(found.function(*[self.known[v] for v in values]))
+                result = Value(found.result)
+                self.block.nodes.append(Node(f"aten::{name}", values, [result], schema=found, place=self.place(e)))
+                return result
+        matched = match(name, kinds, {k: v.type for k, v in named.items()}) or self._with_numbers_joined(
+            name, values, named
+        )
+        if matched is None:
+            given = ", ".join([str(t) for t in kinds] + [f"{k}={v.type}" for k, v in named.items()])
+            raise self.refuse(e, f"aten::{name}({given})")
+        if len(matched) == 3:
+            values = matched[2]
+        return self._call_schema(matched[0], matched[1], values, named, e)
+
+    def _with_numbers_joined(self, name: str, values: list[Value], named: dict[str, Value]) -> Any:
+        """`view(2, 3)`, `zeros(2, 3)`: numbers at the end as one list."""
+        start = len(values)
+        while start and values[start - 1].type.kind == "int":
+            start -= 1
+        for first in range(start, len(values)):
+            kinds = [v.type for v in values[:first]] + [list_of(INT)]
+            found = match(name, kinds, {k: v.type for k, v in named.items()})
+            if found is not None:
+                joined = self.node("prim::ListConstruct", values[first:], list_of(INT))
+                return *found, [*values[:first], joined]
+        return None
+
+    def _call_schema(
+        self, schema: Any, defaults: dict, values: list[Value], named: dict[str, Value], e: ast.AST
+    ) -> Any:
+        runner(schema)  # raises where there is none
+        positional = [p for p in schema.parameters if not p.keyword]
+        at = {p.name: v for p, v in zip(positional, values, strict=False)} | named
+        for p in schema.parameters:  # a number where a list is asked for: one for each dimension
+            v = at.get(p.name)
+            if v is not None and v.type.kind == "int" and "[" in p.type and not p.type.startswith("Tensor"):
+                size = p.type.rstrip("?")[:-1].partition("[")[2]
+                at[p.name] = self.node("prim::ListConstruct", [v] * int(size or 1), list_of(INT))
+        inputs = [at[p.name] if p.name in at else self._default(*defaults[p.name]) for p in schema.parameters]
+        results = [Value(kind) for kind in types_of_returns(schema, [v.type for v in inputs])]
+        node = Node(f"aten::{schema.name}", inputs, results, schema=schema, place=self.place(e))
+        self.block.nodes.append(node)
+        return results[0] if len(results) == 1 else Parts(list(results))
+
+    def _default(self, value: Any, kind: Type) -> Value:
+        if isinstance(value, list):
+            return self.node("prim::ListConstruct", [self.constant(v) for v in value], kind)
+        return self.constant(value, kind)

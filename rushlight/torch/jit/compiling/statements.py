@@ -1,0 +1,296 @@
+"""Statements as nodes of a graph: assignments of single values, branches and loops with blocks.
+
+What a branch or a loop assigns becomes a result of its node. A return inside a branch takes what follows into the other
+branch, and `break` and `continue` say whether their loop goes on. A return inside a loop raises NotImplementedError.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from ..ir.graph import BOOL, INT, NONE, Block, Graph, Node, Type, Value
+from ..ir.literals import type_of_constant
+
+__all__ = ["GOES_ON", "RETURN", "Statements", "always_leaves", "leaves_loop", "loop_form", "stored_names", "tail_form"]
+
+RETURN = "return"  # the name that what a function gives has among the variables
+GOES_ON = "continue"  # the name of whether the loop goes on
+FOREVER = 2**63 - 1
+
+
+class Statements:
+    """A function whose statements become a graph. `names` has the variables, `block` is where nodes go."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+        self.block: Graph | Block = graph
+        self.names: dict[str, Any] = {}
+        self.known: dict[Value, Any] = {}  # constants
+
+    # ------------------------------------------------------------------------------------------ nodes
+
+    def node(self, kind: str, inputs: list[Value], type: Type, place: str = "", **attributes: Any) -> Value:
+        """The result of a new node."""
+        result = Value(type)
+        self.block.nodes.append(Node(kind, inputs, [result], attributes, place=place))
+        return result
+
+    def constant(self, value: Any, type: Type | None = None) -> Value:
+        """A new constant."""
+        made = self.node("prim::Constant", [], type_of_constant(value) if type is None else type, value=value)
+        self.known[made] = value
+        return made
+
+    def inside(self, block: Block, work: Callable[[], None]) -> None:
+        """Do work whose nodes go to a block."""
+        outer, self.block = self.block, block
+        try:
+            work()
+        finally:
+            self.block = outer
+
+    # ------------------------------------------------------------------------------------------ branches
+
+    def branch(self, condition: Value, parts: list[Callable[[], bool]], place: str = "") -> None:
+        """Run one of two parts. Each says whether it never comes to its end."""
+        node = Node("prim::If", [condition], [], place=place)
+        before, results, lost = self.names, [], []
+        for part in parts:
+            node.blocks.append(Block())
+            self.names = dict(before)
+            self.inside(node.blocks[-1], lambda part=part: lost.append(part()))
+            results.append(self.names)
+        self.block.nodes.append(node)
+        if any(lost):
+            kept = results[lost.index(False)] if not all(lost) else before
+            results = [kept if gone else names for names, gone in zip(results, lost, strict=True)]
+        self.names = {}
+        order = [*before, *sorted((results[0].keys() | results[1].keys()) - before.keys())]
+        if all(RETURN in names for names in results):
+            order = [RETURN]  # nothing else is read any more
+        elif any(GOES_ON in names for names in results):
+            order = [GOES_ON, *(name for name in order if name != GOES_ON)]
+        for name in order:
+            pair = [names.get(name) for names in results]
+            if pair[0] is pair[1] and (not any(lost) or pair[0] is before.get(name)):
+                if pair[0] is not None:
+                    self.names[name] = pair[0]
+            elif None not in pair:
+                self.names[name] = self._merged(node, name, pair, lost)
+
+    def _merged(self, node: Node, name: str, pair: list[Any], lost: list[bool]) -> Any:
+        if not all(isinstance(v, Value) for v in pair):
+            values = []
+            for block, v in zip(node.blocks, pair, strict=True):
+                self.inside(block, lambda v=v: values.append(self.as_value(v)))
+            pair = values
+        kind = joined(pair[0].type, pair[1].type, name)
+        for i, block in enumerate(node.blocks):
+            if lost[i]:
+                self.inside(block, lambda i=i: pair.__setitem__(i, self.node("prim::Uninitialized", [], kind)))
+            block.outputs.append(pair[i])
+        exits = name in (RETURN, GOES_ON) or self.names.keys() & {GOES_ON}
+        node.outputs.append(Value(kind, "" if exits else name))
+        return node.outputs[-1]
+
+    def as_value(self, value: Any) -> Value:
+        """A variable's value as one of the graph."""
+        return value
+
+    def choice(self, condition: Value, parts: list[Callable[[], Value]], place: str = "") -> Value:
+        """The value of one of two expressions."""
+        node = Node("prim::If", [condition], [], place=place)
+        results: list[Value] = []
+        for part in parts:
+            node.blocks.append(Block())
+            self.inside(node.blocks[-1], lambda part=part: results.append(part()))
+            node.blocks[-1].outputs.append(results[-1])
+        node.outputs.append(Value(joined(results[0].type, results[1].type, "a conditional expression")))
+        self.block.nodes.append(node)
+        return node.outputs[0]
+
+    # ------------------------------------------------------------------------------------------ loops
+
+    def loop(
+        self,
+        trips: Value | None,
+        condition: Callable[[], Value] | None,
+        carried: list[str],
+        body: Callable[[Value], None],
+        count: str = "",
+        place: str = "",
+    ) -> None:
+        """A loop of so many trips, or as long as a condition holds. carried: the variables that it changes."""
+        if trips is None:
+            trips = self.constant(FOREVER)
+        goes_on = self.constant(True) if condition is None else condition()
+        values = [self.as_value(self.names[name]) for name in carried]
+        node = Node("prim::Loop", [trips, goes_on, *values], [], place=place)
+        block = Block()
+        node.blocks.append(block)
+        block.inputs = [Value(INT, count), *(Value(v.type, name) for v, name in zip(values, carried, strict=True))]
+        before = dict(self.names)
+        self.names |= dict(zip(carried, block.inputs[1:], strict=True))
+        again: list[Value] = []
+
+        def work() -> None:
+            body(block.inputs[0])
+            again.append(goes_on if condition is None else condition())
+
+        self.inside(block, work)
+        after = [self.names[name] for name in carried]
+        for name, old, new in zip(carried, values, after, strict=True):
+            if joined(old.type, new.type, name) != old.type:
+                raise NotImplementedError(
+                    f"torch.jit: a loop changes the type of '{name}' from {old.type} to {new.type}"
+                )
+        block.outputs = [again[0], *after]
+        self.block.nodes.append(node)
+        self.names = before
+        for name, v in zip(carried, values, strict=True):
+            node.outputs.append(Value(v.type, name))
+            self.names[name] = node.outputs[-1]
+
+    def counted(self, values: Value, place: str = "") -> Value:
+        """The number of a container's items."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Make what is returned the graph's result."""
+        result = self.names.get(RETURN)
+        self.graph.outputs = [self.constant(None, NONE) if result is None else self.as_value(result)]
+        remove_unused(self.graph, self.graph)
+
+
+def remove_unused(graph: Graph, block: Graph | Block) -> None:
+    """Drop what is computed and never read, where nothing else comes of it."""
+    for node in block.nodes:
+        for inner in node.blocks:
+            remove_unused(graph, inner)
+    while True:
+        uses = graph.uses()
+        kept = [n for n in block.nodes if not _is_free(n) or any(v in uses for v in n.outputs)]
+        if len(kept) == len(block.nodes):
+            return
+        block.nodes[:] = kept
+
+
+_FREE = (
+    "prim::GetAttr",
+    "prim::TupleConstruct",
+    "prim::ListConstruct",
+    "prim::dtype",
+    "prim::device",
+    "prim::Constant",
+)
+_STATEFUL = (
+    "append",
+    "_set_item",
+    "pop",
+    "extend",
+    "reverse",
+    "sort",
+    "clear",
+    "warn",
+    "manual_seed",
+    "dropout",
+    "set_",
+)
+
+
+def _is_free(node: Node) -> bool:
+    if node.kind in _FREE:
+        return True
+    name = node.kind.removeprefix("aten::")
+    drawn = "rand" in name or "normal" in name or "poisson" in name or "bernoulli" in name or "multinomial" in name
+    return node.kind.startswith("aten::") and not node.writes and name not in _STATEFUL and not drawn
+
+
+def joined(a: Type, b: Type, name: str) -> Type:
+    """The type of what is of one type or the other. Raises RuntimeError where there is none."""
+    a, b = (t._replace(detail="") if t.kind == "Tensor" else t for t in (a, b))
+    if a == b:
+        return a
+    for x, y in ((a, b), (b, a)):
+        if x.kind == "NoneType":
+            return y if y.kind == "Optional" else Type("Optional", (y,))
+        if x.kind == "Optional" and x.parts[0] == y:
+            return x
+    raise RuntimeError(
+        f"Type mismatch: {name if name != RETURN else 'what is returned'} is set to type {a} in the true branch and type "
+        f"{b} in the false branch"
+    )
+
+
+def condition_type(value: Value) -> bool:
+    """Whether a value can be branched on as it is."""
+    return value.type == BOOL
+
+
+# ---------------------------------------------------------------------------------------------- shapes of source
+
+
+def always_leaves(statements: list[ast.stmt]) -> bool:
+    """Whether statements never come to their end."""
+    for s in statements:
+        if isinstance(s, (ast.Return, ast.Raise, ast.Break, ast.Continue)):
+            return True
+        if isinstance(s, ast.If) and s.orelse and always_leaves(s.body) and always_leaves(s.orelse):
+            return True
+    return False
+
+
+def _returns(statements: list[ast.stmt]) -> bool:
+    return any(isinstance(n, ast.Return) for s in statements for n in ast.walk(s))
+
+
+def tail_form(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The same statements, where each return is the last statement of what runs."""
+    for i, s in enumerate(statements):
+        if isinstance(s, ast.Return):
+            return statements[: i + 1]
+        if isinstance(s, (ast.For, ast.While)) and _returns(s.body):
+            raise NotImplementedError(
+                f"torch.jit: line {s.lineno}: a return inside a loop has no graph here. The program runs as Python"
+            )
+        if isinstance(s, ast.If) and _returns([s]):
+            rest = statements[i + 1 :]
+            body = s.body if always_leaves(s.body) else [*s.body, *rest]
+            orelse = s.orelse if s.orelse and always_leaves(s.orelse) else [*s.orelse, *rest]
+            new = ast.copy_location(ast.If(s.test, tail_form(body), tail_form(orelse)), s)
+            return [*statements[:i], new]
+    return statements
+
+
+def stored_names(statements: list[ast.stmt]) -> list[str]:
+    """The variables that statements assign, each once."""
+    found: dict[str, None] = {}
+    for s in statements:
+        for n in ast.walk(s):
+            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+                found[n.id] = None
+    return list(found)
+
+
+def leaves_loop(statements: list[ast.stmt], kinds: Any) -> bool:
+    """Whether `break` or `continue` of these kinds is among the statements of a loop's body."""
+    return any(
+        isinstance(s, kinds) or isinstance(s, ast.If) and (leaves_loop(s.body, kinds) or leaves_loop(s.orelse, kinds))
+        for s in statements
+    )
+
+
+def loop_form(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The body of a loop, where each `break` and `continue` is the last statement of what runs."""
+    for i, s in enumerate(statements):
+        if isinstance(s, (ast.Break, ast.Continue)):
+            return statements[: i + 1]
+        if isinstance(s, ast.If) and leaves_loop([s], (ast.Break, ast.Continue)):
+            rest = statements[i + 1 :]
+            body = s.body if always_leaves(s.body) else [*s.body, *rest]
+            orelse = s.orelse if s.orelse and always_leaves(s.orelse) else [*s.orelse, *rest]
+            new = ast.copy_location(ast.If(s.test, loop_form(body), loop_form(orelse)), s)
+            return [*statements[:i], new]
+    return statements

@@ -1,0 +1,69 @@
+"""Calls that torch refuses: results written onto what they read, other types, numbers that do not fit."""
+
+import io
+
+import pytest
+
+import rushlight as torch
+
+T = torch.ones(3)
+C = torch.ones(2, dtype=torch.complex64)
+ONTO = "some elements of the input tensor and the written-to tensor refer to a single memory location"
+CALLS = {
+    "take": (lambda: torch.take(T, torch.tensor([0]), out=T), ONTO),
+    "cat": (lambda: torch.cat([T, T], out=T), ONTO),
+    "stack": (lambda: torch.stack([T, T], out=T), ONTO),
+    "gather": (lambda: torch.gather(T, 0, torch.tensor([0]), out=T), ONTO),
+    "index_select": (lambda: torch.index_select(T, 0, torch.tensor([0]), out=T), ONTO),
+    "masked_select": (lambda: torch.masked_select(T, T > 0, out=T), ONTO),
+    "wider": (lambda: torch.add(T, torch.ones(2, 1), out=T), r"output with shape \[3\] doesn't match .* \[2, 3\]"),
+    "where": (lambda: torch.where(torch.ones(2, 1) > 0, T, T, out=T), r"output with shape \[3\]"),
+    "ceil": (lambda: C.ceil(), "ceil is not supported for complex inputs"),
+    "trunc": (lambda: C.trunc(), "trunc is not supported for complex inputs"),
+    "unfold": (lambda: torch.ones(()).unfold(0, 2, 1), "maximum size for tensor at dimension 0 is 1 but size is 2"),
+    "norm": (lambda: torch.norm(torch.ones(2, 2, 2), dim=(0, 1, 2)), "dim must be a 2-tuple. Got 0 1 2"),
+    "fill": (lambda: torch.ones(1, dtype=torch.long).fill_(2**63), "value cannot be converted to type int64_t"),
+    "scatter": (
+        lambda: torch.ones(2, 2).scatter(0, torch.zeros(3, 3, dtype=torch.long), torch.ones(3, 3)),
+        r"Expected index \[3, 3\] to be no larger than self \[2, 2\] apart from dimension 0 and to be no larger size than src",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_refused(name):
+    call, message = CALLS[name]
+    with pytest.raises((RuntimeError, NotImplementedError), match=message):
+        call()
+    assert T.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_what_is_allowed():
+    t = torch.ones(3)
+    assert torch.add(t, t, out=t).tolist() == [2.0, 2.0, 2.0]
+    assert (
+        torch.where(t > 0, t, t, out=t) is t and torch.gather(t, 0, torch.tensor([0]), out=torch.empty(1)).item() == 2
+    )
+    assert torch.ones(1).fill_(2**63).item() == 2.0**63 and torch.tensor(2**63, dtype=torch.bool).item() is True
+
+
+def test_the_norm_of_order_zero_has_no_gradient():
+    x = torch.ones(3, requires_grad=True)
+    x.norm(p=0).backward()
+    assert x.grad is None
+
+
+def test_sparse_parameters_stay_parameters_in_files():
+    p = torch.nn.Parameter(torch.eye(3).to_sparse())
+    file = io.BytesIO()
+    torch.save(p, file)
+    file.seek(0)
+    q = torch.load(file)
+    assert isinstance(q, torch.nn.Parameter) and q.requires_grad and torch.equal(q.to_dense(), torch.eye(3))
+    assert repr(q).startswith("Parameter containing:\ntensor(indices=")
+
+
+def test_adafactor_has_no_option_differentiable():
+    optimizer = torch.optim.Adafactor(torch.nn.Linear(2, 1).parameters())
+    optimizer.load_state_dict(optimizer.state_dict())
+    assert "differentiable" not in optimizer.param_groups[0]
