@@ -126,7 +126,12 @@ def own_code_called(depth: int) -> bool:
 
 def is_of_program(frame: FrameType) -> bool:
     """Whether a frame runs the program's own code."""
-    return _kind(frame.f_code.co_filename) == "program"
+    return is_of_program_file(frame.f_code.co_filename)
+
+
+def is_of_program_file(name: str) -> bool:
+    """Whether a file holds the program's own code."""
+    return _kind(name) == "program"
 
 
 @cache
@@ -203,7 +208,7 @@ def no_grad_region(depth: int = 1) -> Place | None:
         if _kind(name) == "program":
             line = _region_of(name, frame.f_lineno)
             if line:
-                return _place_at(frame.f_code, line)
+                return place_in(frame.f_code, line)
         frame = frame.f_back
     return None
 
@@ -221,13 +226,14 @@ class _LinePlace(Place):
 _line_places: dict[tuple[str, CodeType, int], Place] = {}
 
 
-def _place_at(code: CodeType, line: int) -> Place:
+def place_in(code: CodeType, line: int) -> Place:
+    """The statement at a line of a function's file."""
     return _line_places.setdefault((code.co_filename, code, line), _LinePlace(code, line))
 
 
 def place_at_line(like: Place, line: int) -> Place:
     """The statement at another line of a place's file."""
-    return _place_at(like.code, line)
+    return place_in(like.code, line)
 
 
 @cache
@@ -333,8 +339,28 @@ def assignment_of(owner: Any, name: str) -> Place | None:
                     continue
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(isinstance(t, ast.Attribute) and t.attr == name for t in targets):
-                    return _place_at(code, node.lineno)
+                    return place_in(code, node.lineno)
     return None
+
+
+def attribute_carried(made: Place, used: Place) -> Place | None:
+    """Where `self.h = ...` stores what a statement makes and another reads as `self.h`: in the function of the first."""
+    read = {
+        n.attr
+        for statement in statements_at(used)
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+    }
+    tree = parsed(made.code.co_filename)
+    stores = [
+        node.lineno
+        for node in ast.walk(tree if tree is not None else ast.Module([], []))
+        if isinstance(node, ast.Assign) and _is_in(made.code, node.lineno) and node.lineno >= made.line
+        for target in node.targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and part.attr in read
+    ]
+    return place_at_line(made, min(stores)) if stores else None
 
 
 def _is_in(code: CodeType, line: int) -> bool:
@@ -352,5 +378,5 @@ def class_line(cls: type, method: str) -> Place | None:
     tree = parsed(code.co_filename)
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.FunctionDef) and node.name == method and node.lineno >= first:
-            return _place_at(code, node.lineno)
-    return _place_at(code, first)
+            return place_in(code, node.lineno)
+    return place_in(code, first)

@@ -7,7 +7,7 @@ from typing import Any
 from ...autograd.engine import keeps_tensors
 from ...core.tensor.node import Freed, Leaf, Output
 from ..events import Backward
-from ..places import Place, place_of
+from ..places import Place, attribute_carried, place_of
 from ..tape import Tape
 from . import Check
 
@@ -42,8 +42,11 @@ class DoubleBackward(Check):
         where = freed[0].saved.where
         first = place_of(*where) if isinstance(where, tuple) else None
         crossing, user = _crossing(tape, self.freed, self.latest_root)
-        made = self.doctor.outer_line_of(crossing) or self.doctor.line_of(crossing, tape)
-        used = self.doctor.outer_line_of(user) or self.doctor.line_of(user, tape)
+        inner = self.doctor.line_of(crossing, tape), self.doctor.line_of(user, tape)
+        made = self.doctor.outer_line_of(crossing) or inner[0]
+        used = self.doctor.outer_line_of(user) or inner[1]
+        if (kept := None if None in inner else attribute_carried(*inner)) is not None:
+            made, used = kept, inner[1]  # by the module itself, and not by the loop that calls it
         made = made or used
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, first, made, used), event.place)
 
