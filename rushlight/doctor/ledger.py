@@ -186,6 +186,14 @@ class Ledger:
         if not entry.owners:  # else no step by hand is looked for
             entry.own_mark = mark_of(tensor)
 
+    def grad_was_written(self, entry: Entry) -> bool:
+        """Whether `.grad` has changed in place since it was noted, by a write that nothing else tells of."""
+        tensor = entry.ref()
+        if tensor is None or tensor._grad is None or entry.grad_mark is None or entry.forgives:
+            return False
+        mark = mark_of(tensor._grad)
+        return mark[1] is not None and mark[2] == entry.grad_mark[2] and mark != entry.grad_mark
+
     def was_written(self, entry: Entry) -> bool:
         """Whether the tensor itself has changed since it was noted."""
         tensor = entry.ref()

@@ -6,6 +6,7 @@ A place means the whole innermost statement: `loss = (a +\\n b)` is one place, w
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import os
 import re
@@ -302,6 +303,35 @@ def called_name(place: Place) -> str:
     return ""
 
 
+def limits_gradients(place: Place) -> bool:
+    """Whether a statement limits gradients by hand: `p.grad.clamp_(-1, 1)`, or `p.grad.mul_(limit / norm)`."""
+    nodes = [n for s in statements_at(place) for n in ast.walk(s)]
+    names = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    if any(name.startswith(("clamp", "clip")) for name in names):
+        return True
+    if not names & {"mul_", "div_"} and not any(isinstance(n, ast.AugAssign) for n in nodes):
+        return False
+    tree = parsed(place.code.co_filename)
+    around = [n for n in ast.walk(tree) if _is_in(place.code, getattr(n, "lineno", 0))] if tree is not None else []
+    norms = [n for n in around if isinstance(n, ast.Attribute) and n.attr in ("norm", "vector_norm")]
+    return any("grad" in source_line(place.code.co_filename, n.lineno) for n in norms)
+
+
+def is_always_on(place: Place) -> bool:
+    """Whether a statement drops whatever the mode is, without saying so: `F.dropout(x, 0.5)`, `nn.Dropout(0.5)(x)`."""
+    for node in (n for s in statements_at(place) for n in ast.walk(s)):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        if isinstance(function, ast.Call) and "Dropout" in ast.unparse(function.func):
+            return True
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        is_own = isinstance(function, ast.Attribute) and ast.unparse(function.value) == "self"
+        if name.endswith(("dropout", "dropout1d", "dropout2d", "dropout3d")) and not is_own:
+            return len(node.args) < 3 and not any(k.arg in ("training", "train", None) for k in node.keywords)
+    return False
+
+
 def enclosing_if(place: Place) -> Place | None:
     """The innermost `if` that a statement is in, within its function."""
     return _enclosing(place, (ast.If,))
@@ -343,6 +373,19 @@ def assignment_of(owner: Any, name: str) -> Place | None:
     return None
 
 
+def made_in_function(place: Place) -> Place | None:
+    """Where the function of a call makes what it calls: `layer = nn.Linear(2, 2)` of `y = layer(x)`."""
+    name, tree = called_name(place), parsed(place.code.co_filename)
+    found = [
+        node.lineno
+        for node in ast.walk(tree if tree is not None else ast.Module([], []))
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_in(place.code, node.lineno)
+        for target in node.targets
+        if name and isinstance(target, ast.Name) and target.id == name and node.lineno <= place.line
+    ]
+    return place_at_line(place, max(found)) if found else None
+
+
 def attribute_carried(made: Place, used: Place) -> Place | None:
     """Where `self.h = ...` stores what a statement makes and another reads as `self.h`: in the function of the first."""
     read = {
@@ -368,15 +411,27 @@ def _is_in(code: CodeType, line: int) -> bool:
     return min(lines) <= line <= max(lines)
 
 
-def class_line(cls: type, method: str) -> Place | None:
-    """Where a class defines a method."""
-    function = getattr(cls, method, None)
-    code = getattr(function, "__code__", None)
+def backward_line(function: type, index: int) -> Place | None:
+    """Where a custom Function computes the gradient of one of its inputs: the last assignment to what it returns for it, or else the
+    `return`; the definition of its backward where there are several."""
+    code = getattr(inspect.unwrap(getattr(function, "backward", None)), "__code__", None)  # type: ignore[arg-type]
     if code is None or _kind(code.co_filename) == "own":
         return None
-    first = code.co_firstlineno
     tree = parsed(code.co_filename)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.name == method and node.lineno >= first:
-            return place_in(code, node.lineno)
-    return place_in(code, first)
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and _is_in(code, node.lineno):
+            returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value is not None]
+            if len(returns) != 1:
+                return place_in(code, node.lineno)
+            value = returns[0].value
+            if isinstance(value, ast.Tuple):
+                value = value.elts[index] if index < len(value.elts) else None
+            made = [
+                n.lineno
+                for n in ast.walk(node)
+                if isinstance(n, (ast.Assign, ast.AugAssign)) and isinstance(value, ast.Name)
+                for target in (n.targets if isinstance(n, ast.Assign) else [n.target])
+                if value.id in {t.id for t in ast.walk(target) if isinstance(t, ast.Name)}
+            ]
+            return place_in(code, max(made, default=returns[0].lineno))
+    return place_in(code, code.co_firstlineno)

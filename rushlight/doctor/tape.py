@@ -14,7 +14,7 @@ import numpy as np
 from ..core.dispatch.inplace import CopySlices
 from ..core.tensor.node import Freed, Leaf, Node, Output
 
-__all__ = ["LOSSES", "MEANS", "VIEWS", "Tape", "constant_factor", "name_of", "saved"]
+__all__ = ["LOSSES", "MEANS", "VIEWS", "Tape", "constant_factor", "kind_of", "name_of", "saved"]
 
 _by_seq, _shape_of = attrgetter("seq"), attrgetter("shape")
 
@@ -153,6 +153,20 @@ def behind(edge: Any, through: frozenset[str] = VIEWS) -> Any:
     while edge is not None and type(edge) is not Leaf and (type(edge) is Output or name_of(edge) in through):
         edge = next((e for e in edge.edges if e is not None), None)
     return edge
+
+
+def kind_of(edge: Any) -> str:
+    """The operator of a node, 'softmax' or 'sigmoid' where the program has written one out: `x.exp() / x.exp().sum(1)`."""
+    name = name_of(edge)
+    if name not in ("div", "reciprocal"):
+        return name
+    first, last = behind(edge.edges[0]), behind(edge.edges[-1])
+    if name == "div" and name_of(first) == "exp" and name_of(last).startswith("sum"):
+        return "softmax" if name_of(behind(last.edges[0])) == "exp" else name
+    if name_of(last) == "add" and (name == "reciprocal" or edge.edges[0] is None):
+        inputs = [behind(e) for e in last.edges if e is not None]
+        return "sigmoid" if len(inputs) == 1 and name_of(inputs[0]) == "exp" else name
+    return name
 
 
 def inputs_of(edge: Any) -> list[Any]:

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from ..events import Backward, Batch, Epoch, Forward, Mode
-from ..places import Place
+from ..places import Place, is_always_on
 from ..words import many
 from . import Check
 
@@ -28,6 +28,7 @@ class MissingEval(Check):
         self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
         self.kinds: dict[tuple[int, Place], list[str]] = {}
         self.feeding: set[int] = set()  # models whose result goes into another model: what they make is no prediction
+        self.always: dict[Place, list[Any]] = {}  # dropout functions that ran in evaluation mode: weak models, one for each call
         self.loader = 0
         self.training_loaders: set[int] = set()
         self.loaders: dict[tuple[int, Place], set[int]] = {}
@@ -44,6 +45,11 @@ class MissingEval(Check):
 
     def on_epoch_end(self, event: Epoch) -> None:
         self.loader = 0
+
+    def on_dropout_in_eval(self, place: Place | None, module: Any) -> None:
+        """A dropout function drops although the model is in evaluation mode."""
+        if place is not None and (calls := self.always.setdefault(place, [])) is not None and len(calls) < 1000:
+            calls.append(weakref.ref(module))
 
     def on_forward(self, event: Forward) -> None:
         self._note_feeding(event)
@@ -89,6 +95,7 @@ class MissingEval(Check):
     def finish(self) -> None:
         models = {id(m): m for m in self.trained}
         most = max((o.steps for o in self.doctor.optimizers), default=1)
+        self._judge_functions(models)
         for key, steps in self.phases.items():
             model = key[0]
             is_other = len(set(self.others.get(key, ()))) >= 2 and len(self.others[key]) == len(steps)
@@ -105,6 +112,17 @@ class MissingEval(Check):
             if not separate and len(steps) >= 5 * windows and not self.never_eval:
                 continue
             self._tell(key, len(steps))
+
+    def _judge_functions(self, models: dict[int, Any]) -> None:
+        for place, calls in self.always.items():
+            if is_always_on(place) and any(id(ref()) in models for ref in calls):
+                self.doctor.report(
+                    self,
+                    place,
+                    f"this drops in evaluation mode too ({many(len(calls), 'call')}): a dropout function, or a module made here, "
+                    "knows nothing of model.eval()",
+                    "say which mode it is: F.dropout(x, p, training=self.training), or make nn.Dropout in __init__",
+                )
 
     def _tell(self, key: tuple[int, Place], calls: int, first: str = "") -> None:
         self.doctor.report(

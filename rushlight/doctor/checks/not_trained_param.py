@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
 from ..events import Assign, Backward, Call
 from ..ledger import Entry
-from ..places import Place, assignment_of
+from ..places import Place, assignment_of, made_in_function
 from ..words import many
 from . import Check
 
@@ -27,6 +28,7 @@ class NotTrainedParam(Check):
         self.cuts: Counter[Place] = Counter()
         self.assigns = False  # gradients are given by hand: what is in no optimizer may feed them
         self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
+        self.strangers: list[tuple[Place, Any, list[Entry]]] = []  # (call, weak module that is no part of its caller, its tensors)
 
     def on_tape(self, event: Backward) -> None:
         assert event.tape is not None
@@ -41,6 +43,11 @@ class NotTrainedParam(Check):
     def on_assign(self, event: Assign) -> None:
         self.assigns = True
 
+    def on_inner_call(self, place: Place | None, module: Any, outer: Any) -> None:
+        own = [p for p in module.__dict__["_parameters"].values() if p is not None and p.requires_grad]
+        if own and place is not None and len(self.strangers) < 256 and all(m is not module for m in outer.modules()):
+            self.strangers.append((place, weakref.ref(module), [self.doctor.ledger.entry(p) for p in own]))
+
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.module is not None:
             self.cuts[call.place] += 1
@@ -53,6 +60,7 @@ class NotTrainedParam(Check):
             return
         self._unused(trained)
         self._unowned(trained)
+        self._made_in_forward()
 
     def _unused(self, trained: list[Any]) -> None:
         """In an optimizer that trains, but without a gradient ever."""
@@ -88,6 +96,7 @@ class NotTrainedParam(Check):
     def _unowned(self, trained: list[Any]) -> None:
         """With gradients, but in no optimizer."""
         alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
+        self._plain_tensors()
         free = [e for e in alive if not e.owners and e.total >= 3 and not e.steps]
         owned = [e for e in alive if e.owners]
         if not free or self.assigns or self._is_foreign(free):
@@ -105,6 +114,38 @@ class NotTrainedParam(Check):
             message = f"{free[0].label} is in no optimizer ({len(free)} of {len(free) + len(owned)} tensors that get gradients)"
             mend = "give these parameters to the optimizer, or freeze them with requires_grad_(False)"
         self.doctor.report(self, place, message, mend, [(trained[0].step_place, "the step")])
+
+    def _plain_tensors(self) -> None:
+        """Attributes of modules that require grad and are no parameters, and that nobody changes."""
+        for entry in self.doctor.ledger.alive():
+            if entry.is_parameter or entry.owners or entry.total < 3 or entry.steps or entry.cleared is not None:
+                continue
+            place = None if self.doctor.ledger.was_written(entry) else _attribute_with(entry.tensor)
+            if place is not None:
+                self.doctor.report(
+                    self,
+                    place,
+                    f"{entry.label} gets gradients, but model.parameters() does not list it: a tensor with requires_grad is no "
+                    "parameter of the module",
+                    "make it a parameter: self.name = nn.Parameter(...)",
+                )
+
+    def _made_in_forward(self) -> None:
+        """In modules that each forward makes, uses once and drops."""
+        calls: Counter[Place] = Counter()
+        for place, module, entries in self.strangers:
+            if module() is None and any(e.total and not e.owners for e in entries):
+                calls[place] += 1
+        for place, count in calls.items():
+            if count >= 2:
+                self.doctor.report(
+                    self,
+                    made_in_function(place) or place,
+                    "each call of the forward makes a new module here: its weights are random each time, and no optimizer ever "
+                    "sees them",
+                    "make it once, in __init__, and call it here",
+                    [(place, "the call")],
+                )
 
     def _is_choice(self, entry: Entry) -> bool:
         """Whether it is in a list or dict of modules of which each step uses some: experts, heads for tasks."""
@@ -157,6 +198,15 @@ def _owner_of(tensor: Any) -> tuple[Any, str]:
 
 def _is_class_of_program(module: Any) -> bool:
     return not type(module).__module__.startswith("rushlight")
+
+
+def _attribute_with(tensor: Any) -> Place | None:
+    """Where a module of the program keeps a tensor as a plain attribute."""
+    for module in names.modules():
+        name = next((k for k, v in list(vars(module).items()) if v is tensor), None)
+        if name is not None:
+            return assignment_of(module, name)
+    return None
 
 
 def _plain_holder(entries: list[Entry]) -> Place | None:
