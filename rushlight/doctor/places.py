@@ -342,6 +342,27 @@ def enclosing_loop(place: Place) -> Place | None:
     return _enclosing(place, (ast.For, ast.AsyncFor, ast.While))
 
 
+def loops_around(depth: int = 1) -> int:
+    """How many loops of the program are running around the call, in all of its functions."""
+    frame: FrameType | None = sys._getframe(depth)
+    count = 0
+    while frame is not None:
+        if is_of_program(frame):
+            count += len(_loops_at(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_firstlineno))
+        frame = frame.f_back
+    return count
+
+
+@cache
+def _loops_at(file: str, line: int, function: int) -> list[int]:
+    """The lines of the loops around a line that begin after the line of its function."""
+    tree = parsed(file)
+    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))] if tree is not None else []
+    return [
+        n.lineno for n in loops if n.body[0].lineno <= line <= (n.body[-1].end_lineno or 0) and n.lineno >= function
+    ]
+
+
 def _enclosing(place: Place, kinds: tuple[type, ...]) -> Place | None:
     tree, line, found = parsed(place.code.co_filename), place.line, 0
     functions = 0

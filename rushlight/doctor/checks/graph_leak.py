@@ -206,8 +206,8 @@ def _statement(place: Place, holder: _Holder, variables: set[str]) -> Place | No
     for file, near in like.items():
         tree = parsed(file)
         for node in ast.walk(tree) if tree is not None else ():
-            added = _added(node, holder.name)
-            if added is None:
+            added = _added(node, holder.name) if isinstance(node, ast.stmt) else None
+            if added is None or not isinstance(node, ast.stmt):
                 continue
             names = {n.id for n in ast.walk(added) if isinstance(n, ast.Name)}
             constants = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
@@ -227,8 +227,8 @@ def _added(node: ast.AST, name: str) -> ast.expr | None:
     if isinstance(node, ast.AugAssign) and _is_named(node.target, name):
         return node.value
     if isinstance(node, ast.Assign) and any(_is_named(t, name) for t in node.targets):
-        if any(_is_named(n, name) for n in ast.walk(node.value)) or isinstance(node.targets[0], ast.Subscript):
-            return node.value
+        goes_on = any(_is_named(n, name) for n in ast.walk(node.value))
+        return node.value if goes_on or isinstance(node.targets[0], ast.Subscript) else None
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         call = node.value.func
         if isinstance(call, ast.Attribute) and call.attr in _ADDS and _is_named(call.value, name):

@@ -28,7 +28,9 @@ class MissingEval(Check):
         self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
         self.kinds: dict[tuple[int, Place], list[str]] = {}
         self.feeding: set[int] = set()  # models whose result goes into another model: what they make is no prediction
-        self.always: dict[Place, list[Any]] = {}  # dropout functions that ran in evaluation mode: weak models, one for each call
+        self.always: dict[
+            Place, list[Any]
+        ] = {}  # dropout functions that ran in evaluation mode: weak models, one for each call
         self.loader = 0
         self.training_loaders: set[int] = set()
         self.loaders: dict[tuple[int, Place], set[int]] = {}

@@ -28,7 +28,9 @@ class NotTrainedParam(Check):
         self.cuts: Counter[Place] = Counter()
         self.assigns = False  # gradients are given by hand: what is in no optimizer may feed them
         self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
-        self.strangers: list[tuple[Place, Any, list[Entry]]] = []  # (call, weak module that is no part of its caller, its tensors)
+        self.strangers: list[
+            tuple[Place, Any, list[Entry]]
+        ] = []  # (call, weak module that is no part of its caller, its tensors)
 
     def on_tape(self, event: Backward) -> None:
         assert event.tape is not None
