@@ -303,6 +303,26 @@ def called_name(place: Place) -> str:
     return ""
 
 
+def layer_made_within(place: Place, *kinds: str) -> Place | None:
+    """Where the program makes the one layer of these kinds as a part of another: `nn.Sequential(nn.Linear(8, 2), nn.Softmax(1))`.
+
+    None where the statement at the place names such an operator itself, or the layer has a name of its own.
+    """
+    text = "".join(source_line(place.code.co_filename, n).lower() for n in range(place.line, place.end_line + 1))
+    tree = parsed(place.code.co_filename)
+    if tree is None or any(kind in text for kind in kinds):
+        return None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _last_name(n.func) in kinds]
+    named = [n.value for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    if len(calls) != 1 or any(n is calls[0] for n in named):
+        return None
+    return place_at_line(place, calls[0].lineno)
+
+
+def _last_name(node: ast.expr) -> str:
+    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")).lower()
+
+
 def limits_gradients(place: Place) -> bool:
     """Whether a statement limits gradients by hand: `p.grad.clamp_(-1, 1)`, or `p.grad.mul_(limit / norm)`."""
     nodes = [n for s in statements_at(place) for n in ast.walk(s)]

@@ -41,6 +41,7 @@ VIEWS = frozenset(
         "diagonal",
         "unflatten",
         "index",
+        "part",
         "swapaxes",
         "copy",
     ]
@@ -148,9 +149,14 @@ def saved(node: Any, name: str) -> Any:
     return node.saved[type(node).saved_names.index(name)]
 
 
+def _operator(edge: Any) -> str:
+    """The name of an operator without that of its overload: `squeeze` of `squeeze.dim`."""
+    return name_of(edge).partition(".")[0]
+
+
 def behind(edge: Any, through: frozenset[str] = VIEWS) -> Any:
     """The first edge towards the leaves that is none of these operators, nor one of several results."""
-    while edge is not None and type(edge) is not Leaf and (type(edge) is Output or name_of(edge) in through):
+    while edge is not None and type(edge) is not Leaf and (type(edge) is Output or _operator(edge) in through):
         edge = next((e for e in edge.edges if e is not None), None)
     return edge
 
@@ -194,6 +200,17 @@ def constant_factor(root: Any) -> tuple[float, Any]:
         factor = factor * by if name_of(edge) == "mul" else factor / by
         edge = behind(next(e for e in edge.edges if e is not None))
     return factor, edge
+
+
+def divided_by_tensors(root: Any) -> float:
+    """The product of the tensors of one element that a loss is divided by on its way to the root: numbers that were counted."""
+    product, edge = 1.0, behind(root)
+    while name_of(edge) in ("mul", "div") and sum(e is not None for e in edge.edges) == 1 and edge.edges[0] is not None:
+        value = saved(edge, "y")
+        if name_of(edge) == "div" and hasattr(value, "_array") and (by := number_in(value)):
+            product *= by
+        edge = behind(edge.edges[0])
+    return product
 
 
 def terms(edge: Any, limit: int = 16) -> list[tuple[float, Any]]:

@@ -115,7 +115,7 @@ class GraphLeak(Check):
         if node is None:
             return
         holder = _holder(node, graphs)
-        where = None if holder is None else _statement(place, holder, _variables_of(graphs[-1].node()))
+        where = _comprehension() if holder is None else _statement(place, holder, _variables_of(graphs[-1].node()))
         self.found = where or place
         held = f"`{holder.name}` keeps" if holder is not None else "something keeps"
         self.doctor.report(
@@ -160,6 +160,8 @@ def _holder(node: Any, ignored: Any) -> _Holder | None:
             elif isinstance(referrer, (Node, Tensor, tuple, list, set, deque)):
                 waiting.append((referrer, keys))
             elif (table := getattr(referrer, "__dict__", None)) is not None and not isinstance(referrer, type):
+                if table is target and keys:
+                    return _Holder(str(keys[-1]), _codes_of(referrer), list(keys[:-1]))
                 name = next((k for k, v in list(table.items()) if v is target), None)
                 if name is not None:
                     return _Holder(name, _codes_of(referrer), list(keys))
@@ -182,6 +184,16 @@ def _variables_of(node: Any) -> set[str]:
         for name, value in list(table.items())
         if isinstance(value, Tensor) and id(value._edge) in nodes
     }
+
+
+def _comprehension() -> Place | None:
+    """The running comprehension, whose list has no name yet."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_of_program(frame) and frame.f_code.co_name in ("<listcomp>", "<dictcomp>", "<genexpr>"):
+            return place_in(frame.f_code, frame.f_lineno)
+        frame = frame.f_back
+    return None
 
 
 def _namespaces() -> list[tuple[dict[str, Any], CodeType]]:

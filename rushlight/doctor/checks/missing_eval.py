@@ -67,9 +67,8 @@ class MissingEval(Check):
             self.kinds[key] = self._kinds_of(event)
             self.loaders.setdefault(key, set()).add(self.loader)
         elif event.layers and event.recording:
-            node = getattr(event.result, "_edge", None)
-            if node is not None:
-                self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module))]
+            nodes = [node for t in _first_of(event.result) if (node := getattr(t, "_edge", None)) is not None]
+            self.pending = [*self.pending[-15:], *((weakref.ref(node), weakref.ref(event.module)) for node in nodes)]
 
     def _kinds_of(self, event: Forward) -> list[str]:
         """What acts as in training."""
@@ -134,3 +133,10 @@ class MissingEval(Check):
             f"({many(calls, 'call')}): results are noisy, and batch norm learns from this data",
             "call model.eval() before the evaluation, and model.train() after it",
         )
+
+
+def _first_of(result: Any) -> list[Any]:
+    """Of what a model returns: the tensor, or those that a tuple or dict holds itself."""
+    if isinstance(result, dict):
+        return list(result.values())[:4]
+    return list(result)[:4] if isinstance(result, (tuple, list)) else [result]

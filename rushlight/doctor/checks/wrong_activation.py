@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from ...core.tensor.node import Leaf
 from ...core.tensor.tensor import Tensor
 from ..events import Backward
+from ..places import layer_made_within
 from ..tape import Tape, behind, inputs_of, kind_of, name_of, saved
 from . import Check
 
@@ -32,6 +33,7 @@ _SCORES = frozenset(
         "hardtanh",
     ]
 )
+_LAYERS = ("linear", "addmm", "convolution")
 _SQUASHED = ("sigmoid", "softmax")
 
 
@@ -47,6 +49,8 @@ class WrongActivation(Check):
             loss_line = self.doctor.line_of(loss, event.tape)
             source_line = self.doctor.line_of(source, event.tape)
             place = (source_line if at_source else loss_line) or loss_line or event.place
+            if at_source:
+                place = layer_made_within(place, *_SQUASHED) or place
             related = [(loss_line, "the loss"), (source_line, f"made by {kind_of(source)}")]
             self.doctor.report(self, place, message, mend, [r for r in related if r[0] is not place], after=1)
 
@@ -93,9 +97,15 @@ def _faults(tape: Tape) -> Iterator[tuple[Any, Any, bool, str, str]]:
                     f"kl_div expects log-probabilities as its input, and this {kind_of(squashed)} gives probabilities",
                     "use log_softmax for the input of kl_div",
                 )  # fmt: skip
+            elif name == "sub" and kind == "mul" and _is_divergence(node, source, _LAYERS):
+                yield (
+                    node, source, False,
+                    "kl_div expects log-probabilities as its input, and is given scores",
+                    "use log_softmax for the input of kl_div",
+                )  # fmt: skip
 
 
-def _is_divergence(sub: Any, mul: Any) -> bool:
+def _is_divergence(sub: Any, mul: Any, of: Container[str] = _SQUASHED) -> bool:
     """Whether a difference is `t log t - t * p`, with a target t of probabilities: what kl_div computes."""
     if sub.edges[0] is not None or sub.edges[1] is None:
         return False
@@ -105,4 +115,4 @@ def _is_divergence(sub: Any, mul: Any) -> bool:
     array = target._array
     if array.ndim < 1 or array.min() < 0 or array.max() > 1 + 1e-4 or abs(float(array.sum(-1).mean()) - 1) > 1e-2:
         return False
-    return any(kind_of(behind(e)) in _SQUASHED for e in mul.edges if e is not None)
+    return any(kind_of(behind(e)) in of for e in mul.edges if e is not None)
