@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.own_code import MODULES
 from ..core.tensor.tensor import Tensor
-from .places import Place, place_of
+from .places import Place, is_own_class, place_of
 
 if TYPE_CHECKING:
     from .events import Backward
@@ -101,7 +100,7 @@ class Watched:
         self.ref = weakref.ref(optimizer)
         self.place, self.number = place, number
         self.kind = type(optimizer).__name__
-        self.keeps_gradients = type(optimizer).__module__.startswith(MODULES)  # those of programs may write into them
+        self.keeps_gradients = is_own_class(type(optimizer))  # those of programs may write into them
         self.entries: list[Entry] = []
         self.groups: list[int] = []
         self.models: list[Any] = []  # that have its tensors; handed on to `latest` with the first step

@@ -136,6 +136,14 @@ def is_of_program_file(name: str) -> bool:
 
 
 @cache
+def is_own_class(cls: type) -> bool:
+    """Whether a class is this package's own, by the files of its methods: under `import torch` its module has torch's name."""
+    codes = [getattr(inspect.unwrap(f), "__code__", None) for f in vars(cls).values() if callable(f)]
+    files = [code.co_filename for code in codes if code is not None]
+    return _kind(files[0]) == "own" if files else cls.__module__.startswith(own_code.MODULES)
+
+
+@cache
 def _kind(name: str) -> str:
     """Whose code a file holds: 'own', 'library' or 'program'."""
     if name.startswith(own_code.FILES):

@@ -30,7 +30,9 @@ class MissingCreateGraph(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.through: set[int] = set()  # the weights that the latest grad() went through
-        self.sources: dict[int, tuple[Any, _Source]] = {}  # weak references: results of grad() and what was computed of them, by identity
+        self.sources: dict[
+            int, tuple[Any, _Source]
+        ] = {}  # weak references: results of grad() and what was computed of them, by identity
         self.joined: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to a loss
         self.updated: dict[int, _Source] = {}  # a node's time -> the grad() whose constant it adds to a tensor
 

@@ -11,7 +11,7 @@ from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
 from ..events import Assign, Backward, Call
 from ..ledger import Entry
-from ..places import Place, assignment_of, made_in_function
+from ..places import Place, assignment_of, is_own_class, made_in_function
 from ..words import many
 from . import Check
 
@@ -25,7 +25,7 @@ class NotTrainedParam(Check):
 
     def __init__(self, doctor):
         super().__init__(doctor)
-        self.cuts: Counter[Place] = Counter()
+        self.cuts: dict[Place, set[int]] = {}  # in forwards: where a history ends, and the entries that it was of
         self.assigns = False  # gradients are given by hand: what is in no optimizer may feed them
         self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
         self.strangers: list[
@@ -51,10 +51,11 @@ class NotTrainedParam(Check):
             self.strangers.append((place, weakref.ref(module), [self.doctor.ledger.entry(p) for p in own]))
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.module is not None:
-            self.cuts[call.place] += 1
-        elif call.region is not None and self.doctor.here.module is not None:
-            self.cuts[call.region] += 1
+        if self.doctor.here.module is None or not call.had_history or call.has_history:
+            return
+        cut = self.cuts.setdefault(call.region or call.place, set())
+        if len(cut) < 256:
+            cut.update(id(self.doctor.ledger.entry(t)) for t in _leaves_of(inputs))
 
     def finish(self) -> None:
         trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
@@ -80,7 +81,13 @@ class NotTrainedParam(Check):
             ]
             if not unused or len(unused) == len(optimizer.entries) or self._is_foreign(unused):
                 continue
-            cut = self.cuts.most_common(1)[0][0] if self.cuts else None
+            mine = {id(e) for e in unused}
+            cuts = {
+                place: len(mine & entries) - 0.01 * len(entries - mine)
+                for place, entries in self.cuts.items()
+                if mine & entries
+            }
+            cut = max(cuts, key=lambda place: cuts[place]) if cuts else None
             owner, name = _owner_of(unused[0].tensor)
             where = cut or (assignment_of(owner, name) if owner is not None else None) or optimizer.place
             what = "the forward cuts them off here" if cut is not None else "no forward has used them"
@@ -164,6 +171,22 @@ class NotTrainedParam(Check):
         return any(f.check == "optimizer-holds-old-params" for f in self.doctor.findings.suspected.values())
 
 
+def _leaves_of(inputs: tuple) -> list[Any]:
+    """The tensors that a call's inputs were computed from, of those that are near."""
+    waiting = [t._edge for t in inputs if getattr(t, "_edge", None) is not None]
+    seen: set[Any] = set()
+    found = []
+    while waiting and len(seen) < 200:
+        edge = waiting.pop()
+        if type(edge) is Leaf:
+            if (tensor := edge.ref()) is not None:
+                found.append(tensor)
+        elif edge not in seen:
+            seen.add(edge)
+            waiting += [e for e in edge.edges if e is not None]
+    return found
+
+
 def _has_trained_weight(entry: Entry, trained: set[int]) -> bool:
     """Whether it is the bias of a weight that is trained: a loss of derivatives never reaches the last one."""
     if len(entry.shape) > 1:
@@ -199,7 +222,7 @@ def _owner_of(tensor: Any) -> tuple[Any, str]:
 
 
 def _is_class_of_program(module: Any) -> bool:
-    return not type(module).__module__.startswith("rushlight")
+    return not is_own_class(type(module))
 
 
 def _attribute_with(tensor: Any) -> Place | None:
