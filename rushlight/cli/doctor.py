@@ -125,5 +125,8 @@ def explain(words: list[str]) -> int:
     if found is None:
         print(f"there is no page for {' '.join(words)!r}; there are: {', '.join(page_names())}", file=sys.stderr)
         return 1
-    print(found)
+    try:
+        print(found, flush=True)
+    except BrokenPipeError:  # `rushlight explain ... | head`
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
     return 0

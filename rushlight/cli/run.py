@@ -1,5 +1,6 @@
 """`rushlight run`: a program as `python` runs it, with the alias installed."""
 
+import linecache
 import os
 import sys
 import types
@@ -94,6 +95,8 @@ def _run_script(program):
     module = _fresh_main()
     if program == "-":
         source, path = sys.stdin.buffer.read(), "<stdin>"
+        lines = source.decode(errors="replace").splitlines(keepends=True)
+        linecache.cache[path] = len(source), None, lines, path  # for tracebacks and reports, as Python 3.13 does
     else:
         path = os.path.abspath(program)
         with open(path, "rb") as file:

@@ -742,11 +742,19 @@ class Doctor:
         elif (outer := here_now.module) is not None and outer.training and outer not in here_now.layers:
             here_now.layers.append(outer)
             self.with_dropout.add(outer)
+        elif outer is not None and not outer.training and self.handlers["dropout_in_eval"]:
+            with self.lock:
+                for handler in self.handlers["dropout_in_eval"]:
+                    self._tell(handler, here(2), outer)
 
     def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
         """A module is called. Only the outermost call is an event."""
         here_now = self.here
         if here_now.module is not None or not self.handlers["forward"]:
+            if self.armed_windows and self.handlers["inner_call"]:
+                with self.lock:
+                    for handler in self.handlers["inner_call"]:
+                        self._tell(handler, here(2), module, here_now.module)
             return call(module, hooked, args, kwargs)
         place = here(2)
         if id(module) not in self.latest.used:

@@ -47,6 +47,7 @@ class Backward:
     in_step: bool = False
     entries: list[Entry] = field(default_factory=list)
     contribution: Contribution | None = None  # the same for all entries
+    explained: bool = False  # a check has told why its values are not finite
 
 
 @dataclass
@@ -80,6 +81,8 @@ class Step:
                 flat = array.ravel()
                 with np.errstate(all="ignore"):
                     value = float(flat.dot(flat)) ** 0.5
+                if value == np.inf:  # the squares were too large for float32, as it may be
+                    value = float(np.linalg.norm(flat.astype(np.float64)))
             self.norms[key] = value
         return self.norms[key]
 

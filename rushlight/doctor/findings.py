@@ -90,6 +90,7 @@ class Findings:
         if known is not finding:
             known.message, known.mend = finding.message, finding.mend
             known.related = finding.related or known.related
+            known.after, known.at_end = min(known.after, finding.after), min(known.at_end, finding.at_end)
         return known
 
     def withdraw(self, check: str, place: Place | None = None) -> None:

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..core.own_code import MODULES
 from ..core.tensor.tensor import Tensor
-from .places import Place, place_of
+from .places import Place, is_own_class, place_of
 
 if TYPE_CHECKING:
     from .events import Backward
@@ -101,7 +100,7 @@ class Watched:
         self.ref = weakref.ref(optimizer)
         self.place, self.number = place, number
         self.kind = type(optimizer).__name__
-        self.keeps_gradients = type(optimizer).__module__.startswith(MODULES)  # those of programs may write into them
+        self.keeps_gradients = is_own_class(type(optimizer))  # those of programs may write into them
         self.entries: list[Entry] = []
         self.groups: list[int] = []
         self.models: list[Any] = []  # that have its tensors; handed on to `latest` with the first step
@@ -185,6 +184,14 @@ class Ledger:
         entry.grad_mark = None if tensor._grad is None else mark_of(tensor._grad)
         if not entry.owners:  # else no step by hand is looked for
             entry.own_mark = mark_of(tensor)
+
+    def grad_was_written(self, entry: Entry) -> bool:
+        """Whether `.grad` has changed in place since it was noted, by a write that nothing else tells of."""
+        tensor = entry.ref()
+        if tensor is None or tensor._grad is None or entry.grad_mark is None or entry.forgives:
+            return False
+        mark = mark_of(tensor._grad)
+        return mark[1] is not None and mark[2] == entry.grad_mark[2] and mark != entry.grad_mark
 
     def was_written(self, entry: Entry) -> bool:
         """Whether the tensor itself has changed since it was noted."""

@@ -6,6 +6,7 @@ A place means the whole innermost statement: `loss = (a +\\n b)` is one place, w
 from __future__ import annotations
 
 import ast
+import inspect
 import linecache
 import os
 import re
@@ -126,7 +127,20 @@ def own_code_called(depth: int) -> bool:
 
 def is_of_program(frame: FrameType) -> bool:
     """Whether a frame runs the program's own code."""
-    return _kind(frame.f_code.co_filename) == "program"
+    return is_of_program_file(frame.f_code.co_filename)
+
+
+def is_of_program_file(name: str) -> bool:
+    """Whether a file holds the program's own code."""
+    return _kind(name) == "program"
+
+
+@cache
+def is_own_class(cls: type) -> bool:
+    """Whether a class is this package's own, by the files of its methods: under `import torch` its module has torch's name."""
+    codes = [getattr(inspect.unwrap(f), "__code__", None) for f in vars(cls).values() if callable(f)]
+    files = [code.co_filename for code in codes if code is not None]
+    return _kind(files[0]) == "own" if files else cls.__module__.startswith(own_code.MODULES)
 
 
 @cache
@@ -203,7 +217,7 @@ def no_grad_region(depth: int = 1) -> Place | None:
         if _kind(name) == "program":
             line = _region_of(name, frame.f_lineno)
             if line:
-                return _place_at(frame.f_code, line)
+                return place_in(frame.f_code, line)
         frame = frame.f_back
     return None
 
@@ -221,13 +235,14 @@ class _LinePlace(Place):
 _line_places: dict[tuple[str, CodeType, int], Place] = {}
 
 
-def _place_at(code: CodeType, line: int) -> Place:
+def place_in(code: CodeType, line: int) -> Place:
+    """The statement at a line of a function's file."""
     return _line_places.setdefault((code.co_filename, code, line), _LinePlace(code, line))
 
 
 def place_at_line(like: Place, line: int) -> Place:
     """The statement at another line of a place's file."""
-    return _place_at(like.code, line)
+    return place_in(like.code, line)
 
 
 @cache
@@ -296,6 +311,55 @@ def called_name(place: Place) -> str:
     return ""
 
 
+def layer_made_within(place: Place, *kinds: str) -> Place | None:
+    """Where the program makes the one layer of these kinds as a part of another: `nn.Sequential(nn.Linear(8, 2), nn.Softmax(1))`.
+
+    None where the statement at the place names such an operator itself, or the layer has a name of its own.
+    """
+    text = "".join(source_line(place.code.co_filename, n).lower() for n in range(place.line, place.end_line + 1))
+    tree = parsed(place.code.co_filename)
+    if tree is None or any(kind in text for kind in kinds):
+        return None
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _last_name(n.func) in kinds]
+    named = [n.value for n in ast.walk(tree) if isinstance(n, ast.Assign)]
+    if len(calls) != 1 or any(n is calls[0] for n in named):
+        return None
+    return place_at_line(place, calls[0].lineno)
+
+
+def _last_name(node: ast.expr) -> str:
+    return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")).lower()
+
+
+def limits_gradients(place: Place) -> bool:
+    """Whether a statement limits gradients by hand: `p.grad.clamp_(-1, 1)`, or `p.grad.mul_(limit / norm)`."""
+    nodes = [n for s in statements_at(place) for n in ast.walk(s)]
+    names = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
+    if any(name.startswith(("clamp", "clip")) for name in names):
+        return True
+    if not names & {"mul_", "div_"} and not any(isinstance(n, ast.AugAssign) for n in nodes):
+        return False
+    tree = parsed(place.code.co_filename)
+    around = [n for n in ast.walk(tree) if _is_in(place.code, getattr(n, "lineno", 0))] if tree is not None else []
+    norms = [n for n in around if isinstance(n, ast.Attribute) and n.attr in ("norm", "vector_norm")]
+    return any("grad" in source_line(place.code.co_filename, n.lineno) for n in norms)
+
+
+def is_always_on(place: Place) -> bool:
+    """Whether a statement drops whatever the mode is, without saying so: `F.dropout(x, 0.5)`, `nn.Dropout(0.5)(x)`."""
+    for node in (n for s in statements_at(place) for n in ast.walk(s)):
+        if not isinstance(node, ast.Call):
+            continue
+        function = node.func
+        if isinstance(function, ast.Call) and "Dropout" in ast.unparse(function.func):
+            return True
+        name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+        is_own = isinstance(function, ast.Attribute) and ast.unparse(function.value) == "self"
+        if name.endswith(("dropout", "dropout1d", "dropout2d", "dropout3d")) and not is_own:
+            return len(node.args) < 3 and not any(k.arg in ("training", "train", None) for k in node.keywords)
+    return False
+
+
 def enclosing_if(place: Place) -> Place | None:
     """The innermost `if` that a statement is in, within its function."""
     return _enclosing(place, (ast.If,))
@@ -304,6 +368,27 @@ def enclosing_if(place: Place) -> Place | None:
 def enclosing_loop(place: Place) -> Place | None:
     """The innermost `for` or `while` that a statement is in, within its function."""
     return _enclosing(place, (ast.For, ast.AsyncFor, ast.While))
+
+
+def loops_around(depth: int = 1) -> int:
+    """How many loops of the program are running around the call, in all of its functions."""
+    frame: FrameType | None = sys._getframe(depth)
+    count = 0
+    while frame is not None:
+        if is_of_program(frame):
+            count += len(_loops_at(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_firstlineno))
+        frame = frame.f_back
+    return count
+
+
+@cache
+def _loops_at(file: str, line: int, function: int) -> list[int]:
+    """The lines of the loops around a line that begin after the line of its function."""
+    tree = parsed(file)
+    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.AsyncFor, ast.While))] if tree is not None else []
+    return [
+        n.lineno for n in loops if n.body[0].lineno <= line <= (n.body[-1].end_lineno or 0) and n.lineno >= function
+    ]
 
 
 def _enclosing(place: Place, kinds: tuple[type, ...]) -> Place | None:
@@ -333,8 +418,41 @@ def assignment_of(owner: Any, name: str) -> Place | None:
                     continue
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 if any(isinstance(t, ast.Attribute) and t.attr == name for t in targets):
-                    return _place_at(code, node.lineno)
+                    return place_in(code, node.lineno)
     return None
+
+
+def made_in_function(place: Place) -> Place | None:
+    """Where the function of a call makes what it calls: `layer = nn.Linear(2, 2)` of `y = layer(x)`."""
+    name, tree = called_name(place), parsed(place.code.co_filename)
+    found = [
+        node.lineno
+        for node in ast.walk(tree if tree is not None else ast.Module([], []))
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _is_in(place.code, node.lineno)
+        for target in node.targets
+        if name and isinstance(target, ast.Name) and target.id == name and node.lineno <= place.line
+    ]
+    return place_at_line(place, max(found)) if found else None
+
+
+def attribute_carried(made: Place, used: Place) -> Place | None:
+    """Where `self.h = ...` stores what a statement makes and another reads as `self.h`: in the function of the first."""
+    read = {
+        n.attr
+        for statement in statements_at(used)
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Load)
+    }
+    tree = parsed(made.code.co_filename)
+    stores = [
+        node.lineno
+        for node in ast.walk(tree if tree is not None else ast.Module([], []))
+        if isinstance(node, ast.Assign) and _is_in(made.code, node.lineno) and node.lineno >= made.line
+        for target in node.targets
+        for part in ast.walk(target)
+        if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store) and part.attr in read
+    ]
+    return place_at_line(made, min(stores)) if stores else None
 
 
 def _is_in(code: CodeType, line: int) -> bool:
@@ -342,15 +460,27 @@ def _is_in(code: CodeType, line: int) -> bool:
     return min(lines) <= line <= max(lines)
 
 
-def class_line(cls: type, method: str) -> Place | None:
-    """Where a class defines a method."""
-    function = getattr(cls, method, None)
-    code = getattr(function, "__code__", None)
+def backward_line(function: type, index: int) -> Place | None:
+    """Where a custom Function computes the gradient of one of its inputs: the last assignment to what it returns for it, or else the
+    `return`; the definition of its backward where there are several."""
+    code = getattr(inspect.unwrap(getattr(function, "backward", None)), "__code__", None)  # type: ignore[arg-type]
     if code is None or _kind(code.co_filename) == "own":
         return None
-    first = code.co_firstlineno
     tree = parsed(code.co_filename)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.FunctionDef) and node.name == method and node.lineno >= first:
-            return _place_at(code, node.lineno)
-    return _place_at(code, first)
+        if isinstance(node, ast.FunctionDef) and node.name == code.co_name and _is_in(code, node.lineno):
+            returns = [n for n in ast.walk(node) if isinstance(n, ast.Return) and n.value is not None]
+            if len(returns) != 1:
+                return place_in(code, node.lineno)
+            value = returns[0].value
+            if isinstance(value, ast.Tuple):
+                value = value.elts[index] if index < len(value.elts) else None
+            made = [
+                n.lineno
+                for n in ast.walk(node)
+                if isinstance(n, (ast.Assign, ast.AugAssign)) and isinstance(value, ast.Name)
+                for target in (n.targets if isinstance(n, ast.Assign) else [n.target])
+                if value.id in {t.id for t in ast.walk(target) if isinstance(t, ast.Name)}
+            ]
+            return place_in(code, max(made, default=returns[0].lineno))
+    return place_in(code, code.co_firstlineno)

@@ -14,7 +14,7 @@ import numpy as np
 from ..core.dispatch.inplace import CopySlices
 from ..core.tensor.node import Freed, Leaf, Node, Output
 
-__all__ = ["LOSSES", "MEANS", "VIEWS", "Tape", "constant_factor", "name_of", "saved"]
+__all__ = ["LOSSES", "MEANS", "VIEWS", "Tape", "constant_factor", "kind_of", "name_of", "saved"]
 
 _by_seq, _shape_of = attrgetter("seq"), attrgetter("shape")
 
@@ -41,6 +41,7 @@ VIEWS = frozenset(
         "diagonal",
         "unflatten",
         "index",
+        "part",
         "swapaxes",
         "copy",
     ]
@@ -148,11 +149,30 @@ def saved(node: Any, name: str) -> Any:
     return node.saved[type(node).saved_names.index(name)]
 
 
+def _operator(edge: Any) -> str:
+    """The name of an operator without that of its overload: `squeeze` of `squeeze.dim`."""
+    return name_of(edge).partition(".")[0]
+
+
 def behind(edge: Any, through: frozenset[str] = VIEWS) -> Any:
     """The first edge towards the leaves that is none of these operators, nor one of several results."""
-    while edge is not None and type(edge) is not Leaf and (type(edge) is Output or name_of(edge) in through):
+    while edge is not None and type(edge) is not Leaf and (type(edge) is Output or _operator(edge) in through):
         edge = next((e for e in edge.edges if e is not None), None)
     return edge
+
+
+def kind_of(edge: Any) -> str:
+    """The operator of a node, 'softmax' or 'sigmoid' where the program has written one out: `x.exp() / x.exp().sum(1)`."""
+    name = name_of(edge)
+    if name not in ("div", "reciprocal"):
+        return name
+    first, last = behind(edge.edges[0]), behind(edge.edges[-1])
+    if name == "div" and name_of(first) == "exp" and name_of(last).startswith("sum"):
+        return "softmax" if name_of(behind(last.edges[0])) == "exp" else name
+    if name_of(last) == "add" and (name == "reciprocal" or edge.edges[0] is None):
+        inputs = [behind(e) for e in last.edges if e is not None]
+        return "sigmoid" if len(inputs) == 1 and name_of(inputs[0]) == "exp" else name
+    return name
 
 
 def inputs_of(edge: Any) -> list[Any]:
@@ -180,6 +200,17 @@ def constant_factor(root: Any) -> tuple[float, Any]:
         factor = factor * by if name_of(edge) == "mul" else factor / by
         edge = behind(next(e for e in edge.edges if e is not None))
     return factor, edge
+
+
+def divided_by_tensors(root: Any) -> float:
+    """The product of the tensors of one element that a loss is divided by on its way to the root: numbers that were counted."""
+    product, edge = 1.0, behind(root)
+    while name_of(edge) in ("mul", "div") and sum(e is not None for e in edge.edges) == 1 and edge.edges[0] is not None:
+        value = saved(edge, "y")
+        if name_of(edge) == "div" and hasattr(value, "_array") and (by := number_in(value)):
+            product *= by
+        edge = behind(edge.edges[0])
+    return product
 
 
 def terms(edge: Any, limit: int = 16) -> list[tuple[float, Any]]:

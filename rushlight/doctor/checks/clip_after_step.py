@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..events import Clip
+from ..events import Clip, Zero
+from ..ledger import writer_of
+from ..places import Place, limits_gradients
 from . import Check
 
 
@@ -14,14 +16,24 @@ class ClipAfterStep(Check):
 
     def on_clip(self, event: Clip) -> None:
         held = [e for e in event.entries if e.contributions]
-        if not held or any(e.pending > 0 or not e.used for e in held) or held[0].used_at is None:
-            return
+        if held and all(e.used and not e.pending for e in held) and held[0].used_at is not None:
+            self._tell(event.place, event.what, held[0].used_at)
+
+    def on_zero(self, event: Zero) -> None:
+        """Limited by hand, which has no event: the gradients were written between the step and the clear."""
+        for entry in event.entries:
+            written = entry.used and not entry.pending and self.doctor.ledger.grad_was_written(entry)
+            place = writer_of(entry.tensor._grad) if written else None
+            if place is not None and entry.used_at is not None and limits_gradients(place):
+                self._tell(place, "this", entry.used_at)
+                return
+
+    def _tell(self, place: Place, what: str, step: Place) -> None:
         self.doctor.report(
             self,
-            event.place,
-            f"{event.what} runs after the step at line {held[0].used_at.line}, which has used these gradients already: the "
-            "update was not limited",
+            place,
+            f"{what} runs after the step at line {step.line}, which has used these gradients already: the update was not limited",
             "the order is: backward(), clip, step()",
-            [(held[0].used_at, "the step")],
+            [(step, "the step")],
             after=2,
         )

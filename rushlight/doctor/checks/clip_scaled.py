@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import Backward, Clip, Step
-from ..ledger import Watched
+from ..ledger import Watched, writer_of
+from ..places import Place, limits_gradients
 from . import Check
 
 
@@ -41,14 +42,26 @@ class ClipScaled(ScaledState):
     def on_clip(self, event: Clip) -> None:
         backward = next((self.scaled[id(e)] for e in event.entries if id(e) in self.scaled), None)
         if backward is not None:
-            self.doctor.report(
-                self,
-                event.place,
-                f"{event.what} limits gradients that are still multiplied by the scale of GradScaler",
-                "call scaler.unscale_(optimizer) before it",
-                [(backward.place, "the backward of the scaled loss")],
-                after=2,
-            )
+            self._tell(event.place, event.what, backward.place)
+
+    def on_unscale(self, event: Watched) -> None:
+        for entry in event.entries:
+            backward = self.scaled.get(id(entry)) if self.doctor.ledger.grad_was_written(entry) else None
+            place = None if backward is None else writer_of(entry.tensor._grad)
+            if backward is not None and place is not None and limits_gradients(place):
+                self._tell(place, "this", backward.place)
+                break
+        super().on_unscale(event)
+
+    def _tell(self, place: Place, what: str, backward: Place) -> None:
+        self.doctor.report(
+            self,
+            place,
+            f"{what} limits gradients that are still multiplied by the scale of GradScaler",
+            "call scaler.unscale_(optimizer) before it",
+            [(backward, "the backward of the scaled loss")],
+            after=2,
+        )
 
 
 class StepScaled(ScaledState):

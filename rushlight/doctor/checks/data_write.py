@@ -46,6 +46,9 @@ def _changed(tape: Tape) -> tuple[Any, Content] | None:
     for node in tape.nodes:
         target: Any = node.inner if type(node) is CopySlices else node
         slots, saved = target.tensor_slots, target.saved
+        own = target.storage
+        if own is not None and own.content is not None and own.content.stamp > target.seq >= own.stamp:
+            return target, own.content  # of its result
         if not slots or type(saved) is not tuple:
             continue
         for i in slots:

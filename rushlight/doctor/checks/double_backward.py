@@ -7,7 +7,7 @@ from typing import Any
 from ...autograd.engine import keeps_tensors
 from ...core.tensor.node import Freed, Leaf, Output
 from ..events import Backward
-from ..places import Place, place_of
+from ..places import Place, attribute_carried, place_of
 from ..tape import Tape
 from . import Check
 
@@ -42,9 +42,13 @@ class DoubleBackward(Check):
         where = freed[0].saved.where
         first = place_of(*where) if isinstance(where, tuple) else None
         crossing, user = _crossing(tape, self.freed, self.latest_root)
-        made = self.doctor.outer_line_of(crossing) or self.doctor.line_of(crossing, tape)
-        used = self.doctor.outer_line_of(user) or self.doctor.line_of(user, tape)
-        made = made or used
+        inner_made, inner_used = self.doctor.line_of(crossing, tape), self.doctor.line_of(user, tape)
+        kept = attribute_carried(inner_made, inner_used) if inner_made is not None and inner_used is not None else None
+        if kept is not None:
+            made, used = kept, inner_used  # by the module itself, and not by the loop that calls it
+        else:
+            used = self.doctor.outer_line_of(user) or inner_used
+            made = self.doctor.outer_line_of(crossing) or inner_made or used
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, first, made, used), event.place)
 
     def _tell(self, event: Backward, first: Place | None, made: Place | None, used: Place | None) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..events import Backward
-from ..tape import inputs_of, name_of
+from ..places import layer_made_within
+from ..tape import inputs_of, kind_of
 from . import Check
 
 
@@ -18,16 +19,17 @@ class DoubleSoftmax(Check):
         assert tape is not None
         for node in tape.named("log_softmax"):
             for source in inputs_of(node):
-                if name_of(source) not in ("softmax", "sigmoid"):
+                if kind_of(source) not in ("softmax", "sigmoid"):
                     continue
                 loss = self.doctor.line_of(node, tape)
+                made = self.doctor.line_of(source, tape) or loss or event.place
                 at = f" at line {loss.line}" if loss is not None else ""
                 self.doctor.report(
                     self,
-                    self.doctor.line_of(source, tape) or loss or event.place,
-                    f"this {name_of(source)} feeds a loss{at} that applies log_softmax itself: the classes' probabilities are "
+                    layer_made_within(made, "softmax", "sigmoid") or made,
+                    f"this {kind_of(source)} feeds a loss{at} that applies log_softmax itself: the classes' probabilities are "
                     "taken for scores",
                     "give cross_entropy the scores as they are; take the softmax only where probabilities are shown",
-                    [(loss, "applies log_softmax")],
+                    [(made, "the call"), (loss, "applies log_softmax")],
                     after=1,
                 )

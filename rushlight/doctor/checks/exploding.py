@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..events import Backward, Step
@@ -9,6 +11,16 @@ from ..places import Place
 from . import Check
 
 _RISES = 12  # losses in a row that grow before the end of the program
+
+
+class Jump(NamedTuple):
+    """A step whose gradients were far above the usual."""
+
+    step: int
+    place: Place
+    backward: Place
+    norm: float
+    usual: float
 
 
 class Exploding(Check):
@@ -21,7 +33,7 @@ class Exploding(Check):
         super().__init__(doctor)
         self.norms: dict[int, list[float]] = {}
         self.clipped = False
-
+        self.jump: Jump | None = None  # the latest
         self.rises = 0  # losses in a row, each above the one before
         self.first = self.loss = 0.0  # of those
         self.step: Place | None = None
@@ -47,6 +59,24 @@ class Exploding(Check):
                 "a smaller learning rate",
             )
 
+    def on_not_finite(self, event: Backward) -> None:
+        """The step just before values are no longer finite was thrown far away: that is the reason."""
+        jump = self.jump
+        if jump is not None and jump.step == self.doctor.steps and jump.norm > 1e4 * jump.usual:
+            event.explained = True
+            self._tell_of(jump, after=1)
+
+    def _tell_of(self, jump: Jump, after: int = 3) -> None:
+        self.doctor.report(
+            self,
+            jump.place,
+            f"the norm of the gradients is {jump.norm:.3g}, where {jump.usual:.3g} is usual",
+            "limit it: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the step; or a smaller learning rate",
+            [(jump.backward, "the backward")],
+            after=after,
+            at_end=after,
+        )
+
     def on_clip(self, event) -> None:
         self.clipped = True
 
@@ -61,14 +91,8 @@ class Exploding(Check):
         if len(known) >= 5 and event.window:
             usual = sorted(known)[len(known) // 2]
             if usual > 0 and norm > 100 * usual:
-                self.doctor.report(
-                    self,
-                    event.place,
-                    f"the norm of the gradients is {norm:.3g}, where {usual:.3g} is usual",
-                    "limit it: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the step; or a smaller learning rate",
-                    [(event.window[-1].place, "the backward")],
-                    at_end=3,
-                )
+                self.jump = Jump(event.number, event.place, event.window[-1].place, norm, usual)
+                self._tell_of(self.jump)
                 return
         known.append(norm)
         if len(known) > 100:

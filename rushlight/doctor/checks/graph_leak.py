@@ -8,16 +8,19 @@ import sys
 import weakref
 from collections import deque
 from itertools import pairwise
-from typing import Any
+from types import CodeType
+from typing import Any, NamedTuple
 
 from ...core.tensor.node import Node
 from ...core.tensor.tensor import Tensor
 from ..events import Backward, Step
-from ..places import Place, is_of_program, parsed, place_at_line
+from ..places import Place, is_of_program, is_of_program_file, parsed, place_at_line, place_in
+from ..tape import Tape
 from ..words import many
 from . import Check
 
 _ADDS = ("append", "extend", "add", "insert", "appendleft")
+_NUMBERS = ("item", "detach", "tolist", "numpy", "data_ptr", "size", "dim")
 
 
 class _Graph:
@@ -45,6 +48,8 @@ class GraphLeak(Check):
         self.sizes: dict[int, int] = {}  # ... by a tape's signature
         self.counts: dict[int, list[int]] = {}  # by optimizer: graphs alive after its last steps
         self.found: Place | None = None
+        self.alive: set[int] = set()  # nodes of backwarded graphs, at the last step
+        self.by_hand = 0  # the number of the last step by hand
 
     def on_before_backward(self, event: Backward) -> None:
         if event.tape is None or not event.accumulates:
@@ -75,20 +80,33 @@ class GraphLeak(Check):
         self.graphs = [g for g in self.graphs if g.node() is not None]
 
     def on_stepped(self, event: Step) -> None:
-        alive = {id(node) for g in self.graphs if (node := g.node()) is not None}
-        self.doctor.history.note_graphs(event.number, len(alive), self.held)
-        if len(self.graphs) > len(alive) + 4:
+        self._count(event)
+        if event.optimizer is not None and event.window:
+            self._look_for_growth(event.optimizer.number, event.window[-1].place)
+
+    def on_step(self, event: Step) -> None:
+        if event.manual and event.number != self.by_hand:  # it is told once for each tensor
+            self.by_hand = event.number
+            self._count(event)
+            if self.graphs:
+                self._look_for_growth(0, self.graphs[-1].place)
+
+    def _count(self, event: Step) -> None:
+        self.alive = {id(node) for g in self.graphs if (node := g.node()) is not None}
+        self.doctor.history.note_graphs(event.number, len(self.alive), self.held)
+        if len(self.graphs) > len(self.alive) + 4:
             self._drop_dead()
-        if event.optimizer is None or not event.window or self.found is not None:
+
+    def _look_for_growth(self, lane: int, place: Place) -> None:
+        """Of the graphs of one line's backwards: whether each of the last steps has left one more."""
+        if self.found is not None:
             return
-        if len(alive) < 2:
-            self.counts.pop(event.optimizer.number, None)
+        if len(self.alive) < 2:
+            self.counts.pop(lane, None)
             return
-        place = event.window[-1].place
-        mine = list(
-            {id(g.node()): g for g in reversed(self.graphs) if g.place is place and id(g.node()) in alive}.values()
-        )[::-1]
-        counts = self.counts[event.optimizer.number] = [*self.counts.get(event.optimizer.number, [])[-5:], len(mine)]
+        by_root = {id(g.node()): g for g in reversed(self.graphs) if g.place is place and id(g.node()) in self.alive}
+        mine = list(by_root.values())[::-1]
+        counts = self.counts[lane] = [*self.counts.get(lane, [])[-5:], len(mine)]
         if len(counts) >= 6 and all(a < b for a, b in pairwise(counts)):
             self._tell(mine)
 
@@ -96,10 +114,10 @@ class GraphLeak(Check):
         node, place = graphs[0].node(), graphs[-1].place
         if node is None:
             return
-        name = _holder(node, graphs)
-        where = None if name is None else _statement(place, name)
+        holder = _holder(node, graphs)
+        where = _comprehension() if holder is None else _statement(place, holder, _variables_of(graphs[-1].node()))
         self.found = where or place
-        held = f"`{name}` keeps" if name is not None else "something keeps"
+        held = f"`{holder.name}` keeps" if holder is not None else "something keeps"
         self.doctor.report(
             self,
             self.found,
@@ -110,63 +128,138 @@ class GraphLeak(Check):
         )
 
 
-def _holder(node: Any, ignored: Any) -> str | None:
-    """The name of a variable or attribute through which a node is kept alive."""
+class _Holder(NamedTuple):
+    """A variable or attribute that keeps a graph. codes: of the functions that may add to it; keys: of the dicts on the way."""
+
+    name: str
+    codes: list[CodeType]
+    keys: list[Any]
+
+
+def _holder(node: Any, ignored: Any) -> _Holder | None:
+    """The variable or attribute through which a node is kept alive."""
     namespaces = _namespaces()
-    waiting: list[Any] = [node]
+    waiting: list[tuple[Any, tuple]] = [(node, ())]
     seen = {id(node), id(ignored), id(waiting), id(namespaces)}
     for _ in range(400):
         if not waiting:
             return None
-        target = waiting.pop(0)
+        target, keys = waiting.pop(0)
         if not isinstance(target, Node):
-            for table in namespaces:
+            for table, code in namespaces:
                 name = next((k for k, v in table.items() if v is target), None)
                 if name is not None:
-                    return name
+                    return _Holder(name, [code], list(keys))
         for referrer in gc.get_referrers(target):
-            if id(referrer) in seen or any(referrer is table for table in namespaces):
+            if id(referrer) in seen or any(referrer is table for table, _ in namespaces):
                 continue
             seen.add(id(referrer))
-            if isinstance(referrer, (Node, Tensor, tuple, list, dict, set, deque)):
-                waiting.append(referrer)
+            if isinstance(referrer, dict):
+                found = tuple(k for k, v in referrer.items() if v is target)
+                waiting.append((referrer, keys + found))
+            elif isinstance(referrer, (Node, Tensor, tuple, list, set, deque)):
+                waiting.append((referrer, keys))
             elif (table := getattr(referrer, "__dict__", None)) is not None and not isinstance(referrer, type):
+                if table is target and keys:
+                    return _Holder(str(keys[-1]), _codes_of(referrer), list(keys[:-1]))
                 name = next((k for k, v in list(table.items()) if v is target), None)
                 if name is not None:
-                    return name
+                    return _Holder(name, _codes_of(referrer), list(keys))
     return None
 
 
-def _namespaces() -> list[dict[str, Any]]:
-    """The local and global variables of the running program, of its innermost function first."""
-    found: list[dict[str, Any]] = []
+def _codes_of(owner: Any) -> list[CodeType]:
+    """The methods of an object's class, and of those above it, that the program defines."""
+    functions = [getattr(f, "__func__", f) for cls in type(owner).__mro__ for f in vars(cls).values()]
+    codes = [code for f in functions if isinstance(code := getattr(f, "__code__", None), CodeType)]
+    return [code for code in codes if is_of_program_file(code.co_filename)]
+
+
+def _variables_of(node: Any) -> set[str]:
+    """The names of the variables that now hold a tensor of the latest graph."""
+    nodes = {id(n) for n in Tape([node]).nodes}
+    return {
+        name
+        for table, _ in _namespaces()
+        for name, value in list(table.items())
+        if isinstance(value, Tensor) and id(value._edge) in nodes
+    }
+
+
+def _comprehension() -> Place | None:
+    """The running comprehension, whose list has no name yet."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        if is_of_program(frame) and frame.f_code.co_name in ("<listcomp>", "<dictcomp>", "<genexpr>"):
+            return place_in(frame.f_code, frame.f_lineno)
+        frame = frame.f_back
+    return None
+
+
+def _namespaces() -> list[tuple[dict[str, Any], CodeType]]:
+    """The local and global variables of the running program with their code, of its innermost function first."""
+    found: list[tuple[dict[str, Any], CodeType]] = []
     frame = sys._getframe(1)
     while frame is not None:
         if is_of_program(frame):
-            found += [frame.f_locals, frame.f_globals]
+            found += [(frame.f_locals, frame.f_code), (frame.f_globals, frame.f_code)]
         frame = frame.f_back
     return found
 
 
-def _statement(place: Place, name: str) -> Place | None:
-    """The statement that adds to a variable: `name += ...`, `name = name + ...`, `name.append(...)`, `name[...] = ...`."""
-    tree = parsed(place.code.co_filename)
-    found: list[int] = []
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.AugAssign) and _is_named(node.target, name):
-            found.append(node.lineno)
-        elif isinstance(node, ast.Assign) and any(_is_named(t, name) for t in node.targets):
-            if any(_is_named(n, name) for n in ast.walk(node.value)) or isinstance(node.targets[0], ast.Subscript):
-                found.append(node.lineno)
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            call = node.value.func
-            if isinstance(call, ast.Attribute) and call.attr in _ADDS and _is_named(call.value, name):
-                found.append(node.lineno)
-    near = [line for line in found if abs(line - place.line) < 60]
-    return place_at_line(place, min(near or found, key=lambda line: abs(line - place.line))) if found else None
+def _statement(place: Place, holder: _Holder, variables: set[str]) -> Place | None:
+    """The statement that adds to a variable: `name += ...`, `name = name + ...`, `name.append(...)`, `name[...] = ...`.
+
+    Of several: one that keeps what has a graph, not a number of it; under the key that leads to it; a variable of that graph; the
+    nearest to the backward.
+    """
+    like = {code.co_filename: place_in(code, 1) for code in holder.codes} | {place.code.co_filename: place}
+    found: list[tuple[tuple, Place]] = []
+    for file, near in like.items():
+        tree = parsed(file)
+        for node in ast.walk(tree) if tree is not None else ():
+            added = _added(node, holder.name) if isinstance(node, ast.stmt) else None
+            if added is None or not isinstance(node, ast.stmt):
+                continue
+            names = {n.id for n in ast.walk(added) if isinstance(n, ast.Name)}
+            constants = {n.value for n in ast.walk(node) if isinstance(n, ast.Constant)}
+            rank = (
+                _is_number(added),
+                not any(isinstance(k, (str, int)) and k in constants for k in holder.keys),
+                not (names & variables),
+                near is not place,
+                abs(node.lineno - place.line),
+            )
+            found.append((rank, place_at_line(near, node.lineno)))
+    return min(found, key=lambda f: f[0])[1] if found else None
+
+
+def _added(node: ast.AST, name: str) -> ast.expr | None:
+    """What a statement adds to a variable; None where it adds nothing to it."""
+    if isinstance(node, ast.AugAssign) and _is_named(node.target, name):
+        return node.value
+    if isinstance(node, ast.Assign) and any(_is_named(t, name) for t in node.targets):
+        goes_on = any(_is_named(n, name) for n in ast.walk(node.value))
+        return node.value if goes_on or isinstance(node.targets[0], ast.Subscript) else None
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        call = node.value.func
+        if isinstance(call, ast.Attribute) and call.attr in _ADDS and _is_named(call.value, name):
+            return node.value.args[-1] if node.value.args else node.value
+    return None
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Whether an expression gives a number or a tensor without a graph: `loss.item()`, `float(loss)`, `x.detach()`."""
+    if not isinstance(value, ast.Call):
+        return isinstance(value, ast.Constant)
+    if isinstance(value.func, ast.Attribute):
+        return value.func.attr in _NUMBERS or (value.func.attr == "cpu" and _is_number(value.func.value))
+    return isinstance(value.func, ast.Name) and value.func.id in ("float", "int", "len", "str")
 
 
 def _is_named(node: ast.AST, name: str) -> bool:
     if isinstance(node, ast.Subscript):
         return _is_named(node.value, name)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+        return _is_named(node.func.value, name)
     return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)

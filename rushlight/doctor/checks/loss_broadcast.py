@@ -6,7 +6,7 @@ from typing import Any
 
 from ..events import Backward, Call
 from ..places import Place
-from ..tape import VIEWS, name_of, saved
+from ..tape import VIEWS, Tape, name_of, saved
 from . import Check
 
 _ELEMENTWISE = frozenset(
@@ -33,17 +33,22 @@ class LossBroadcast(Check):
         super().__init__(doctor)
         self.pairs: dict[int, tuple[Place, tuple, tuple]] = {}  # by a node's time: (line, the two shapes)
 
+        self.products: dict[int, tuple[Place, tuple, tuple]] = {}  # ... of products
+
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        if call.name != "sub" or len(call.shapes) != 2 or not call.seq or not _is_enlarged(*call.shapes):
+        if call.name not in ("sub", "mul") or len(call.shapes) != 2 or not call.seq or not _is_enlarged(*call.shapes):
             return
         column = 0 if len(call.shapes[0]) > len(call.shapes[1]) else 1
         made = call.inputs[column]
         maker = self.doctor.witness.calls[made] if made >= 0 else None
         if maker is not None and _lays_out(maker.name) and maker.place.line == call.place.line:
             return  # all pairs are meant: x[:, None] - y
-        if len(self.pairs) > 1000:
-            self.pairs.clear()
-        self.pairs[call.seq] = call.place, call.shapes[0], call.shapes[1]
+        known = self.pairs if call.name == "sub" else self.products
+        if known is self.products and (maker is None or _lays_out(maker.name) or _has_history(inputs[1 - column])):
+            return  # a row of data times a column that was computed
+        if len(known) > 1000:
+            known.clear()
+        known[call.seq] = call.place, call.shapes[0], call.shapes[1]
 
     def on_tape(self, event: Backward) -> None:
         tape = event.tape
@@ -51,6 +56,8 @@ class LossBroadcast(Check):
         for node in tape.nodes:
             if node.seq in self.pairs:
                 self._tell(event, *self.pairs[node.seq])
+            elif node.seq in self.products and _is_averaged_only(node, tape):
+                self._tell(event, *self.products[node.seq])
             elif name_of(node) in _ELEMENTWISE:
                 shapes = [_shape(saved(node, n)) for n in ("input", "target")]
                 if None not in shapes and _is_enlarged(*shapes):
@@ -72,6 +79,24 @@ class LossBroadcast(Check):
 def _shape(value: Any) -> tuple[int, ...] | None:
     array = getattr(value, "_array", None)
     return None if array is None else array.shape
+
+
+def _has_history(tensor: Any) -> bool:
+    return getattr(tensor, "_edge", None) is not None
+
+
+def _is_averaged_only(node: Any, tape: Tape) -> bool:
+    """Whether a value goes through operators on its elements into a mean or sum of all of them."""
+    for _ in range(12):
+        users = tape.users(node)
+        if len(users) != 1:
+            return False
+        node = users[0][0]
+        if name_of(node) in ("mean", "sum"):
+            return True
+        if name_of(node) not in ("neg", "add", "sub", "mul", "div", "minimum", "maximum"):
+            return False
+    return False
 
 
 def _lays_out(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,13 +30,23 @@ class MissingCreateGraph(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.through: set[int] = set()  # the weights that the latest grad() went through
-        self.sources: dict[int, _Source] = {}  # results of grad() and what was computed of them, by identity
+        self.sources: dict[
+            int, tuple[Any, _Source]
+        ] = {}  # weak references: results of grad() and what was computed of them, by identity
         self.joined: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to a loss
         self.updated: dict[int, _Source] = {}  # a node's time -> the grad() whose constant it adds to a tensor
 
     def on_backward(self, event: Backward) -> None:
-        if not event.accumulates and event.tape is not None:
-            self.through = {id(t) for leaf in event.tape.leaves if (t := leaf.ref()) is not None and self._is_weight(t)}
+        if event.tape is None:
+            return
+        through = {id(t) for leaf in event.tape.leaves if (t := leaf.ref()) is not None and self._is_weight(t)}
+        if not event.accumulates:
+            self.through = through
+        elif not event.create:
+            for entry in event.entries:  # a gradient of the data, which may become a term of a loss
+                tensor = entry.tensor
+                if tensor is not None and not self._is_weight(tensor) and tensor._grad is not None:
+                    self._note(tensor._grad, _Source(event.place, frozenset(through)))
 
     def _is_weight(self, tensor: Any) -> bool:
         entry = self.doctor.ledger.entry(tensor)
@@ -51,21 +62,26 @@ class MissingCreateGraph(Check):
         for t in results:
             if t is not None:
                 if t._edge is None:
-                    self.sources[id(t)] = source
+                    self._note(t, source)
                 else:
                     self.sources.pop(id(t), None)
+
+    def _note(self, tensor: Any, source: _Source) -> None:
+        self.sources[id(tensor)] = weakref.ref(tensor), source
+
+    def _source_of(self, tensor: Any) -> _Source | None:
+        ref, source = self.sources.get(id(tensor), (None, None))
+        return source if ref is not None and ref() is tensor and getattr(tensor, "_edge", None) is None else None
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         if not self.sources:
             return
-        source = next(
-            (self.sources[id(t)] for t in inputs if id(t) in self.sources and getattr(t, "_edge", None) is None), None
-        )
+        source = next((s for t in inputs if (s := self._source_of(t)) is not None), None)
         for r in results:
             if source is None or call.has_history:
                 self.sources.pop(id(r), None)
             else:
-                self.sources[id(r)] = source
+                self._note(r, source)
         joins = call.has_history and call.name in ("add", "sub") and call.shapes == ((), ())
         if source is not None and joins and call.seq:
             if len(self.joined) > 1000:
@@ -92,9 +108,9 @@ class MissingCreateGraph(Check):
         self.doctor.report(
             self,
             place,
-            "what grad() returns here goes into the loss without a history: this term of the loss is a constant, and "
+            "the gradient that is computed here goes into the loss without a history: this term of the loss is a constant, and "
             "trains nothing",
-            "call grad() with create_graph=True",
+            "compute it with create_graph=True",
             [(event.place, "the backward of the loss")],
             after=1,
         )

@@ -6,7 +6,7 @@ import weakref
 from typing import Any
 
 from ..events import Backward, Batch, Epoch, Forward, Mode
-from ..places import Place
+from ..places import Place, is_always_on
 from ..words import many
 from . import Check
 
@@ -28,6 +28,9 @@ class MissingEval(Check):
         self.phases: dict[tuple[int, Place], list[int]] = {}  # (model, line) -> steps made at each of its calls
         self.kinds: dict[tuple[int, Place], list[str]] = {}
         self.feeding: set[int] = set()  # models whose result goes into another model: what they make is no prediction
+        self.always: dict[
+            Place, list[Any]
+        ] = {}  # dropout functions that ran in evaluation mode: weak models, one for each call
         self.loader = 0
         self.training_loaders: set[int] = set()
         self.loaders: dict[tuple[int, Place], set[int]] = {}
@@ -45,6 +48,11 @@ class MissingEval(Check):
     def on_epoch_end(self, event: Epoch) -> None:
         self.loader = 0
 
+    def on_dropout_in_eval(self, place: Place | None, module: Any) -> None:
+        """A dropout function drops although the model is in evaluation mode."""
+        if place is not None and (calls := self.always.setdefault(place, [])) is not None and len(calls) < 1000:
+            calls.append(weakref.ref(module))
+
     def on_forward(self, event: Forward) -> None:
         self._note_feeding(event)
         if event.layers and not event.recording:
@@ -59,9 +67,8 @@ class MissingEval(Check):
             self.kinds[key] = self._kinds_of(event)
             self.loaders.setdefault(key, set()).add(self.loader)
         elif event.layers and event.recording:
-            node = getattr(event.result, "_edge", None)
-            if node is not None:
-                self.pending = [*self.pending[-15:], (weakref.ref(node), weakref.ref(event.module))]
+            nodes = [node for t in _first_of(event.result) if (node := getattr(t, "_edge", None)) is not None]
+            self.pending = [*self.pending[-15:], *((weakref.ref(node), weakref.ref(event.module)) for node in nodes)]
 
     def _kinds_of(self, event: Forward) -> list[str]:
         """What acts as in training."""
@@ -89,6 +96,7 @@ class MissingEval(Check):
     def finish(self) -> None:
         models = {id(m): m for m in self.trained}
         most = max((o.steps for o in self.doctor.optimizers), default=1)
+        self._judge_functions(models)
         for key, steps in self.phases.items():
             model = key[0]
             is_other = len(set(self.others.get(key, ()))) >= 2 and len(self.others[key]) == len(steps)
@@ -106,6 +114,17 @@ class MissingEval(Check):
                 continue
             self._tell(key, len(steps))
 
+    def _judge_functions(self, models: dict[int, Any]) -> None:
+        for place, calls in self.always.items():
+            if is_always_on(place) and any(id(ref()) in models for ref in calls):
+                self.doctor.report(
+                    self,
+                    place,
+                    f"this drops in evaluation mode too ({many(len(calls), 'call')}): a dropout function, or a module made here, "
+                    "knows nothing of model.eval()",
+                    "say which mode it is: F.dropout(x, p, training=self.training), or make nn.Dropout in __init__",
+                )
+
     def _tell(self, key: tuple[int, Place], calls: int, first: str = "") -> None:
         self.doctor.report(
             self,
@@ -114,3 +133,10 @@ class MissingEval(Check):
             f"({many(calls, 'call')}): results are noisy, and batch norm learns from this data",
             "call model.eval() before the evaluation, and model.train() after it",
         )
+
+
+def _first_of(result: Any) -> list[Any]:
+    """Of what a model returns: the tensor, or those that a tuple or dict holds itself."""
+    if isinstance(result, dict):
+        return list(result.values())[:4]
+    return list(result)[:4] if isinstance(result, (tuple, list)) else [result]

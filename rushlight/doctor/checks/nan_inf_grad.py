@@ -78,7 +78,8 @@ class NanInfGrad(Check):
             return
         if not all(_all_finite(t._array) for leaf in event.tape.leaves if (t := leaf.ref()) is not None):
             self.done = True  # the parameters were broken before: by the step, or by what was loaded
-            if not was_whole:
+            self.doctor.emit("not_finite", event)
+            if not was_whole and not event.explained:
                 self.doctor.report(
                     self,
                     event.place,
@@ -88,6 +89,9 @@ class NanInfGrad(Check):
                 )
             return
         self.done = True
+        self.doctor.emit("not_finite", event)
+        if event.explained:
+            return
         if not loss_is_finite:
             found = _first_in_forward(event.tape, kept, _all_finite)
         elif any(

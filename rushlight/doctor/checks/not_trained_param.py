@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
 from ..events import Assign, Backward, Call
 from ..ledger import Entry
-from ..places import Place, assignment_of
+from ..places import Place, assignment_of, is_own_class, made_in_function
 from ..words import many
 from . import Check
 
@@ -24,9 +25,12 @@ class NotTrainedParam(Check):
 
     def __init__(self, doctor):
         super().__init__(doctor)
-        self.cuts: Counter[Place] = Counter()
+        self.cuts: dict[Place, set[int]] = {}  # in forwards: where a history ends, and the entries that it was of
         self.assigns = False  # gradients are given by hand: what is in no optimizer may feed them
         self.upstream: set[int] = set()  # entries whose tensors a forward uses before any that an optimizer has
+        self.strangers: list[
+            tuple[Place, Any, list[Entry]]
+        ] = []  # (call, weak module that is no part of its caller, its tensors)
 
     def on_tape(self, event: Backward) -> None:
         assert event.tape is not None
@@ -41,11 +45,17 @@ class NotTrainedParam(Check):
     def on_assign(self, event: Assign) -> None:
         self.assigns = True
 
+    def on_inner_call(self, place: Place | None, module: Any, outer: Any) -> None:
+        own = [p for p in module.__dict__["_parameters"].values() if p is not None and p.requires_grad]
+        if own and place is not None and len(self.strangers) < 256 and all(m is not module for m in outer.modules()):
+            self.strangers.append((place, weakref.ref(module), [self.doctor.ledger.entry(p) for p in own]))
+
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        if call.name in ("detach()", ".data", "detach_()") and call.had_history and self.doctor.here.module is not None:
-            self.cuts[call.place] += 1
-        elif call.region is not None and self.doctor.here.module is not None:
-            self.cuts[call.region] += 1
+        if self.doctor.here.module is None or not call.had_history or call.has_history:
+            return
+        cut = self.cuts.setdefault(call.region or call.place, set())
+        if len(cut) < 256:
+            cut.update(id(self.doctor.ledger.entry(t)) for t in _leaves_of(inputs))
 
     def finish(self) -> None:
         trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
@@ -53,6 +63,7 @@ class NotTrainedParam(Check):
             return
         self._unused(trained)
         self._unowned(trained)
+        self._made_in_forward()
 
     def _unused(self, trained: list[Any]) -> None:
         """In an optimizer that trains, but without a gradient ever."""
@@ -70,7 +81,13 @@ class NotTrainedParam(Check):
             ]
             if not unused or len(unused) == len(optimizer.entries) or self._is_foreign(unused):
                 continue
-            cut = self.cuts.most_common(1)[0][0] if self.cuts else None
+            mine = {id(e) for e in unused}
+            cuts = {
+                place: len(mine & entries) - 0.01 * len(entries - mine)
+                for place, entries in self.cuts.items()
+                if mine & entries
+            }
+            cut = max(cuts, key=lambda place: cuts[place]) if cuts else None
             owner, name = _owner_of(unused[0].tensor)
             where = cut or (assignment_of(owner, name) if owner is not None else None) or optimizer.place
             what = "the forward cuts them off here" if cut is not None else "no forward has used them"
@@ -88,6 +105,7 @@ class NotTrainedParam(Check):
     def _unowned(self, trained: list[Any]) -> None:
         """With gradients, but in no optimizer."""
         alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
+        self._plain_tensors()
         free = [e for e in alive if not e.owners and e.total >= 3 and not e.steps]
         owned = [e for e in alive if e.owners]
         if not free or self.assigns or self._is_foreign(free):
@@ -106,6 +124,38 @@ class NotTrainedParam(Check):
             mend = "give these parameters to the optimizer, or freeze them with requires_grad_(False)"
         self.doctor.report(self, place, message, mend, [(trained[0].step_place, "the step")])
 
+    def _plain_tensors(self) -> None:
+        """Attributes of modules that require grad and are no parameters, and that nobody changes."""
+        for entry in self.doctor.ledger.alive():
+            if entry.is_parameter or entry.owners or entry.total < 3 or entry.steps or entry.cleared is not None:
+                continue
+            place = None if self.doctor.ledger.was_written(entry) else _attribute_with(entry.tensor)
+            if place is not None:
+                self.doctor.report(
+                    self,
+                    place,
+                    f"{entry.label} gets gradients, but model.parameters() does not list it: a tensor with requires_grad is no "
+                    "parameter of the module",
+                    "make it a parameter: self.name = nn.Parameter(...)",
+                )
+
+    def _made_in_forward(self) -> None:
+        """In modules that each forward makes, uses once and drops."""
+        calls: Counter[Place] = Counter()
+        for place, module, entries in self.strangers:
+            if module() is None and any(e.total and not e.owners for e in entries):
+                calls[place] += 1
+        for place, count in calls.items():
+            if count >= 2:
+                self.doctor.report(
+                    self,
+                    made_in_function(place) or place,
+                    "each call of the forward makes a new module here: its weights are random each time, and no optimizer ever "
+                    "sees them",
+                    "make it once, in __init__, and call it here",
+                    [(place, "the call")],
+                )
+
     def _is_choice(self, entry: Entry) -> bool:
         """Whether it is in a list or dict of modules of which each step uses some: experts, heads for tasks."""
         most = max(e.total for e in self.doctor.ledger.alive())
@@ -119,6 +169,22 @@ class NotTrainedParam(Check):
     def _is_foreign(self, entries: list[Entry]) -> bool:
         """Whether another check says it: their model was replaced after the optimizer was made."""
         return any(f.check == "optimizer-holds-old-params" for f in self.doctor.findings.suspected.values())
+
+
+def _leaves_of(inputs: tuple) -> list[Any]:
+    """The tensors that a call's inputs were computed from, of those that are near."""
+    waiting = [t._edge for t in inputs if getattr(t, "_edge", None) is not None]
+    seen: set[Any] = set()
+    found = []
+    while waiting and len(seen) < 200:
+        edge = waiting.pop()
+        if type(edge) is Leaf:
+            if (tensor := edge.ref()) is not None:
+                found.append(tensor)
+        elif edge not in seen:
+            seen.add(edge)
+            waiting += [e for e in edge.edges if e is not None]
+    return found
 
 
 def _has_trained_weight(entry: Entry, trained: set[int]) -> bool:
@@ -156,7 +222,16 @@ def _owner_of(tensor: Any) -> tuple[Any, str]:
 
 
 def _is_class_of_program(module: Any) -> bool:
-    return not type(module).__module__.startswith("rushlight")
+    return not is_own_class(type(module))
+
+
+def _attribute_with(tensor: Any) -> Place | None:
+    """Where a module of the program keeps a tensor as a plain attribute."""
+    for module in names.modules():
+        name = next((k for k, v in list(vars(module).items()) if v is tensor), None)
+        if name is not None:
+            return assignment_of(module, name)
+    return None
 
 
 def _plain_holder(entries: list[Entry]) -> Place | None:

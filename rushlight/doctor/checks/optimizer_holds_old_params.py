@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...nn import Module
 from .. import names
+from ..events import Step
 from ..ledger import Watched
 from ..words import many
 from . import Check
@@ -14,6 +17,15 @@ class OptimizerHoldsOldParams(Check):
 
     name = "optimizer-holds-old-params"
     severity = "error"
+
+    def __init__(self, doctor: Any) -> None:
+        super().__init__(doctor)
+        self.given: set[int] = (
+            set()
+        )  # tensors that a step found with gradients of which nothing was seen: given by hand
+
+    def on_step(self, event: Step) -> None:
+        self.given.update(id(e) for e in event.entries if not e.contributions and id(e) not in self.given)
 
     def finish(self) -> None:
         alive = [e for e in self.doctor.ledger.alive() if e.is_parameter]
@@ -37,7 +49,10 @@ class OptimizerHoldsOldParams(Check):
         old = [
             e
             for e in optimizer.entries
-            if e.tensor is not None and id(e.tensor) not in in_models and (not e.total or e.latest < lately)
+            if e.tensor is not None
+            and id(e.tensor) not in in_models
+            and (not e.total or e.latest < lately)
+            and id(e) not in self.given
         ]
         if not old or not any(id(e.tensor) in in_models for e in free):
             return

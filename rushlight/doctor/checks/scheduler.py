@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from ..events import Epoch, Schedule, Step
 from ..ledger import Watched
-from ..places import Place
+from ..places import Place, loops_around, place_of_error
 from ..words import many
 from . import Check
 
+_LOW = 1e-4  # of the first learning rate: next to nothing is learnt with it
 _WORD = re.compile(r"[a-z]+|[A-Z][a-z]*|\d+")
 
 
@@ -33,7 +34,21 @@ class _Followed:
         self.parts = [id(s) for s in getattr(event.scheduler, "_schedulers", ())]
         self.before_first = 0
         self.seen = self.seen_all = 0  # steps of its optimizer, and of all, when it was stepped last
+        self.low_at = (
+            0  # after how many of its steps the rate was a ten-thousandth of the first, and stayed so; 0 for never
+        )
+        self.loops = 0  # loops around its step, in all running functions
         self.idle = 0  # its steps between which its optimizer made none, and another did
+
+    def note_rate(self, scheduler: Any) -> None:
+        """Before a step of it: how far the rate has fallen."""
+        if self.steps == 2:
+            self.loops = loops_around()
+        pairs = [(now, first) for now, first in zip(_rates(scheduler), self.first_lrs, strict=False) if first]
+        if not pairs or any(now > _LOW * first for now, first in pairs):
+            self.low_at = 0
+        elif not self.low_at:
+            self.low_at = self.steps
 
 
 class Schedulers(Check):
@@ -61,6 +76,7 @@ class Schedulers(Check):
         known.steps += 1
         known.in_window += 1
         known.place = event.place
+        known.note_rate(event.scheduler)
         if event.optimizer is not None:
             if known.seen == event.optimizer.steps and known.seen_all < self.doctor.steps:
                 known.idle += 1
@@ -154,10 +170,46 @@ class Schedulers(Check):
                     "give each scheduler the optimizer that it is meant for",
                     [(twin.made, "the other scheduler"), (known.optimizer.place, "their optimizer")],
                 )
+            elif self._is_through_early(known, steps):
+                self._tell_of_end(known)
             elif known.kind == "CosineAnnealingLR" and not self.epochs and known.steps > 3 * known.horizon > 0:
                 self._tell_of_waves(known, steps)
             elif known.place is not None and known.horizon and self.epochs >= 2:
                 self._judge_horizon(known, steps)
+
+    def _is_through_early(self, known: _Followed, steps: int) -> bool:
+        """Stepped with each optimizer step of an inner loop, and through with its decay in less than half of them."""
+        if known.loops < 2 or known.steps < 16 or abs(known.steps - steps) > 0.1 * steps:
+            return False
+        return 0 < 2 * known.low_at < known.steps or (known.kind == "MultiStepLR" and known.steps > 4 * known.horizon)
+
+    def _tell_of_end(self, known: _Followed) -> None:
+        done = known.low_at or known.horizon
+        self.doctor.report(
+            self,
+            known.place,
+            f"this {known.kind} is stepped with each batch ({known.steps} times), and its decay is over after {done} of them: the rest "
+            "trains at a learning rate of next to nothing",
+            "step it once for each epoch, or give its horizon in steps",
+            [(known.made, "the scheduler")],
+        )
+
+    def on_uncaught(self, error: BaseException) -> None:
+        """OneCycleLR raises beyond its total number of steps: where that counts epochs, in the first of them."""
+        place = place_of_error(error)
+        if (
+            place is not None
+            and isinstance(error, ValueError)
+            and "The specified number of total steps is" in str(error)
+        ):
+            self.doctor.report(
+                self,
+                place,
+                "this scheduler is stepped more often than the total number of steps that it was made for",
+                "step it once for each epoch if total_steps counts epochs, or give total_steps=epochs * batches",
+                [(next((k.made for k in self.followed.values() if k.place is place), None), "the scheduler")],
+                after=1,
+            )
 
     def _tell_of_waves(self, known: _Followed, steps: int) -> None:
         """Stepped with each optimizer step, far beyond its one descent."""
@@ -184,7 +236,8 @@ class Schedulers(Check):
         if known.kind.startswith("CosineAnnealing") and epochs != self.epochs:
             return
         fallen = [now / first for now, first in zip(_rates(scheduler), known.first_lrs, strict=False) if first]
-        if known.kind in ("StepLR", "ExponentialLR") and (not fallen or min(fallen) > 1e-4):
+        enough = 0.02 if known.kind == "StepLR" and 2 * epochs <= per_epoch else _LOW
+        if known.kind in ("StepLR", "ExponentialLR") and (not fallen or min(fallen) > enough):
             return
         self.doctor.report(
             self,

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...core.tensor.node import Leaf
 from ..events import Backward
+from ..places import layer_made_within
 from ..tape import LOSSES, VIEWS, Tape, behind, name_of, saved
 from . import Check
 
@@ -34,6 +35,7 @@ class SoftmaxOverBatch(Check):
             ):
                 continue
             place = self.doctor.line_of(source, tape) or event.place
+            place = layer_made_within(place, "softmax", "logsoftmax") or place
             self.doctor.report(
                 self,
                 place,

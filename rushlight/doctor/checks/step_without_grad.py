@@ -26,8 +26,24 @@ class StepWithoutGrad(Check):
             self.erased = False
         self.of_leaf = event.tape is not None and bool(event.tape.leaves) and not event.tape.nodes
 
+    def _look_at_closure(self, event: Step, erased: bool) -> None:
+        """A closure that only computes the loss. An optimizer of the program may want no gradient."""
+        watched = event.optimizer
+        if watched is None or not watched.keeps_gradients or watched.window or event.entries or erased:
+            return
+        self.doctor.report(
+            self,
+            event.place,
+            "the closure that this step calls makes no gradient: there is no backward() in it, so the step changes nothing",
+            "in the closure: zero_grad(), the loss, backward(), return loss",
+            [(watched.place, "the optimizer")],
+            after=2,
+        )
+
     def on_step(self, event: Step) -> None:
         erased, self.erased = self.erased, False
+        if event.closure:
+            self._look_at_closure(event, erased)
         if event.closure or event.manual or event.optimizer is None or erased or self.of_leaf:
             return
         if any(e.pending > 0 for e in event.entries):

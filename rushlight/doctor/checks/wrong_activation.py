@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import Any
 
 from ...core.tensor.node import Leaf
 from ...core.tensor.tensor import Tensor
 from ..events import Backward
-from ..tape import Tape, behind, inputs_of, name_of, saved
+from ..places import layer_made_within
+from ..tape import Tape, behind, inputs_of, kind_of, name_of, saved
 from . import Check
 
 _SCORES = frozenset(
@@ -32,6 +33,7 @@ _SCORES = frozenset(
         "hardtanh",
     ]
 )
+_LAYERS = ("linear", "addmm", "convolution")
 _SQUASHED = ("sigmoid", "softmax")
 
 
@@ -47,7 +49,9 @@ class WrongActivation(Check):
             loss_line = self.doctor.line_of(loss, event.tape)
             source_line = self.doctor.line_of(source, event.tape)
             place = (source_line if at_source else loss_line) or loss_line or event.place
-            related = [(loss_line, "the loss"), (source_line, f"made by {name_of(source)}")]
+            if at_source:
+                place = layer_made_within(place, *_SQUASHED) or place
+            related = [(loss_line, "the loss"), (source_line, f"made by {kind_of(source)}")]
             self.doctor.report(self, place, message, mend, [r for r in related if r[0] is not place], after=1)
 
 
@@ -57,7 +61,7 @@ def _faults(tape: Tape) -> Iterator[tuple[Any, Any, bool, str, str]]:
         if name not in ("binary_cross_entropy_with_logits", "nll_loss", "nll_loss2d", "logsumexp", "sub"):
             continue
         for source in inputs_of(node):
-            kind = name_of(source)
+            kind = kind_of(source)
             if type(source) is Leaf or not kind:
                 continue
             if name == "binary_cross_entropy_with_logits" and kind in _SQUASHED:
@@ -87,15 +91,21 @@ def _faults(tape: Tape) -> Iterator[tuple[Any, Any, bool, str, str]]:
                     "pass them as probs=, or leave the softmax out",
                 )  # fmt: skip
             elif name == "sub" and kind == "mul" and _is_divergence(node, source):
-                squashed = next(s for s in inputs_of(source) if name_of(s) in _SQUASHED)
+                squashed = next(s for s in inputs_of(source) if kind_of(s) in _SQUASHED)
                 yield (
                     node, squashed, True,
-                    f"kl_div expects log-probabilities as its input, and this {name_of(squashed)} gives probabilities",
+                    f"kl_div expects log-probabilities as its input, and this {kind_of(squashed)} gives probabilities",
+                    "use log_softmax for the input of kl_div",
+                )  # fmt: skip
+            elif name == "sub" and kind == "mul" and _is_divergence(node, source, _LAYERS):
+                yield (
+                    node, source, False,
+                    "kl_div expects log-probabilities as its input, and is given scores",
                     "use log_softmax for the input of kl_div",
                 )  # fmt: skip
 
 
-def _is_divergence(sub: Any, mul: Any) -> bool:
+def _is_divergence(sub: Any, mul: Any, of: Container[str] = _SQUASHED) -> bool:
     """Whether a difference is `t log t - t * p`, with a target t of probabilities: what kl_div computes."""
     if sub.edges[0] is not None or sub.edges[1] is None:
         return False
@@ -105,4 +115,4 @@ def _is_divergence(sub: Any, mul: Any) -> bool:
     array = target._array
     if array.ndim < 1 or array.min() < 0 or array.max() > 1 + 1e-4 or abs(float(array.sum(-1).mean()) - 1) > 1e-2:
         return False
-    return any(name_of(behind(e)) in _SQUASHED for e in mul.edges if e is not None)
+    return any(kind_of(behind(e)) in of for e in mul.edges if e is not None)

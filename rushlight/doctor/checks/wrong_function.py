@@ -13,7 +13,7 @@ from ...autograd.backward import grad
 from ...core.dispatch.mode import enable_grad, no_grad
 from ...core.random import default_generator
 from ...core.tensor.tensor import Tensor, constant
-from ..places import Place, class_line
+from ..places import Place, backward_line
 from . import Check
 
 _MOST = 1 << 20  # elements of an input; each class is looked at once
@@ -55,10 +55,10 @@ class WrongFunction(Check):
             if armed:
                 self.doctor.witness.arm()
         if wrong is not None:
-            analytic, numeric = wrong
+            analytic, numeric, index = wrong
             self.doctor.report(
                 self,
-                class_line(function, "backward") or place,
+                backward_line(function, index) or place,
                 f"the backward of {function.__name__} is not the derivative of its forward: along one direction it says "
                 f"{analytic:.6g}, and a difference quotient {numeric:.6g}",
                 "compare it with torch.autograd.gradcheck, in float64",
@@ -67,10 +67,21 @@ class WrongFunction(Check):
             )
 
 
-def _compare(function: Any, inputs: tuple) -> tuple[float, float] | None:
-    """(the backward's derivative along a direction, the difference quotient) where they differ; None where they agree."""
-    generator = np.random.Generator(np.random.PCG64(0))
+def _compare(function: Any, inputs: tuple) -> tuple[float, float, int] | None:
+    """(the backward's derivative along a direction, the difference quotient, the input) where they differ; None where they agree."""
     places = [i for i, t in enumerate(inputs) if isinstance(t, Tensor) and t._edge is not None]
+    together = _differ(function, inputs, places)
+    if together is None or len(places) == 1:
+        return None if together is None else (*together, places[0])
+    for i in places:  # which of them
+        if (alone := _differ(function, inputs, [i])) is not None:
+            return *alone, i
+    return *together, places[0]
+
+
+def _differ(function: Any, inputs: tuple, places: list[int]) -> tuple[float, float] | None:
+    """(the backward's derivative along a direction of these inputs, the difference quotient) where they differ."""
+    generator = np.random.Generator(np.random.PCG64(0))
     base = {i: inputs[i]._array.astype(np.float64) for i in places}
     directions = {i: generator.standard_normal(a.shape) for i, a in base.items()}
 

@@ -32,6 +32,8 @@ class ZeroedBeforeStep(Check):
         self.cleared.pop(id(event.entry), None)
 
     def on_step(self, event: Step) -> None:
+        if event.closure:
+            self._look_at_closure(event)
         if event.closure or event.manual:
             self.cleared.clear()
             return
@@ -41,15 +43,27 @@ class ZeroedBeforeStep(Check):
         erased = [self.cleared[id(e)] for e in entries if id(e) in self.cleared and not e.contributions]
         fresh = [e for e in entries if e.pending > 0]
         if erased and not fresh and event.place not in self.too_early:
-            zero, contributions = erased[0]
-            backward = contributions[-1].place
-            self.doctor.report(
-                self,
-                zero.place,
-                f"{zero.how} here erased the gradients of the backward at line {backward.line} before the step at line "
-                f"{event.place.line} could use them ({many(len(erased), 'tensor')}): the step changed nothing",
-                "move it before the backward, or after the step",
-                [(backward, "made the gradients"), (event.place, "the step that found none")],
-                after=1,
-            )
+            self._tell(event, erased)
         self.cleared.clear()
+
+    def _look_at_closure(self, event: Step) -> None:
+        """A closure clears after its own backward. What an optimizer clears between two calls of it is its own affair."""
+        entries = event.optimizer.entries if event.optimizer is not None else []
+        erased = [self.cleared[id(e)] for e in entries if id(e) in self.cleared and not e.contributions]
+        if erased and len(erased) == len(self.cleared):
+            zero, contributions = erased[0]
+            if zero.place is not None and zero.place.code is contributions[-1].place.code:
+                self._tell(event, erased)
+
+    def _tell(self, event: Step, erased: list) -> None:
+        zero, contributions = erased[0]
+        backward = contributions[-1].place
+        self.doctor.report(
+            self,
+            zero.place,
+            f"{zero.how} here erased the gradients of the backward at line {backward.line} before the step at line "
+            f"{event.place.line} could use them ({many(len(erased), 'tensor')}): the step changed nothing",
+            "move it before the backward, or after the step",
+            [(backward, "made the gradients"), (event.place, "the step that found none")],
+            after=1,
+        )

@@ -234,7 +234,11 @@ def _unscaled(finding: Finding) -> Edit | None:
     stepped = re.search(rf"{re.escape(scaler[1])}\.step\(({_NAMED})\)", rest)
     if stepped is None:
         return None
-    return Edit(place.code.co_filename).before(place, f"{_indent(place)}{scaler[1]}.unscale_({stepped[1]})")
+    unscale = f"{scaler[1]}.unscale_({stepped[1]})"
+    if finding.message.startswith("this"):  # a limit by hand, in a loop over the tensors
+        backward = finding.related[0].place
+        return Edit(backward.code.co_filename).after(backward, _indent(backward) + unscale)
+    return Edit(place.code.co_filename).before(place, _indent(place) + unscale)
 
 
 def _uncut(finding: Finding) -> Edit | None:
