@@ -35,7 +35,8 @@ class Exploding(Check):
         self.clipped = False
         self.jump: Jump | None = None  # the latest
         self.rises = 0  # losses in a row, each above the one before
-        self.first = self.loss = 0.0  # of those
+        self.first = self.loss = np.inf  # of those
+        self.rise_before = 0, 0.0, 0.0  # the last rise that ended: how many, the first loss, the last
         self.step: Place | None = None
 
     def on_backward(self, event: Backward) -> None:
@@ -44,6 +45,7 @@ class Exploding(Check):
             return
         loss = float(array.reshape(()))
         if not self.loss < loss < np.inf:
+            self.rise_before = self.rises, self.first, self.loss
             self.rises, self.first = 0, loss
         else:
             self.rises += 1
@@ -51,13 +53,17 @@ class Exploding(Check):
 
     def finish(self) -> None:
         if self.rises >= _RISES and self.loss > 10 * self.first > 0:
-            self.doctor.report(
-                self,
-                self.step,
-                f"the loss has grown at each of the last {self.rises} steps, from {self.first:.3g} to {self.loss:.3g}: each step goes "
-                "further beyond the minimum",
-                "a smaller learning rate",
-            )
+            self._tell_of_rise(self.rises, self.first, self.loss)
+
+    def _tell_of_rise(self, rises: int, first: float, last: float) -> None:
+        self.doctor.report(
+            self,
+            self.step,
+            f"the loss has grown at each of the last {rises} steps, from {first:.3g} to {last:.3g}: each step goes further beyond the "
+            "minimum",
+            "a smaller learning rate",
+            after=1,
+        )
 
     def on_not_finite(self, event: Backward) -> None:
         """The step just before values are no longer finite was thrown far away: that is the reason."""
@@ -65,6 +71,11 @@ class Exploding(Check):
         if jump is not None and jump.step == self.doctor.steps and jump.norm > 1e4 * jump.usual:
             event.explained = True
             self._tell_of(jump, after=1)
+            return
+        rises, first, last = self.rise_before if not np.isfinite(self.loss) else (self.rises, self.first, self.loss)
+        if rises >= 3 and last > 1e6 * first > 0 and self.step is not None:
+            event.explained = True
+            self._tell_of_rise(rises, first, last)
 
     def _tell_of(self, jump: Jump, after: int = 3) -> None:
         self.doctor.report(

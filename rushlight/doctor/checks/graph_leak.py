@@ -7,8 +7,9 @@ import gc
 import sys
 import weakref
 from collections import deque
+from collections.abc import Iterator
 from itertools import pairwise
-from types import CodeType
+from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
 from ...core.tensor.node import Node
@@ -114,9 +115,14 @@ class GraphLeak(Check):
         node, place = graphs[0].node(), graphs[-1].place
         if node is None:
             return
-        holder = _holder(node, graphs)
-        where = _comprehension() if holder is None else _statement(place, holder, _variables_of(graphs[-1].node()))
-        self.found = where or place
+        variables = _variables_of(graphs[-1].node())
+        holder = where = None
+        for found in _holders(node, graphs):
+            holder = found if holder is None else holder
+            if (where := _statement(place, found, variables)) is not None:
+                holder = found
+                break
+        self.found = where or (_comprehension() if holder is None else None) or place
         held = f"`{holder.name}` keeps" if holder is not None else "something keeps"
         self.doctor.report(
             self,
@@ -136,20 +142,20 @@ class _Holder(NamedTuple):
     keys: list[Any]
 
 
-def _holder(node: Any, ignored: Any) -> _Holder | None:
-    """The variable or attribute through which a node is kept alive."""
+def _holders(node: Any, ignored: Any) -> Iterator[_Holder]:
+    """The variables and attributes through which a node is kept alive, the nearest first."""
     namespaces = _namespaces()
     waiting: list[tuple[Any, tuple]] = [(node, ())]
     seen = {id(node), id(ignored), id(waiting), id(namespaces)}
     for _ in range(400):
         if not waiting:
-            return None
+            return
         target, keys = waiting.pop(0)
         if not isinstance(target, Node):
             for table, code in namespaces:
                 name = next((k for k, v in table.items() if v is target), None)
                 if name is not None:
-                    return _Holder(name, [code], list(keys))
+                    yield _Holder(name, [code], list(keys))
         for referrer in gc.get_referrers(target):
             if id(referrer) in seen or any(referrer is table for table, _ in namespaces):
                 continue
@@ -157,15 +163,30 @@ def _holder(node: Any, ignored: Any) -> _Holder | None:
             if isinstance(referrer, dict):
                 found = tuple(k for k, v in referrer.items() if v is target)
                 waiting.append((referrer, keys + found))
+            elif isinstance(referrer, CellType):
+                if (found := _free_variable(referrer)) is not None:
+                    yield found._replace(keys=list(keys))
             elif isinstance(referrer, (Node, Tensor, tuple, list, set, deque)):
                 waiting.append((referrer, keys))
             elif (table := getattr(referrer, "__dict__", None)) is not None and not isinstance(referrer, type):
                 if table is target and keys:
-                    return _Holder(str(keys[-1]), _codes_of(referrer), list(keys[:-1]))
+                    yield _Holder(str(keys[-1]), _codes_of(referrer), list(keys[:-1]))
+                    continue
                 name = next((k for k, v in list(table.items()) if v is target), None)
                 if name is not None:
-                    return _Holder(name, _codes_of(referrer), list(keys))
-    return None
+                    yield _Holder(name, _codes_of(referrer), list(keys))
+
+
+def _free_variable(cell: CellType) -> _Holder | None:
+    """The variable of an enclosing function that a cell is, and the functions that have it."""
+    names: list[str] = []
+    codes: list[CodeType] = []
+    for closure in gc.get_referrers(cell):
+        for function in gc.get_referrers(closure) if isinstance(closure, tuple) else ():
+            if isinstance(function, FunctionType) and function.__closure__ is closure:
+                names += [n for n, c in zip(function.__code__.co_freevars, closure, strict=False) if c is cell]
+                codes.append(function.__code__)
+    return _Holder(names[0], codes, []) if names else None
 
 
 def _codes_of(owner: Any) -> list[CodeType]:

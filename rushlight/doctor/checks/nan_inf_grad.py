@@ -119,6 +119,11 @@ class NanInfGrad(Check):
 
 def _is_sum_finite(entries: list[Entry]) -> bool:
     """Whether the sum of the squares of all gradients is finite: one look for what is nearly always so."""
+    with np.errstate(all="ignore"):
+        return _sum_is_finite(entries)
+
+
+def _sum_is_finite(entries: list[Entry]) -> bool:
     total = 0.0
     for entry in entries:
         tensor = entry.ref()
@@ -140,8 +145,9 @@ def _all_finite(array: Any) -> bool:
         return True
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
-        if flat.dtype.kind == "f" and math.isfinite(float(flat.dot(flat))):  # BLAS: no warning of an overflow
-            return True
+        with np.errstate(all="ignore"):
+            if flat.dtype.kind == "f" and math.isfinite(float(flat.dot(flat))):
+                return True
     return bool(np.isfinite(array).all())
 
 

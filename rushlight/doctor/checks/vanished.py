@@ -8,9 +8,11 @@ from typing import Any
 from .. import names
 from ..events import Backward, Step
 from ..places import Place
+from ..tape import Tape, name_of
 from ..words import many
 from . import Check
 
+_FLAT = ("normal", "round", "floor", "ceil", "trunc", "sign", "sgn", "bernoulli", "poisson", "heaviside")
 _EVERY = 8  # windows between two looks, after the first 50
 
 
@@ -25,6 +27,9 @@ class Vanished(Check):
         self.zeros: Counter[int] = Counter()
         self.looks: Counter[int] = Counter()
         self.places: dict[int, Place] = {}
+        self.flat: dict[
+            int, tuple[Place, str]
+        ] = {}  # tensors that reach the loss through an operator whose gradient is zero
         self.order: dict[int, float] = {}  # when a tensor was used in the first forward that had it
 
     def on_tape(self, event: Backward) -> None:
@@ -39,6 +44,15 @@ class Vanished(Check):
                     if place is not None:
                         self.places[id(entry)] = place
                         self.order[id(entry)] = node.seq
+
+        for node in tape.nodes:
+            place = self.doctor.line_of(node, tape) if name_of(node).partition(".")[0] in _FLAT else None
+            if place is not None:
+                for leaf in Tape([node]).leaves:
+                    tensor = leaf.ref()
+                    entry = None if tensor is None else self.doctor.ledger.entry(tensor)
+                    if entry is not None:
+                        self.flat.setdefault(id(entry), (place, name_of(node)))
 
     def on_step(self, event: Step) -> None:
         if event.optimizer is None or (event.optimizer.steps > 50 and event.optimizer.steps % _EVERY):
@@ -62,6 +76,17 @@ class Vanished(Check):
         first = max(dead, key=lambda e: self.order.get(id(e), 0))  # nearest to the loss: there the zeros begin
         optimizer = next((o for ref in first.owners if (o := ref()) is not None), None)
         place = self.places.get(id(first)) or (None if optimizer is None else optimizer.step_place)
+        flat, name = self.flat.get(id(first), (None, ""))
+        if flat is not None:
+            self.doctor.report(
+                self,
+                flat,
+                f"{first.label} has received only zeros, in {self.zeros[id(first)]} of {many(self.looks[id(first)], 'step')}: the gradient "
+                f"of {name} is zero everywhere, and here it is between the tensor and the loss",
+                "do without it on the way to the loss: mean + std * torch.randn_like(std) for a sample, x + (x.round() - x).detach() "
+                "for a rounded value",
+            )
+            return
         others = f", as {many(len(dead) - 1, 'other tensor')}" if len(dead) > 1 else ""
         self.doctor.report(
             self,
