@@ -39,7 +39,7 @@ class ScriptedFunction(ScriptFunction):
         functools.update_wrapper(self, f)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return self._function(*map(_copied, args), **{name: _copied(value) for name, value in kwargs.items()})
 
     def _script_graph(self) -> Graph:
         if self._compiled is None:
@@ -55,6 +55,13 @@ class ScriptedFunction(ScriptFunction):
 
     def __reduce__(self) -> Any:
         raise pickle.PickleError("ScriptFunction cannot be pickled")
+
+
+def _copied(value: Any) -> Any:
+    """An argument as a script gets it: lists and dictionaries are copied, so that the caller's stay as they are."""
+    if type(value) is list:
+        return [_copied(part) for part in value]
+    return {key: _copied(part) for key, part in value.items()} if type(value) is dict else value
 
 
 class ScriptMethod:
