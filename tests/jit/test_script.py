@@ -379,3 +379,43 @@ def test_cells_in_loops_and_exported_methods():
     assert all(torch.allclose(a, b) for a, b in zip(script(index), again(index), strict=True))
     assert "outs = annotate" in again.code or "_0 = annotate(List[Tensor], [])" in script.code
     assert again.extra(2) == script.extra(2) == 3
+
+
+class Chooses(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x, x * 2
+        else:
+            return -x, x
+
+
+@torch.jit.script
+def adds(x):
+    for i in range(3):
+        if x.sum() > i:
+            x = x + i
+    return x
+
+
+class Wraps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.choose, self.linear, self.halve = torch.jit.script(Chooses()), nn.Linear(2, 2), Marked()
+
+    def forward(self, x):
+        a, b = self.choose(self.linear(x) * 0 + x)
+        return adds(a) + b + self.halve(x.sum())
+
+
+def test_traces_call_scripts_and_keep_their_branches():
+    net = Wraps()
+    traced = torch.jit.trace(net, torch.ones(2))
+    again = loaded(traced)
+    for x in (torch.ones(2), -torch.ones(2), torch.tensor([1.0, -4.0])):
+        assert torch.allclose(traced(x), net(x)) and torch.allclose(again(x), net(x))
+    assert "(choose).forward" in traced.code and "__torch__.tests.jit.test_script.adds" in traced.code.replace(
+        "__torch__.test_script", "__torch__.tests.jit.test_script"
+    )
+    assert "prim::CallFunction" in str(traced.graph) and "Function = prim::Constant[name=" in str(traced.graph)
+    function = torch.jit.trace(lambda x: adds(x) * 2, torch.ones(2))
+    assert function(-torch.ones(2)).tolist() == [-2.0, -2.0] and function(torch.ones(2)).tolist() == [8.0, 8.0]

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from ...nn.modules.module import Module
 from ..futures import Future
+from .recording.tracer import current
 
 __all__ = [
     "Attribute",
@@ -125,6 +126,15 @@ class ScriptModule(Module):
     """A module whose methods are marked `@script_method`: they run as Python."""
 
     _compiled_of: Any  # gives the script of a module: `compiling/modules.py` sets it
+    _is_script = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = current()
+        if tracer is None or not self._is_script or "_methods" in self.__dict__ or not tracer.records(self):
+            return super().__call__(*args, **kwargs)
+        script = self._compiled_of(self)
+        assert script._forward is not None
+        return tracer.calls_method(self, script._methods["forward"], args, kwargs, super().__call__)
 
     @property
     def graph(self) -> Any:

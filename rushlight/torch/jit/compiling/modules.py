@@ -22,6 +22,7 @@ from ..ir.code import Constants, code_of_graph
 from ..ir.graph import Graph
 from ..ir.printing import GraphView
 from ..programs import Program, RecursiveScriptModule, ScriptFunction
+from ..recording.tracer import current
 from ..scripting import ScriptModule
 from .programs import Programs
 
@@ -38,7 +39,7 @@ class ScriptedFunction(ScriptFunction):
         self.name = f.__name__
         functools.update_wrapper(self, f)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*map(_copied, args), **{name: _copied(value) for name, value in kwargs.items()})
 
     def _script_graph(self) -> Graph:
@@ -92,6 +93,8 @@ def _graph_of(module: Any, name: str) -> Graph:
 class ScriptedModule(RecursiveScriptModule):
     """A scripted module: see `scripted_module`."""
 
+    _is_script = True
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = object.__new__(type(self))
         memo[id(self)] = made
@@ -104,6 +107,9 @@ class ScriptedModule(RecursiveScriptModule):
             "ScriptModules cannot be saved using torch.save. Mixed serialization of script and non-script modules is not "
             "supported. For purely script modules use my_script_module.save(<filename>) instead."
         )
+
+    def _run_method(self, name: str, arguments: tuple) -> Any:
+        return getattr(self, name)(*arguments)
 
     @property
     def _forward(self) -> Graph:
@@ -144,6 +150,13 @@ class _BoundMethod:
         self.__doc__ = f.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = current()
+        if tracer is not None and tracer.records(self.__self__):
+            program = Program(_graph_of(self.__self__, self.__name__), is_method=True)
+            return tracer.calls_method(self.__self__, program, args, kwargs, self._run)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
 
     name = property(lambda self: self.__name__)
