@@ -159,3 +159,8 @@ def test_a_warning_given_once(monkeypatch):
         torch.ones(3).T  # noqa: B018
         torch.set_warn_always(False)
     assert [str(w.filename) for w in seen] == [__file__] * 2
+
+
+def test_numbers_do_not_widen_blocks():
+    a = rl.ones(2, 2).half()
+    assert rl.block_diag(a, rl.tensor(0.1)).dtype is rl.block_diag(rl.tensor(0.1), a).dtype is rl.float16
