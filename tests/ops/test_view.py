@@ -162,5 +162,5 @@ def test_a_warning_given_once(monkeypatch):
 
 
 def test_numbers_do_not_widen_blocks():
-    a = rl.ones(2, 2).half()
-    assert rl.block_diag(a, rl.tensor(0.1)).dtype is rl.block_diag(rl.tensor(0.1), a).dtype is rl.float16
+    a = torch.ones(2, 2).half()
+    assert torch.block_diag(a, torch.tensor(0.1)).dtype is torch.block_diag(torch.tensor(0.1), a).dtype is torch.float16
