@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from ...core.dispatch.extension_points import script_of_module
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
 from .files.saving import save_to_buffer, write
@@ -285,7 +286,8 @@ def mirrored(root: Module, names: Any, methods: dict[int, dict[str, Program]]) -
         if known is not None:
             return known
         if is_script(module):  # it has its own graphs
-            return module if isinstance(module, RecursiveScriptModule) else module._compiled_of(module)
+            assert script_of_module.value is not None
+            return module if isinstance(module, RecursiveScriptModule) else script_of_module.value(module)
         program = made[id(module)] = kind(names.of(module))
         program._methods.update(methods.get(id(module), {}))
         program.training = module.training

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ....core.dispatch.extension_points import script_of_module
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
 from ....nn.modules.parameter_containers import ParameterDict, ParameterList
@@ -244,4 +245,4 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     return obj
 
 
-ScriptModule._compiled_of = staticmethod(lambda module: scripted_module(module, ClassNames()))
+script_of_module.register(lambda module: scripted_module(module, ClassNames()))
