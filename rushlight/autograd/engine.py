@@ -586,7 +586,7 @@ def _run_post_hooks(node: Node, grads: tuple, g: Any) -> tuple:
     return grads
 
 
-def _called(node: Node, *grads: Any) -> Any:
+def _called(node: Node, grads: tuple) -> Any:
     """The gradients of a node's inputs for those of its results, as torch's nodes give them when a program calls one."""
     _check_saved(node)
     shape = node.shape
@@ -595,7 +595,7 @@ def _called(node: Node, *grads: Any) -> Any:
     return found[0] if len(found) == 1 else tuple(found)
 
 
-Node.__call__ = _called  # type: ignore[attr-defined]
+call_node.register(_called)
 
 
 def _run_leaf_hooks(leaf: Leaf, t: Tensor, g: Tensor) -> None:

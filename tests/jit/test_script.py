@@ -316,3 +316,106 @@ def test_what_has_no_graph_runs_and_says_so(f):
     for ask in (lambda: script.graph, lambda: script.code, lambda: script.save(io.BytesIO())):
         with pytest.raises(NotImplementedError, match=r"no graph here"):
             ask()
+
+
+def over_lists(xs: list[torch.Tensor], d: dict[str, int]):
+    s = torch.zeros(3)
+    for i, t in enumerate(xs):
+        s = s + t.sum(0) * i
+    for a, b in zip(xs, xs):
+        s = s + (a * b).sum()
+    d["k"] = len(xs)
+    t = 0
+    for _, v in d.items():
+        t += v
+    return s, xs[-1], xs[0:1], t, list(d.keys()), max([1, t])
+
+
+def with_comment(x, n):
+    # type: (Tensor, int) -> Tensor
+    if n == 0:
+        raise ValueError(f"n is {n}")
+    m = x > 0
+    return x[m] * n + x[[0, 1], [1, 2]].sum()
+
+
+@pytest.mark.parametrize(
+    ("f", "arguments"),
+    [(over_lists, ([torch.ones(2, 3), torch.arange(6.0).view(2, 3)], {"a": 2})), (with_comment, (torch.ones(2, 3), 2))],
+)
+def test_lists_dictionaries_and_comments(f, arguments):
+    script = torch.jit.script(f)
+    expected = str(f(*copy.deepcopy(arguments)))
+    kept = str(arguments)
+    assert str(script(*arguments)) == expected and str(arguments) == kept  # lists are copied, as in torch
+    assert str(loaded(script)(*copy.deepcopy(arguments))) == expected
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.embedding, self.act = nn.GRUCell(3, 3), nn.Embedding(5, 3), F.relu
+
+    def forward(self, index, h: torch.Tensor | None = None):
+        e = self.embedding(index)
+        outs = []
+        if h is None:
+            h = torch.zeros(e.size(1), 3)
+        for t in range(e.size(0)):
+            h = self.cell(e[t], h)
+            outs.append(self.act(h))
+        return torch.stack(outs), h
+
+    @torch.jit.export
+    def extra(self, x: int) -> int:
+        return x + 1
+
+
+def test_cells_in_loops_and_exported_methods():
+    torch.manual_seed(0)
+    script = torch.jit.script(Recurrent())
+    again = loaded(script)
+    index = torch.tensor([[1, 2], [0, 3]])
+    assert all(torch.allclose(a, b) for a, b in zip(script(index), again(index), strict=True))
+    assert "outs = annotate" in again.code or "_0 = annotate(List[Tensor], [])" in script.code
+    assert again.extra(2) == script.extra(2) == 3
+
+
+class Chooses(nn.Module):
+    def forward(self, x):
+        if x.sum() > 0:
+            return x, x * 2
+        else:
+            return -x, x
+
+
+@torch.jit.script
+def adds(x):
+    for i in range(3):
+        if x.sum() > i:
+            x = x + i
+    return x
+
+
+class Wraps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.choose, self.linear, self.halve = torch.jit.script(Chooses()), nn.Linear(2, 2), Marked()
+
+    def forward(self, x):
+        a, b = self.choose(self.linear(x) * 0 + x)
+        return adds(a) + b + self.halve(x.sum())
+
+
+def test_traces_call_scripts_and_keep_their_branches():
+    net = Wraps()
+    traced = torch.jit.trace(net, torch.ones(2))
+    again = loaded(traced)
+    for x in (torch.ones(2), -torch.ones(2), torch.tensor([1.0, -4.0])):
+        assert torch.allclose(traced(x), net(x)) and torch.allclose(again(x), net(x))
+    assert "(choose).forward" in traced.code and "__torch__.tests.jit.test_script.adds" in traced.code.replace(
+        "__torch__.test_script", "__torch__.tests.jit.test_script"
+    )
+    assert "prim::CallFunction" in str(traced.graph) and "Function = prim::Constant[name=" in str(traced.graph)
+    function = torch.jit.trace(lambda x: adds(x) * 2, torch.ones(2))
+    assert function(-torch.ones(2)).tolist() == [-2.0, -2.0] and function(torch.ones(2)).tolist() == [8.0, 8.0]

@@ -167,3 +167,16 @@ def test_losses_of_a_scalar_and_another_type_are_of_the_common_type():
             assert f(a, b).dtype is f(b, a).dtype is torch.float32
     with pytest.raises(RuntimeError, match=r"output with shape \[\] doesn't match the broadcast shape \[2, 3\]"):
         F.soft_margin_loss(a, torch.ones(2, 3))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0,), (0, 3, 4)])
+def test_cross_entropy_of_no_probabilities_is_nan(shape):
+    x = torch.zeros(shape)
+    for smoothing in (0.0, 0.1):
+        assert torch.isnan(F.cross_entropy(x, x, label_smoothing=smoothing))
+        assert F.cross_entropy(x, x, reduction="sum", label_smoothing=smoothing).item() == 0
+
+
+def test_targets_among_no_classes_are_out_of_bounds():
+    with pytest.raises(IndexError, match="Target 0 is out of bounds"):
+        F.cross_entropy(torch.zeros(3, 0), torch.zeros(3, dtype=torch.long))

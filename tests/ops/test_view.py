@@ -159,3 +159,8 @@ def test_a_warning_given_once(monkeypatch):
         torch.ones(3).T  # noqa: B018
         torch.set_warn_always(False)
     assert [str(w.filename) for w in seen] == [__file__] * 2
+
+
+def test_numbers_do_not_widen_blocks():
+    a = torch.ones(2, 2).half()
+    assert torch.block_diag(a, torch.tensor(0.1)).dtype is torch.block_diag(torch.tensor(0.1), a).dtype is torch.float16

@@ -131,7 +131,17 @@ list_saved: Slot[Callable[[Node], list[str]]] = Slot()
 """The names of these attributes.
 Read by `core/tensor/node.py`: in `dir(node)`. Filled by `autograd/saved_values.py`. Costs: as `read_saved`."""
 
+call_node: Slot[Callable[[Node, tuple], Any]] = Slot()
+"""The gradients of a node's inputs for those of its results.
+Read by `core/tensor/node.py`: where a program calls a node. Filled by `autograd/engine.py`.
+Costs: nothing in calls and backward passes."""
+
 # ------------------------------------------------------------------------------------------------- modules
+
+script_of_module: Slot[Callable[[Any], Any]] = Slot()
+"""The script of a `torch.jit.ScriptModule`: a module with its parameters, whose source has graphs.
+Read by `torch/jit/scripting.py` and `torch/jit/programs.py`: for `.graph`, `.code`, `.save` and in traces.
+Filled by `torch/jit/compiling/modules.py`. Costs: nothing in calls."""
 
 module_class: Slot[type] = Slot()
 """`nn.Module`, of which there can be no instance while the slot is empty.

@@ -42,7 +42,7 @@ def _grid(name: str, index: np.ndarray, shape: tuple, d: int) -> tuple:
 
 def _check_gather(name: str, input: np.ndarray, index: np.ndarray, dim: int) -> int:
     d = wrap_dim(dim, input.ndim)
-    if index.dtype != np.int64 and index.dtype != np.int32:
+    if index.dtype != np.int64 and index.dtype != np.int32 and index.size:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
     if max(index.ndim, 1) != max(input.ndim, 1) and index.size:
         raise RuntimeError(

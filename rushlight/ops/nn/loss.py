@@ -319,6 +319,8 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     d = 0 if input._array.ndim == 1 else 1
+    if not input._array.shape[d] and target._array.size and not target.is_floating_point():
+        raise IndexError(f"Target {target.reshape(-1)[0].item()} is out of bounds.")
     if target._array.shape == input._array.shape and target.is_floating_point():
         return _with_probabilities(input.log_softmax(d), target, weight, d, reduction, label_smoothing)
     if target.is_floating_point() and target._array.ndim == input._array.ndim:
@@ -337,15 +339,14 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
 def _with_probabilities(logp: Tensor, p: Tensor, weight: Any, d: int, reduction: str, smoothing: float) -> Tensor:
     c = logp._array.shape[d]
     if smoothing:
-        p = p * (1 - smoothing) + smoothing / c
+        p = p * (1 - smoothing) + smoothing / max(1, c)
     terms = logp * p
     if weight is not None:
         _check_weight(weight, c, "cross_entropy: ")
         terms = terms * weight.reshape((c,) + (1,) * (logp._array.ndim - d - 1))
     if reduction == "none":
         return -terms.sum(d)
-    n = max(1, logp._array.size // c) if reduction == "mean" else 1
-    return -terms.sum() / n if reduction == "mean" else -terms.sum()
+    return -terms.sum() / (logp._array.size // max(1, c)) if reduction == "mean" else -terms.sum()  # none: nan
 
 
 def _smooth(logp: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: str, d: int) -> Tensor:

@@ -8,6 +8,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.autocast import Off
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
+from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import is_channels_last
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
@@ -270,7 +271,10 @@ def block_diag(*tensors):
             raise RuntimeError(
                 f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t._array.ndim} dimensions"
             )
-    blocks = [atleast_2d(t) for t in tensors]
+    kind = dtypes.Promotion()
+    for t in tensors:
+        kind.add_array(t.dtype, t._array.ndim)
+    blocks = [atleast_2d(t if t.dtype is kind.result() else t.to(kind.result())) for t in tensors]
     rows, columns = sum(b.shape[0] for b in blocks), sum(b.shape[1] for b in blocks)
     out, at = [], 0
     for b in blocks:

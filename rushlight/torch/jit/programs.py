@@ -10,14 +10,17 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+from ...core.dispatch.extension_points import script_of_module
 from ...core.tensor.tensor import Tensor
 from ...nn.modules.module import Module
 from .files.saving import save_to_buffer, write
+from .ir.class_names import is_script
 from .ir.code import Constants, code_of_graph
 from .ir.graph import Graph
 from .ir.inlining import inlined
 from .ir.interpreter import Interpreter
 from .ir.printing import GraphView
+from .recording.tracer import current
 from .scripting import ScriptModule
 
 __all__ = [
@@ -102,6 +105,12 @@ class ScriptFunction:
         self.name = self.__name__ = graph.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = current()
+        if tracer is not None and tracer.listens_here():
+            return tracer.calls_program(self._program, args, kwargs, self._run, self.qualified_name)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
         return self._program.run(self._program.arguments(args, kwargs))
 
     @property
@@ -164,6 +173,7 @@ class ProgramMethod:
 class RecursiveScriptModule(ScriptModule):
     """A module as a program: its methods are graphs."""
 
+    _is_script = False
     _methods: dict[str, Program]
     _class_name: str
     _plain_names: list[str]
@@ -269,12 +279,15 @@ def mirrored(root: Module, names: Any, methods: dict[int, dict[str, Program]]) -
 
     names: gives the classes' names; methods: the programs by the id of the module.
     """
-    made: dict[int, TracedModule] = {}
+    made: dict[int, Any] = {}
 
-    def make(module: Module, kind: type[TracedModule]) -> TracedModule:
+    def make(module: Any, kind: type[TracedModule]) -> Any:
         known = made.get(id(module))
         if known is not None:
             return known
+        if is_script(module):  # it has its own graphs
+            assert script_of_module.value is not None
+            return module if isinstance(module, RecursiveScriptModule) else script_of_module.value(module)
         program = made[id(module)] = kind(names.of(module))
         program._methods.update(methods.get(id(module), {}))
         program.training = module.training

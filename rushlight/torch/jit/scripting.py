@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from ...core.dispatch.extension_points import script_of_module
 from ...nn.modules.module import Module
 from ..futures import Future
+from .recording.tracer import current
 
 __all__ = [
     "Attribute",
@@ -121,28 +123,41 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     return any(isinstance(obj, part) for part in parts)
 
 
+def _script_of(module: Module) -> Any:
+    assert script_of_module.value is not None
+    return script_of_module.value(module)
+
+
 class ScriptModule(Module):
     """A module whose methods are marked `@script_method`: they run as Python."""
 
-    _compiled_of: Any  # gives the script of a module: `compiling/modules.py` sets it
+    _is_script = True
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = current()
+        if tracer is None or not self._is_script or "_methods" in self.__dict__ or not tracer.records(self):
+            return super().__call__(*args, **kwargs)
+        script = _script_of(self)
+        assert script._forward is not None
+        return tracer.calls_method(self, script._methods["forward"], args, kwargs, super().__call__)
 
     @property
     def graph(self) -> Any:
         """The program of `forward`."""
-        return self._compiled_of(self).graph
+        return _script_of(self).graph
 
     @property
     def code(self) -> str:
         """The program of `forward` as TorchScript's source."""
-        return self._compiled_of(self).code
+        return _script_of(self).code
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Write the program to a file, as `torch.jit.save`."""
-        self._compiled_of(self).save(f, _extra_files)
+        _script_of(self).save(f, _extra_files)
 
     def __getattr__(self, name: str) -> Any:
         if name == "forward":  # found by Python otherwise: programs ask for it this way to see its graph
-            return self._compiled_of(self).__getattr__(name)
+            return _script_of(self).__getattr__(name)
         return super().__getattr__(name)
 
 

@@ -60,6 +60,12 @@ class Calls(Statements):
             raise self.refuse(e, "a call with * or **")
         args = [self.expression(a) for a in e.args]
         named = {str(k.arg): self.expression(k.value) for k in e.keywords}
+        if (
+            isinstance(called, Static)
+            and called.home.__class__ is str
+            and getattr(called.value, "__name__", "") == "format"
+        ):
+            return self.call_operator("format", [self.constant(called.home), *map(self.as_value, args)], {}, e)
         if isinstance(called, Method):
             return self._call_method(called, args, named, e)
         if isinstance(called, Object):
@@ -92,7 +98,7 @@ class Calls(Statements):
             return self._converted(f, args[0], e)
         if f is len:
             return self._length(args[0], e)
-        if f in (abs, min, max, isinstance, getattr, hasattr, str, round, range, enumerate, zip):
+        if f in (abs, min, max, sum, list, isinstance, getattr, hasattr, str, round, range, enumerate, zip):
             return self._call_python(f, args, e)
         if getattr(math, name, None) is f:
             return self.call_operator(name, [self.as_value(args[0])], {}, e)
@@ -119,6 +125,10 @@ class Calls(Statements):
         values = [self.as_value(a) for a in args]
         if f in (min, max) and len(values) == 2 and all(v.type.kind in ("int", "float") for v in values):
             return self.node(f"prim::{f.__name__}", values, FLOAT if any(v.type == FLOAT for v in values) else INT)
+        if f in (min, max, sum, list) and len(values) == 1 and values[0].type.kind == "List":
+            if f in (min, max):
+                return self.node(f"prim::{f.__name__}", values, values[0].type.parts[0])
+            return self.call_operator(f.__name__, values, {}, e)
         raise self.refuse(e, f"{f.__name__}() of these")
 
     def _converted(self, f: Any, x: Any, e: ast.AST) -> Any:
@@ -205,7 +215,8 @@ class Calls(Statements):
                 if all(v in self.known for v in values) and found.result.kind in ("int", "float", "bool"):
                     return self.constant(found.function(*[self.known[v] for v in values]))
                 result = Value(found.result)
-                self.block.nodes.append(Node(f"aten::{name}", values, [result], schema=found, place=self.place(e)))
+                gives = [] if name == "_set_item" and kinds[0].kind == "Dict" else [result]
+                self.block.nodes.append(Node(f"aten::{name}", values, gives, schema=found, place=self.place(e)))
                 return result
         matched = match(name, kinds, {k: v.type for k, v in named.items()}) or self._with_numbers_joined(
             name, values, named

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import Any
 
 from ....core.tensor.tensor import Tensor
-from ..ir.graph import DEVICE, INT, NONE, TENSOR, Graph, Node, Type, Value
+from ..ir.graph import DEVICE, INT, NONE, TENSOR, Graph, Node, Type, Value, list_of
 from ..ir.plain_operators import TENSOR_OF
 from .expressions import Expressions
 from .known import CONSTANTS, OPERATORS, Object, Parts, Source, Static, length_of, type_of_hint
-from .statements import GOES_ON, RETURN, always_leaves, leaves_loop, loop_form, stored_names, tail_form
+from .statements import FOREVER, GOES_ON, RETURN, always_leaves, leaves_loop, loop_form, stored_names, tail_form
 
 __all__ = ["Compiler"]
 
@@ -277,7 +277,13 @@ class Compiler(Expressions):
                 self._store(target, parts)
                 run()
             return
+        together = self._several_sources(source)
+        if together is not None:
+            self._loop_over_several(together, target, carried, run, at)
+            return
         values = self.as_value(self.expression(source))
+        if values.type.kind == "Dict":
+            values = self.call_operator("keys", [values], {}, at)
         if values.type.kind == "Tensor":
             values = self.call_operator("unbind", [values], {}, at)
         if values.type.kind != "List":
@@ -289,6 +295,39 @@ class Compiler(Expressions):
             run()
 
         self.loop(count, None, carried, each, place=self.place(at))
+
+    def _several_sources(self, source: ast.expr) -> tuple[str, list[Value]] | None:
+        """The lists of `enumerate(list)` and `zip(list, list)`; None for anything else."""
+        if not (isinstance(source, ast.Call) and isinstance(source.func, ast.Name)) or source.keywords:
+            return None
+        word = source.func.id
+        if word not in ("enumerate", "zip") or word in self.names:
+            return None
+        values = [self.as_value(self.expression(a)) for a in source.args]
+        if any(v.type.kind != "List" for v in values) or word == "enumerate" and len(values) != 1:
+            raise self.refuse(source, f"{word}() of these")
+        return word, values
+
+    def _loop_over_several(
+        self, together: tuple[str, list[Value]], target: ast.expr, carried: list[str], run: Callable, at: ast.AST
+    ) -> None:
+        word, values = together
+        lengths = [self.call_operator("len", [v], {}, at) for v in values]
+        if word == "enumerate":
+            lengths.insert(0, self.constant(FOREVER))
+        joined = self.node("prim::ListConstruct", lengths, list_of(INT), self.place(at))
+        trips = self.node("prim::min", [joined], INT, self.place(at))
+        is_named = word == "enumerate" and isinstance(target, ast.Tuple) and isinstance(target.elts[0], ast.Name)
+        name = target.elts[0].id if is_named else ""  # type: ignore[attr-defined]
+
+        def each(index: Value) -> None:
+            items: list[Any] = [self.call_operator("__getitem__", [v, index], {}, at) for v in values]
+            if word == "enumerate":
+                items.insert(0, index)
+            self._store(target, Parts(items))
+            run()
+
+        self.loop(trips, None, [n for n in carried if n != name], each, name, self.place(at))
 
     def _enumerated(self, source: ast.expr) -> list[Any] | None:
         """The modules of a container of modules, which a loop has one after the other; None for anything else."""
@@ -309,8 +348,6 @@ class Compiler(Expressions):
         else:
             return None
         if not isinstance(owner, Object):
-            if counted:
-                raise self.refuse(source, "enumerate() of this")
             return None
         children = [(name, self._child(owner, name, source)) for name in owner.module._modules]
         for _, child in children:

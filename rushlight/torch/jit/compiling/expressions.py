@@ -11,8 +11,9 @@ from ....core.device.device import device
 from ....core.tensor.dtype import dtype
 from ....core.tensor.layout import layout, memory_format
 from ....core.tensor.tensor import Tensor
-from ..ir.graph import BOOL, DEVICE, INT, NONE, STRING, TENSOR, Type, Value, list_of
+from ..ir.graph import BOOL, DEVICE, INT, NONE, STRING, TENSOR, Node, Type, Value, list_of
 from ..ir.literals import code_of
+from ..ir.plain_operators import TENSOR_OF
 from .calls import Calls
 from .known import CONSTANTS, OPERATORS, PLAIN_TYPES, PYTHONS, Method, Object, Parts, Static, folded
 
@@ -117,7 +118,7 @@ class Expressions(Calls):
         if isinstance(found, MethodType) or self.program.has_method(module, name):
             return Method(owner, name)
         if self.program.is_constant(module, name) or callable(found) or not isinstance(found, (*CONSTANTS, Tensor)):
-            return Static(found)
+            return Static(found, self.program.home_of(found))
         return Static(None) if found is None else self._read(owner, name, PLAIN_TYPES.get(type(found), TENSOR), e)
 
     def _child(self, owner: Object, name: str, e: ast.AST) -> Any:
@@ -288,8 +289,16 @@ class Expressions(Calls):
             index = self._known(e.slice)
             return self.node("prim::TupleIndex", [value, self.constant(index)], value.type.parts[index], self.place(e))
         if isinstance(e.slice, ast.Slice):
-            raise self.refuse(e, f"a slice of a {value.type}")
+            return self._list_slice(value, e.slice, e)
         return self.call_operator("__getitem__", [value, self.as_value(self.expression(e.slice))], {}, e)
+
+    def _list_slice(self, value: Value, index: ast.Slice, e: ast.AST) -> Value:
+        if value.type.kind != "List":
+            raise self.refuse(e, f"a slice of a {value.type}")
+        none = self.constant(None, NONE)
+        bounds = [none if b is None else self.as_value(self.expression(b)) for b in (index.lower, index.upper)]
+        step = self.constant(1) if index.step is None else self.as_value(self.expression(index.step))
+        return self.call_operator("slice", [value, *bounds, step], {}, e)
 
     def _item_of_modules(self, container: Object, e: ast.Subscript) -> Any:
         key = self._known(e.slice)
@@ -329,6 +338,12 @@ class Expressions(Calls):
             if chosen.type.kind == "int":
                 value = self.call_operator("select", [value, self.constant(dim), chosen], {}, e)
                 dim += backwards
+            elif chosen.type == list_of(INT) and not backwards:
+                none = self.constant(None, NONE)
+                inputs = [chosen, none, none, self.constant(False)]
+                tensors[dim] = made = Value(TENSOR)
+                self.block.nodes.append(Node("aten::tensor", inputs, [made], schema=TENSOR_OF, place=self.place(e)))
+                dim += 1
             elif chosen.type.kind == "Tensor" and not backwards:
                 tensors[dim] = chosen
                 dim += 1
@@ -338,7 +353,7 @@ class Expressions(Calls):
             return value, None
         none = self.constant(None, NONE)
         parts = [tensors.get(i, none) for i in range(max(tensors) + 1)]
-        return value, self.node("prim::ListConstruct", parts, list_of(Type("Optional", (TENSOR,)) if none in parts else TENSOR))  # fmt: skip
+        return value, self.node("prim::ListConstruct", parts, list_of(Type("Optional", (TENSOR,))))  # fmt: skip
 
     def _slice(self, value: Value, dim: int, index: ast.Slice, e: ast.AST) -> Value:
         bounds = [

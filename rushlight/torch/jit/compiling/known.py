@@ -139,7 +139,23 @@ def source_of(f: Any) -> Source:
     if not isinstance(tree, ast.FunctionDef):
         raise NotImplementedError(f"torch.jit: {getattr(f, '__name__', f)!r} is no def, and has no graph here")
     indent = len(lines[0]) - len(lines[0].lstrip())
-    return Source(tree, _scope_of(f), dict(f.__annotations__), _defaults_of(f), inspect.getsourcefile(f) or "", first - 1, indent)  # fmt: skip
+    hints = dict(f.__annotations__) or _type_comment(lines, tree)
+    return Source(tree, _scope_of(f), hints, _defaults_of(f), inspect.getsourcefile(f) or "", first - 1, indent)  # fmt: skip
+
+
+def _type_comment(lines: list[str], tree: ast.FunctionDef) -> dict[str, Any]:
+    """The types of a comment `# type: (Tensor, int) -> Tensor` below the head, as older scripts write them."""
+    for line in lines[: tree.body[-1].lineno]:
+        text = line.strip()
+        if text.startswith("# type: (") and "->" in text:
+            given, _, returned = text[len("# type: ") :].rpartition("->")
+            types = ast.parse(given.strip(), mode="eval").body
+            parts = types.elts if isinstance(types, ast.Tuple) else [types]
+            names = [a.arg for a in tree.args.args]
+            names = names[len(names) - len(parts) :]
+            hints = {n: ast.unparse(p) for n, p in zip(names, parts, strict=True)}
+            return hints | {"return": returned.strip()}
+    return {}
 
 
 def _defaults_of(f: FunctionType) -> dict[str, Any]:
@@ -165,7 +181,7 @@ def _scope_of(f: FunctionType) -> Callable[[str], Any]:
 def type_of_hint(hint: Any, scope: Callable[[str], Any], where: str) -> Type:
     """The type that an annotation means."""
     if isinstance(hint, str):
-        hint = eval(hint, {}, Names(scope))
+        hint = eval(hint, {}, Names(lambda name: _type_named(name, scope)))
     if isinstance(hint, Annotated):
         return list_of(INT)
     if hint in PLAIN_TYPES:
@@ -191,6 +207,17 @@ class Names(dict):
             return self._scope(name)
         except AttributeError:
             raise KeyError(name) from None
+
+
+def _type_named(name: str, scope: Callable[[str], Any]) -> Any:
+    """A name in an annotation that is a text: those of TorchScript's types are known everywhere."""
+    try:
+        return scope(name)
+    except (AttributeError, KeyError):
+        known = {"Tensor": Tensor, "List": list, "Dict": dict, "Tuple": tuple, "Optional": typing.Optional}
+        if name in known:
+            return known[name]
+        raise
 
 
 def length_of(hint: Any, scope: Callable[[str], Any]) -> int:

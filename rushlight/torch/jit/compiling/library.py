@@ -75,7 +75,11 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: Optional[int] = None, 
     else:
         place = -1
     return torch.embedding(weight, input, place, scale_grad_by_freq, sparse)
-def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+def pad(input: Tensor, pad: List[int], mode: str = "constant", value: Optional[float] = None) -> Tensor:
+    return torch.pad(input, pad, mode, value)
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Optional[Tensor] = None) -> Tensor:
+    if out is not None:
+        raise RuntimeError("normalize with out")
     denom = torch.expand_as(torch.clamp_min(torch.norm(input, p, [dim], True), eps), input)
     return input / denom
 def _max_pool2d(input: Tensor, kernel_size: Ints2, stride: Optional[Ints2] = None, padding: Ints2 = 0, dilation: Ints2 = 1, ceil_mode: bool = False, return_indices: bool = False) -> Tensor:
@@ -213,6 +217,31 @@ class GroupNorm:
 class CrossEntropyLoss:
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.cross_entropy(input, target, self.weight, None, self.ignore_index, None, self.reduction, self.label_smoothing)
+class GRUCell:
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
+        is_batched = input.dim() == 2
+        if not is_batched:
+            input = input.unsqueeze(0)
+        if hx is None:
+            hx = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+        elif not is_batched:
+            hx = hx.unsqueeze(0)
+        ret = torch.gru_cell(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return ret if is_batched else ret.squeeze(0)
+class LSTMCell:
+    def forward(self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None) -> Tuple[Tensor, Tensor]:
+        is_batched = input.dim() == 2
+        if not is_batched:
+            input = input.unsqueeze(0)
+        if hx is None:
+            zeros = torch.zeros(input.size(0), self.hidden_size, dtype=input.dtype, device=input.device)
+            state = [zeros, zeros]
+        elif is_batched:
+            state = [hx[0], hx[1]]
+        else:
+            state = [hx[0].unsqueeze(0), hx[1].unsqueeze(0)]
+        h, c = torch.lstm_cell(input, state, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return (h, c) if is_batched else (h.squeeze(0), c.squeeze(0))
 class MSELoss:
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.mse_loss(input, target, None, None, self.reduction)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
+from ....core.dispatch.extension_points import script_of_module
 from ....nn.modules.container import ModuleDict, ModuleList
 from ....nn.modules.module import Module
 from ....nn.modules.parameter_containers import ParameterDict, ParameterList
@@ -22,6 +23,7 @@ from ..ir.code import Constants, code_of_graph
 from ..ir.graph import Graph
 from ..ir.printing import GraphView
 from ..programs import Program, RecursiveScriptModule, ScriptFunction
+from ..recording.tracer import current
 from ..scripting import ScriptModule
 from .programs import Programs
 
@@ -38,8 +40,8 @@ class ScriptedFunction(ScriptFunction):
         self.name = f.__name__
         functools.update_wrapper(self, f)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*map(_copied, args), **{name: _copied(value) for name, value in kwargs.items()})
 
     def _script_graph(self) -> Graph:
         if self._compiled is None:
@@ -55,6 +57,13 @@ class ScriptedFunction(ScriptFunction):
 
     def __reduce__(self) -> Any:
         raise pickle.PickleError("ScriptFunction cannot be pickled")
+
+
+def _copied(value: Any) -> Any:
+    """An argument as a script gets it: lists and dictionaries are copied, so that the caller's stay as they are."""
+    if type(value) is list:
+        return [_copied(part) for part in value]
+    return {key: _copied(part) for key, part in value.items()} if type(value) is dict else value
 
 
 class ScriptMethod:
@@ -85,6 +94,8 @@ def _graph_of(module: Any, name: str) -> Graph:
 class ScriptedModule(RecursiveScriptModule):
     """A scripted module: see `scripted_module`."""
 
+    _is_script = True
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = object.__new__(type(self))
         memo[id(self)] = made
@@ -97,6 +108,9 @@ class ScriptedModule(RecursiveScriptModule):
             "ScriptModules cannot be saved using torch.save. Mixed serialization of script and non-script modules is not "
             "supported. For purely script modules use my_script_module.save(<filename>) instead."
         )
+
+    def _run_method(self, name: str, arguments: tuple) -> Any:
+        return getattr(self, name)(*arguments)
 
     @property
     def _forward(self) -> Graph:
@@ -137,6 +151,13 @@ class _BoundMethod:
         self.__doc__ = f.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tracer = current()
+        if tracer is not None and tracer.records(self.__self__):
+            program = Program(_graph_of(self.__self__, self.__name__), is_method=True)
+            return tracer.calls_method(self.__self__, program, args, kwargs, self._run)
+        return self._run(*args, **kwargs)
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
         return self.__func__(self.__self__, *args, **kwargs)
 
     name = property(lambda self: self.__name__)
@@ -224,4 +245,4 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     return obj
 
 
-ScriptModule._compiled_of = staticmethod(lambda module: scripted_module(module, ClassNames()))
+script_of_module.register(lambda module: scripted_module(module, ClassNames()))

@@ -75,6 +75,10 @@ class Programs:
             _FUNCTIONS[name] = (graph, f"__torch__.torch.nn.functional.{graph.name}")
         return _FUNCTIONS[name]
 
+    def home_of(self, f: Any) -> Any:
+        """The module of Python that a function which a module holds is taken to be of: `nn.functional` before others."""
+        return functional if callable(f) and self.is_functional(f) else None
+
     def is_functional(self, f: Any) -> bool:
         """Whether a function is one of `nn.functional`."""
         return getattr(functional, getattr(f, "__name__", ""), None) is f

@@ -13,7 +13,17 @@ from typing import Any
 from ..ir.graph import BOOL, INT, NONE, Block, Graph, Node, Type, Value
 from ..ir.literals import type_of_constant
 
-__all__ = ["GOES_ON", "RETURN", "Statements", "always_leaves", "leaves_loop", "loop_form", "stored_names", "tail_form"]
+__all__ = [
+    "FOREVER",
+    "GOES_ON",
+    "RETURN",
+    "Statements",
+    "always_leaves",
+    "leaves_loop",
+    "loop_form",
+    "stored_names",
+    "tail_form",
+]
 
 RETURN = "return"  # the name that what a function gives has among the variables
 GOES_ON = "continue"  # the name of whether the loop goes on
@@ -89,11 +99,18 @@ class Statements:
         kind = joined(pair[0].type, pair[1].type, name)
         for i, block in enumerate(node.blocks):
             if lost[i]:
-                self.inside(block, lambda i=i: pair.__setitem__(i, self.node("prim::Uninitialized", [], kind)))
+                pair[i] = self._uninitialized(kind)
             block.outputs.append(pair[i])
         exits = name in (RETURN, GOES_ON) or self.names.keys() & {GOES_ON}
         node.outputs.append(Value(kind, "" if exits else name))
         return node.outputs[-1]
+
+    def _uninitialized(self, kind: Type) -> Value:
+        """A value that nothing reads, for a branch that never comes to its end: made at the graph's top."""
+        result = Value(kind)
+        top = sum(n.is_constant and "name" in n.attributes for n in self.graph.nodes)
+        self.graph.nodes.insert(top, Node("prim::Uninitialized", [], [result]))
+        return result
 
     def as_value(self, value: Any) -> Value:
         """A variable's value as one of the graph."""
@@ -203,6 +220,8 @@ _STATEFUL = (
 def _is_free(node: Node) -> bool:
     if node.kind in _FREE:
         return True
+    if node.kind == "prim::If":
+        return all(_is_free(inner) for block in node.blocks for inner in block.nodes)
     name = node.kind.removeprefix("aten::")
     drawn = "rand" in name or "normal" in name or "poisson" in name or "bernoulli" in name or "multinomial" in name
     return node.kind.startswith("aten::") and not node.writes and name not in _STATEFUL and not drawn

@@ -329,8 +329,9 @@ class _Reader(Statements):
             inputs += [self.constant(None, NONE)] * (len(inputs) == 1)
             self.block.nodes.append(Node("prim::RaiseException", inputs, []))
             return self.constant(None, NONE)
-        if name in ("min", "max") and len(inputs) == 2:
-            return self.node(f"prim::{name}", inputs, inputs[0].type)
+        if name in ("min", "max") and inputs:
+            kind = inputs[0].type
+            return self.node(f"prim::{name}", inputs, kind.parts[0] if kind.kind == "List" else kind)
         raise NotImplementedError(f"torch.jit.load: the operator prim::{name} is not implemented in Rushlight")
 
     def _operator(self, name: str, source: ast.Call) -> Value:
@@ -359,7 +360,8 @@ class _Reader(Statements):
 
     def _plain(self, schema: PlainOperator, inputs: list[Value]) -> Value:
         result = Value(schema.result)
-        self.block.nodes.append(Node(f"aten::{schema.name}", inputs, [result], schema=schema))
+        gives = [] if schema.name == "_set_item" and inputs[0].type.kind == "Dict" else [result]
+        self.block.nodes.append(Node(f"aten::{schema.name}", inputs, gives, schema=schema))
         return result
 
     def _call_schema(self, schema: Any, inputs: list[Value], *types: Type) -> Value:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ClassNames", "qualified_name"]
+__all__ = ["ClassNames", "is_script", "qualified_name"]
+
+
+def is_script(module: Any) -> bool:
+    """Whether a module runs as Python and has a graph of its source besides: `torch.jit.script` gives such modules."""
+    return getattr(module, "_is_script", False)
 
 
 def qualified_name(obj: Any) -> str:
@@ -30,6 +35,9 @@ class ClassNames:
 
     def of(self, module: Any) -> str:
         """The name of a module's class; the second module of a class gets another."""
+        if is_script(module) and "_class_name" in module.__dict__:  # a script has its name
+            self._taken.add(module._class_name)
+            return module._class_name
         if id(module) not in self._names:
             self._names[id(module)] = self._free(qualified_name(type(module)))
             self._kept.append(module)

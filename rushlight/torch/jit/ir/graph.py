@@ -93,7 +93,7 @@ class Node:
     @property
     def writes(self) -> bool:
         """Whether the step changes a tensor in place, or may do so."""
-        if self.kind.startswith("^"):
+        if self.kind.startswith("^") or self.kind == "prim::CallFunction":
             return True
         name = self.kind.partition("::")[2]
         return name.endswith("_") and not name.endswith("__") or name.startswith("__i") and name in _IN_PLACE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from .class_names import is_script
 from .graph import Graph, Node, Value
 
 __all__ = ["inlined"]
@@ -23,7 +24,9 @@ def _copy(graph: Graph, arguments: list[Value], module: Any, into: Graph) -> Val
     modules: dict[Value, Any] = {graph.inputs[0]: module}
     tuples: dict[Value, list[Value]] = {}
     for node in graph.nodes:
-        if node.kind == "prim::CallMethod":
+        if node.blocks:
+            raise NotImplementedError("torch.jit: inlined_graph of a program with branches or loops")
+        if node.kind == "prim::CallMethod" and not is_script(modules[node.inputs[0]]):
             callee = modules[node.inputs[0]]
             method = callee._methods[node.attributes["name"]].graph
             at[node.outputs[0]] = _copy(method, [at[v] for v in node.inputs], callee, into)

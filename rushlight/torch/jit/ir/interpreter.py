@@ -74,7 +74,9 @@ def _run(steps: list[_Step], values: list[Any]) -> None:
         if unpacks is None:  # it has blocks, which read and write the values themselves
             function(values)
         elif unpacks:
-            result = function(*[values[i] for i in inputs]) if outputs else function(*[values[i] for i in inputs]) or ()
+            result = function(*[values[i] for i in inputs])
+            if not outputs:
+                continue
             if len(result) != len(outputs):
                 raise RuntimeError(f"Expected {len(outputs)} elements in a list but found {len(result)}")
             for slot, value in zip(outputs, result, strict=True):

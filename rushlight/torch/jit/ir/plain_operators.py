@@ -194,7 +194,8 @@ def plain(name: str, types: list[Type]) -> PlainOperator | None:
     found = found or _shared(types)(name) or _common(name, types)
     if found is None:
         return None
-    parameters = tuple(Parameter(chr(ord("a") + i), str(t), None, False) for i, t in enumerate(types))
+    defaults = {3: "1"} if name == "slice" else {}
+    parameters = tuple(Parameter(chr(ord("a") + i), str(t), defaults.get(i), False) for i, t in enumerate(types))
     return PlainOperator(name, "_".join(t.kind.lower() for t in types[:1]), parameters, *found)
 
 

@@ -104,11 +104,13 @@ class GraphView:
         return next(iter(self.findAllNodes(kind, recurse)), None)
 
     def _defined(self, value: Value) -> str:
-        return f"%{self._names[value]} : {value.type}"
+        return f"%{self._names[value]} : {'Function' if value.type.kind == 'Function' else value.type}"
 
     def _line(self, node: Node) -> str:
         attributes = ""
-        if node.is_constant:
+        if node.is_constant and "name" in node.attributes:
+            attributes = f'[name="{node.attributes["name"].rpartition(".")[2]}"]'
+        elif node.is_constant:
             attributes = "" if node.value is None else f"[value={shown(node.value)}]"
         elif node.kind.startswith("^"):
             function = node.attributes["function"]

@@ -15,7 +15,7 @@ from ....core.tensor.storage import storage_of
 from ....core.tensor.tensor import Tensor
 from ....nn.modules.module import Module
 from ..ir.binding import Call, plain_number
-from ..ir.class_names import ClassNames
+from ..ir.class_names import ClassNames, is_script
 from ..ir.graph import (
     BOOL,
     COMPLEX,
@@ -91,6 +91,7 @@ class Builder:
     def __init__(self, root: Module | None, names: ClassNames):
         self.names = names
         self.root = self.frame = Frame(root, None, None, "", None if root is None else self._class(root))
+        self.calls: list[Node] = []  # of programs, that run now
         self.stack: list[bool] = []  # for each module that runs, whether it has a frame
         self.values: dict[int, tuple[Tensor, Value]] = {}
         self.data: dict[int, Node] = {}  # by storage, the node that could copy a constant
@@ -105,7 +106,7 @@ class Builder:
     def enter(self, module: Module) -> None:
         """A module is called. It has a graph of its own where it is below the module that runs."""
         frame = self.frame
-        path = frame.modules.get(id(module), "")
+        path = "" if is_script(module) else frame.modules.get(id(module), "")  # a script is called as it is
         self.stack.append(bool(path))
         if path:
             me = self._attribute(frame, path)
@@ -121,6 +122,45 @@ class Builder:
         if self.stack.pop():
             assert self.frame.parent is not None
             self.frame = self.frame.parent
+
+    def has_path(self, module: Module) -> bool:
+        """Whether a module is below the one that runs."""
+        return bool(self.frame.modules.get(id(module), ""))
+
+    def begin_call(self, graph: Graph, given: tuple, name: str, callee: Any) -> None:
+        """Add the call of a program: of a function, or of the method of a module."""
+        is_method = isinstance(callee, Module)
+        parameters = graph.inputs[is_method:]
+        inputs = [
+            self.input("Tensor" if p.type.kind == "Tensor" else str(p.type), v)
+            for p, v in zip(parameters, given, strict=True)
+        ]
+        if is_method:
+            head, attributes = self._attribute(self.frame, self.frame.modules[id(callee)]), {"name": name}
+        else:
+            head, attributes = Value(Type("Function", detail=name), "", self.frame), {}
+            self.frame.graph.nodes.append(Node("prim::Constant", [], [head], {"name": name, "function": callee}))
+        kind = "prim::CallMethod" if is_method else "prim::CallFunction"
+        self.calls.append(Node(kind, [head, *inputs], [], attributes, scope=self.frame.scope))
+        self.frame.graph.nodes.append(self.calls[-1])
+
+    def end_call(self, graph: Graph, result: Any) -> None:
+        """The call gave this."""
+        node = self.calls.pop()
+        parts = result if isinstance(result, tuple) else (result,)
+        if not all(isinstance(t, Tensor) for t in parts):
+            raise NotImplementedError(
+                f"torch.jit.trace: {graph.name}() gives a {type(result).__name__}; of scripts that give tensors or tuples of "
+                "tensors the calls can be recorded"
+            )
+        values = [Value(type_of_tensor(t), "", self.frame) for t in parts]
+        if isinstance(result, tuple):
+            node.outputs = [Value(graph.outputs[0].type, "", self.frame)]
+            self.frame.graph.nodes.append(Node("prim::TupleUnpack", node.outputs, values))
+        else:
+            node.outputs = values
+        for t, value in zip(parts, values, strict=True):
+            self.assign(t, value)
 
     def _attribute(self, frame: Frame, path: str) -> Value:
         """The value of an attribute of the frame's module."""

@@ -282,6 +282,30 @@ class Tracer:
             self.build.record_function(function, args, result)
         return (result,)
 
+    def calls_program(self, program: Any, args: tuple, kwargs: dict[str, Any], run: Callable, name: str) -> Any:
+        """A script or program that is a function is called: its graph stays what it is."""
+        return self._called(program.graph, program.arguments(args, kwargs), lambda: run(*args, **kwargs), name, program)
+
+    def calls_method(self, module: Module, program: Any, args: tuple, kwargs: dict[str, Any], run: Callable) -> Any:
+        """A method of a script below the module that runs is called: its graph stays what it is."""
+        given = program.arguments(args, kwargs)
+        return self._called(program.graph, given, lambda: run(*args, **kwargs), program.graph.name, module)
+
+    def _called(self, graph: Any, given: tuple, run: Callable, name: str, callee: Any) -> Any:
+        with self.off():
+            self.build.begin_call(graph, given, name, callee)
+            result = run()
+            self.build.end_call(graph, result)
+        return result
+
+    def records(self, module: Module) -> bool:
+        """Whether a module's call is recorded as one: it is below the module that runs."""
+        return self.listens_here() and self.build.has_path(module)
+
+    def listens_here(self) -> bool:
+        """Whether the tracer records what this thread does now."""
+        return self.listening and threading.get_ident() == self.thread
+
     def warn(self, text: str) -> None:
         """Give a TracerWarning at the user's line."""
         warn_user(text, TracerWarning)
