@@ -18,7 +18,7 @@ from ..core.determinism import mode
 from ..core.device.buffer import Buffer
 from ..core.dispatch.aten.wrapper import wrapped_by
 from ..core.dispatch.entry import is_result
-from ..core.dispatch.extension_points import try_compiled
+from ..core.dispatch.extension_points import call_node, try_compiled
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, no_grad, thread
 from ..core.jit_switch import jit

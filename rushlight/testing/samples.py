@@ -319,7 +319,7 @@ _table(
         "vander": [S(V3), S(V3, 2, True)],
         "gradient": [S(F(3, 4)), S(F(3, 4), dim=1, edge_order=2)],
         "renorm": [S(X, 2, 0, 1.0), S(X, 1, 1, 100.0)],
-        "polar": [S(X, Y)],
+        "polar": [S(POSITIVE, Y)],
         "isin": [S(X, Y)],
         "unravel_index": [S(Fixed([4, 1]), (3, 2))],
         "is_nonzero": [S(ONE)],

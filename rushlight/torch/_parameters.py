@@ -116,7 +116,6 @@ _NAMES = {
     "(self, torch_dispatch_class, fn=None, /)": "library.CustomOpDef.register_torch_dispatch",
     "(self, device_type, cast_inputs)": "library.CustomOpDef.register_autocast",
     "(self, fn, dispatch_key='', *, with_keyset=False)": "library.Library.fallback",
-    "(self, f, **kwargs)": "jit.ScriptModule.save",
     "(self, path, metric='self_cpu_time_total')": "profiler.profile.export_stacks",
     "(self, path, device=None)": "profiler.profile.export_memory_timeline",
     "(self, key, value)": "profiler.profile.add_metadata",

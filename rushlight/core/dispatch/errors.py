@@ -42,6 +42,7 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
 
 _WORDS = {"int": (int, "int"), "SymInt": (int, "int"), "float": ((int, float), "float"), "bool": (bool, "bool")}
 _WORDS["ScalarType"] = (dtypes.dtype, "torch.dtype")
+_LISTS = {"int": ((int, tuple, list), "int or tuple of ints"), "SymInt": ((int, tuple, list), "int or tuple of ints")}
 
 
 def _unlike_schema(name: str, metadata: tuple) -> str:
@@ -51,10 +52,11 @@ def _unlike_schema(name: str, metadata: tuple) -> str:
     overload = overload if overload in known_overloads else ""
     for schema in overloads(plain):
         options = [p for p in schema.parameters if not p.type.startswith("Tensor")]
-        if (overload and schema.overload != overload) or len(options) > len(metadata) + 1:
+        if (overload and schema.overload != overload) or abs(len(options) - len(metadata)) > 1:
             continue
         for p, value in zip(options, metadata, strict=False):
-            known = None if value is None and p.type.endswith("?") else _WORDS.get(p.type.rstrip("?"))
+            kind, is_list, _ = p.type.rstrip("?").partition("[")
+            known = None if value is None and p.type.endswith("?") else (_LISTS if is_list else _WORDS).get(kind)
             if known is not None and not isinstance(value, known[0]) and not hasattr(value, "__index__"):
                 return f"argument '{p.name}' must be {known[1]}, not {type(value).__name__}"
     return ""

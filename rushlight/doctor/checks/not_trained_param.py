@@ -125,7 +125,7 @@ class NotTrainedParam(Check):
         self.doctor.report(self, place, message, mend, [(trained[0].step_place, "the step")])
 
     def _plain_tensors(self) -> None:
-        """Attributes of modules that require grad and are no parameters, and that nobody changes."""
+        """Attributes of modules that require grad and are no parameters, and that no statement changes."""
         for entry in self.doctor.ledger.alive():
             if entry.is_parameter or entry.owners or entry.total < 3 or entry.steps or entry.cleared is not None:
                 continue
