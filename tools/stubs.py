@@ -493,7 +493,11 @@ def main(write: bool) -> int:
             path.write_text(text)
     if write:
         stub_package.write(ROOT.parent)
-    return 0 if write else bool(stale or stub_package.stale(ROOT.parent))
+        return 0
+    of_package = stub_package.stale(ROOT.parent)
+    for path in of_package:
+        print(path)
+    return int(bool(stale or of_package))
 
 
 if __name__ == "__main__":
