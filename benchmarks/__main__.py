@@ -1,8 +1,8 @@
-"""Measurements of Rushlight against torch. `python -m benchmarks eager|imports|cifar10|steps|doctor`; torch is optional."""
+"""Measurements of Rushlight against torch. `python -m benchmarks eager|operators|imports|cifar10|steps|doctor`; torch is optional."""
 
 import argparse
 
-from . import cifar10, doctor, eager, imports, steps
+from . import cifar10, doctor, eager, imports, operators, steps
 
 parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Rushlight against torch, in one run.")
 commands = parser.add_subparsers(dest="command", required=True)
@@ -14,9 +14,10 @@ commands.add_parser("cifar10", help=cifar10.__doc__)
 commands.add_parser("doctor", help=doctor.__doc__).add_argument(
     "case", nargs="?", default="", help="only cases that contain this"
 )
+operators.add_options(commands.add_parser("operators", help=operators.__doc__))
 steps.add_options(commands.add_parser("steps", help=steps.__doc__))
 
 if __name__ == "__main__":
     arguments = vars(parser.parse_args())
-    modules = {"eager": eager, "imports": imports, "cifar10": cifar10, "steps": steps, "doctor": doctor}
+    modules = {"eager": eager, "operators": operators, "imports": imports, "cifar10": cifar10, "steps": steps, "doctor": doctor}
     modules[arguments.pop("command")].main(**arguments)
