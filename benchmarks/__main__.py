@@ -19,5 +19,12 @@ steps.add_options(commands.add_parser("steps", help=steps.__doc__))
 
 if __name__ == "__main__":
     arguments = vars(parser.parse_args())
-    modules = {"eager": eager, "operators": operators, "imports": imports, "cifar10": cifar10, "steps": steps, "doctor": doctor}
+    modules = {
+        "eager": eager,
+        "operators": operators,
+        "imports": imports,
+        "cifar10": cifar10,
+        "steps": steps,
+        "doctor": doctor,
+    }
     modules[arguments.pop("command")].main(**arguments)

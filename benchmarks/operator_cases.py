@@ -71,26 +71,67 @@ Case = tuple[Callable[..., Any], str]  # what is called, and the operands that g
 
 
 def _pointwise() -> Iterator[tuple[str, Callable, str]]:
-    for name in (
-        "exp log log1p expm1 log2 sqrt rsqrt sin cos tan tanh sigmoid abs neg square reciprocal erf lgamma digamma atan "
-        "sinh cosh asinh floor ceil round sign trunc frac"
-    ).split():
+    for name in [
+        "exp",
+        "log",
+        "log1p",
+        "expm1",
+        "log2",
+        "sqrt",
+        "rsqrt",
+        "sin",
+        "cos",
+        "tan",
+        "tanh",
+        "sigmoid",
+        "abs",
+        "neg",
+        "square",
+        "reciprocal",
+        "erf",
+        "lgamma",
+        "digamma",
+        "atan",
+        "sinh",
+        "cosh",
+        "asinh",
+        "floor",
+        "ceil",
+        "round",
+        "sign",
+        "trunc",
+        "frac",
+    ]:
         yield name, lambda T, o, n=name: getattr(T, n)(o.x), "x"
     for name in ("asin", "acos", "erfinv", "logit"):
         yield name, lambda T, o, n=name: getattr(T, n)(o.unit), "unit"
-    for name in (
-        "relu relu6 leaky_relu elu selu celu gelu silu mish softplus softsign hardtanh hardswish hardsigmoid logsigmoid "
-        "tanhshrink"
-    ).split():
+    for name in [
+        "relu",
+        "relu6",
+        "leaky_relu",
+        "elu",
+        "selu",
+        "celu",
+        "gelu",
+        "silu",
+        "mish",
+        "softplus",
+        "softsign",
+        "hardtanh",
+        "hardswish",
+        "hardsigmoid",
+        "logsigmoid",
+        "tanhshrink",
+    ]:
         yield f"F.{name}", lambda T, o, n=name: getattr(T.nn.functional, n)(o.z), "z"
-    for name in "add sub mul div pow maximum minimum atan2 fmod remainder hypot".split():
+    for name in ["add", "sub", "mul", "div", "pow", "maximum", "minimum", "atan2", "fmod", "remainder", "hypot"]:
         yield name, lambda T, o, n=name: getattr(T, n)(o.x, o.y), "x y"
     yield "floor_divide", lambda T, o: T.floor_divide(o.x, o.y), ""
-    for name in "eq ne lt le gt ge isclose".split():
+    for name in ["eq", "ne", "lt", "le", "gt", "ge", "isclose"]:
         yield name, lambda T, o, n=name: getattr(T, n)(o.x, o.y), ""
-    for name in "logical_and logical_or logical_xor bitwise_and bitwise_or".split():
+    for name in ["logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or"]:
         yield name, lambda T, o, n=name: getattr(T, n)(o.b, o.c), ""
-    for name in "isnan isinf isfinite logical_not".split():
+    for name in ["isnan", "isinf", "isfinite", "logical_not"]:
         yield name, lambda T, o, n=name: getattr(T, n)(o.x), ""
     yield "add int64", lambda T, o: o.i + o.j, ""
     yield "div int64", lambda T, o: o.i // o.j, ""
@@ -185,13 +226,13 @@ def _creation() -> Iterator[tuple[str, Callable, str]]:
 
 
 def _reductions() -> Iterator[tuple[str, Callable, str]]:
-    for name in "sum mean prod amax amin max min std var logsumexp median norm".split():
+    for name in ["sum", "mean", "prod", "amax", "amin", "max", "min", "std", "var", "logsumexp", "median", "norm"]:
         if name not in ("logsumexp",):
             yield name, lambda T, o, n=name: getattr(T, n)(o.x), "x"
         dims = (0, 1) if name not in ("prod", "norm", "median") else (1,)
         for dim in dims:
             yield f"{name} dim {dim}", lambda T, o, n=name, d=dim: _first(getattr(o.x, n)(dim=d)), "x"
-    for name in "argmax argmin any all count_nonzero".split():
+    for name in ["argmax", "argmin", "any", "all", "count_nonzero"]:
         yield name, lambda T, o, n=name: getattr(T, n)(o.x), ""
     yield "argmax dim 1", lambda T, o: o.x.argmax(1), ""
     yield "any dim 0", lambda T, o: o.b.any(0), ""
@@ -290,7 +331,11 @@ def _products() -> Iterator[tuple[str, Callable, str]]:
     yield "fft.fft2", lambda T, o: T.fft.fft2(o.complex), ""
     yield "sparse.mm", lambda T, o: T.sparse.mm(o.sparse, o.x), ""
     yield "sparse @ sparse", lambda T, o: T.sparse.mm(o.sparse, o.sparse), ""
-    yield "attention", lambda T, o: T.nn.functional.scaled_dot_product_attention(o.batch, o.batch2, o.batch), "batch batch2"
+    yield (
+        "attention",
+        lambda T, o: T.nn.functional.scaled_dot_product_attention(o.batch, o.batch2, o.batch),
+        "batch batch2",
+    )
     yield "kron", lambda T, o: T.kron(o.few[:8, :8], o.few[:8, :8]), "few"
 
 
@@ -301,8 +346,10 @@ def _layers() -> Iterator[tuple[str, Callable, str]]:
     yield "F.conv2d", lambda T, o: T.nn.functional.conv2d(o.image, o.kernel, padding=1), "image kernel"
     yield "F.conv2d stride", lambda T, o: T.nn.functional.conv2d(o.image, o.kernel, stride=2), "image kernel"
     yield "F.conv1d", lambda T, o: T.nn.functional.conv1d(o.batch, o.kernel1d), "batch kernel1d"
-    yield "F.conv_transpose2d", lambda T, o: T.nn.functional.conv_transpose2d(o.image, o.transposed, stride=2), (
-        "image transposed"
+    yield (
+        "F.conv_transpose2d",
+        lambda T, o: T.nn.functional.conv_transpose2d(o.image, o.transposed, stride=2),
+        ("image transposed"),
     )
     yield "F.max_pool2d", F("max_pool2d", 2), "image"
     yield "F.avg_pool2d", F("avg_pool2d", 2), "image"
@@ -310,8 +357,10 @@ def _layers() -> Iterator[tuple[str, Callable, str]]:
     yield "F.interpolate", F("interpolate", scale_factor=2), "image"
     yield "F.interpolate bilinear", F("interpolate", scale_factor=2, mode="bilinear"), "image"
     yield "F.grid_sample", lambda T, o: T.nn.functional.grid_sample(o.image, o.grid, align_corners=False), "image grid"
-    yield "F.batch_norm", lambda T, o: T.nn.functional.batch_norm(o.image, None, None, o.channels, o.channels, True), (
-        "image channels"
+    yield (
+        "F.batch_norm",
+        lambda T, o: T.nn.functional.batch_norm(o.image, None, None, o.channels, o.channels, True),
+        ("image channels"),
     )
     yield "F.layer_norm", lambda T, o: T.nn.functional.layer_norm(o.x, (o.columns,), o.row, o.row), "x row"
     yield "F.rms_norm", lambda T, o: T.nn.functional.rms_norm(o.x, (o.columns,), o.row), "x row"
@@ -321,7 +370,7 @@ def _layers() -> Iterator[tuple[str, Callable, str]]:
     yield "F.pixel_shuffle", lambda T, o: T.nn.functional.pixel_shuffle(o.x.view(1, 4, o.rows // 2, -1), 2), "x"
     yield "F.cross_entropy", lambda T, o: T.nn.functional.cross_entropy(o.z, o.labels), "z"
     yield "F.nll_loss", lambda T, o: T.nn.functional.nll_loss(o.z, o.labels), "z"
-    for name in "mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy_with_logits".split():
+    for name in ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "binary_cross_entropy_with_logits"]:
         yield f"F.{name}", lambda T, o, n=name: getattr(T.nn.functional, n)(o.z, o.unit), "z"
     yield "F.binary_cross_entropy", lambda T, o: T.nn.functional.binary_cross_entropy(o.unit, o.unit.round()), "unit"
     yield "F.kl_div", lambda T, o: T.nn.functional.kl_div(o.z, o.unit, reduction="batchmean"), "z"
@@ -361,7 +410,7 @@ def names() -> list[tuple[str, str, bool]]:
 
 
 class Calls(dict):
-    """"NAME/SIZE" -> one call, "NAME/SIZE+g" -> one with its gradients: made when asked for, only the last size's kept."""
+    """ "NAME/SIZE" -> one call, "NAME/SIZE+g" -> one with its gradients: made when asked for, only the last size's kept."""
 
     def __init__(self, torch: Any):
         super().__init__()

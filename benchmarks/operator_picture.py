@@ -25,7 +25,9 @@ def draw(rows: list[Row], path: Path) -> Path:
         for k, (size, colour) in enumerate(_COLOURS.items()):
             dots = [row for row in shown if row.size == size]
             heights = [families.index(row.family) + 0.25 * (k - 1) for row in dots]
-            axes.scatter([row.ratio for row in dots], heights, s=9, color=colour, alpha=0.7, label=f"{size:,}", zorder=2)
+            axes.scatter(
+                [row.ratio for row in dots], heights, s=9, color=colour, alpha=0.7, label=f"{size:,}", zorder=2
+            )
         axes.axvline(1.0, color="#444444", linewidth=0.8, zorder=1)
         axes.axvline(1.5, color="#ca0020", linewidth=0.8, linestyle="--", zorder=1)
         axes.set_xscale("log")

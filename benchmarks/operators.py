@@ -1,4 +1,4 @@
-"""`python -m benchmarks operators`: the most used operators beside torch, at three sizes, forward and with gradients."""
+"""`python -m benchmarks operators`: the most used operators against torch, at three sizes, forward and with gradients."""
 
 from __future__ import annotations
 
@@ -36,14 +36,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--picture", type=Path, help="draw the ratios into this file")
 
 
-def main(pattern: str, size: int | None, threads: int | None, above: float, json: Path | None, picture: Path | None) -> None:
+def main(
+    pattern: str, size: int | None, threads: int | None, above: float, json: Path | None, picture: Path | None
+) -> None:
     """Print each operator's times and ratio, the geometric mean at each size, and what is slow."""
     if not need_torch():
         raise SystemExit(1)
     runners = [Runner(library, "benchmarks.operator_cases", threads=threads) for library in ("rushlight", "torch")]
     rows: list[Row] = []
     for n in SIZES if size is None else (size,):
-        print(f"\n{n:,} elements{'rushlight us':>37}{'torch us':>12}{'ratio':>8}{'with gradients':>26}{'':>8}{'ratio':>8}")
+        print(
+            f"\n{n:,} elements{'rushlight us':>37}{'torch us':>12}{'ratio':>8}{'with gradients':>26}{'':>8}{'ratio':>8}"
+        )
         for family, name, differentiable in names():
             if pattern in name:
                 found = [_measured(runners, family, name, n, g) for g in (False, True)[: 1 + differentiable]]

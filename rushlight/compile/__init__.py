@@ -15,11 +15,7 @@ class _Callable(ModuleType):
 
 
 def __getattr__(name: str) -> Any:
-    if name == "explain":
-        from .explanation import explain
-
-        return explain
-    if name in ("reset", "disable", "is_compiling"):
+    if name in ("explain", "reset", "disable", "is_compiling"):
         from . import api
 
         return getattr(api, name)

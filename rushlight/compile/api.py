@@ -10,7 +10,10 @@ from typing import Any
 from ..backend.onednn.primitives import forget_unused
 from ..core.dispatch.mode import emit_event, thread
 from .capture.recorder import Listener
+from .explanation import explain
 from .jit.step import CompiledStep
+
+__all__ = ["compile", "disable", "explain", "is_compiling", "reset"]
 
 _MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _steps: weakref.WeakSet[CompiledStep] = weakref.WeakSet()

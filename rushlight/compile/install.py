@@ -1,7 +1,7 @@
 """What the compiler puts into eager code: the only place that fills its extension points.
 
 `install` runs with `import rushlight` and loads nothing: what it installs loads the compiler when it is first called.
-`install_native` runs when a program is made, `install_in_thread` when a thread has its first compiled backward: the
+`install_native` runs when a program is made or many numbers were drawn, `install_in_thread` when a thread has its first compiled backward: the
 compiler is loaded by then.
 """
 
@@ -12,10 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..core.dispatch import extension_points
+from ..core.jit_switch import jit
+from ..core.random.mersenne import WORDS, blocks_by_numpy
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 
 if TYPE_CHECKING:
     from ..ops.pointwise.fused_loops import FusedLoop
+
+_blocks_left = 10_000_000 // WORDS
 
 __all__ = ["install", "install_in_thread", "install_native"]
 
@@ -23,14 +27,22 @@ __all__ = ["install", "install_in_thread", "install_native"]
 def install() -> None:
     """Let tapes that come again, and large elementwise work, reach the compiler."""
     extension_points.try_compiled.register(_first_tape)
+    extension_points.random_blocks.register(_first_blocks)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
 
 
-def install_native(blocks: Callable[..., Any], decide: Callable[..., Any]) -> None:
-    """Let generated code draw random words and decide trials."""
-    extension_points.random_blocks.register(blocks)
-    extension_points.random_trials.register(decide)
+def install_native() -> Callable[[Any, int], Any]:
+    """Let generated code draw random numbers and decide trials. Returns what makes the words."""
+    from .lower.llvm import draws, trials, twister
+
+    extension_points.random_blocks.register(twister.words)
+    if draws.available():
+        extension_points.random_order.register(draws.shuffle)
+        extension_points.random_uniforms.register(draws.uniforms)
+        extension_points.random_normals.register(draws.normals)
+    extension_points.random_trials.register(trials.decide)
+    return twister.words
 
 
 def install_in_thread(make_convolution: extension_points.MakeConvolution) -> None:
@@ -43,6 +55,15 @@ def _first_tape(outline: int, root: Any, g: Any, /) -> bool:
 
     extension_points.try_compiled.register(try_compiled)
     return try_compiled(outline, root, g)
+
+
+def _first_blocks(stream: Any, blocks: int) -> Any:
+    """NumPy's words, counted: after as many as take it longer to turn into normal numbers than loading LLVM takes."""
+    global _blocks_left
+    _blocks_left -= blocks
+    if _blocks_left < 0 and jit.on:
+        return install_native()(stream, blocks)
+    return blocks_by_numpy(stream, blocks)
 
 
 def _first_loop(loop: FusedLoop, *arguments: Any, out: Any = None) -> Any:

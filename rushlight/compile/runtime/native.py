@@ -31,7 +31,6 @@ from ..ir.graph import Call, Extern, Graph, Nest, Node, Ref, Update, Value
 from ..ir.verify import verify
 from ..jit.native_update import native_update
 from ..log import show
-from ..lower.llvm import trials, twister
 from ..lower.llvm.engine import available
 from ..lower.llvm.program import Program
 from ..lower.onednn import Binder, Needs, Pack, bind, choose, serves
@@ -80,7 +79,7 @@ class Native:
     """
 
     def __init__(self, graph: Graph, among_eager: bool = False):
-        install_native(twister.words, trials.decide)
+        install_native()
         self.captured = graph
         self.lock = lock()
         self.has_run = among_eager

@@ -103,7 +103,23 @@ Costs: nothing in calls of a shape seen before."""
 random_blocks: Slot[Callable[[Any, int], np.ndarray]] = Slot()
 """The next blocks of random words of a `RandomState` whose position is a block's end.
 Read by `core/random/mersenne.py`: for each draw of more words than are left of the last block of 624.
-Filled by `compile/install.py`, with generated code, when the first program is made. Costs: 2 ns for 624 words."""
+Filled by `compile/install.py`: with generated code when the first program is made, or after ten million words; until then
+with a function there that counts them. Costs: 0.2 us for 624 words."""
+
+random_uniforms: Slot[Callable[[np.ndarray, np.ndarray, float, float], None]] = Slot()
+"""Writes a float32 number between two bounds for each word to its second argument.
+Read by `core/random/continuous.py`: for each draw of float32 numbers. Filled by `compile/install.py`, as `random_blocks`.
+Costs: 1 us a call."""
+
+random_normals: Slot[Callable[[np.ndarray, np.ndarray, float, float], None]] = Slot()
+"""The same for normal numbers of a mean and a deviation, in whole blocks of sixteen.
+Read by `core/random/continuous.py`: for each draw of at least sixteen. Filled by `compile/install.py`, as `random_blocks`.
+Costs: 1 us a call."""
+
+random_order: Slot[Callable[[np.ndarray, np.ndarray], None]] = Slot()
+"""Shuffles its second argument from the front, a word for each swap.
+Read by `core/random/integers.py`: in `randperm`, for fewer than 2**32 / 20 elements.
+Filled by `compile/install.py`, as `random_blocks`. Costs: 1 us a call."""
 
 random_trials: Slot[Callable[[np.ndarray, np.ndarray, np.ndarray, int], None]] = Slot()
 """Writes to its second argument whether each trial succeeds, as `discrete.decide_by_numpy`.

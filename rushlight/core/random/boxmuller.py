@@ -14,14 +14,14 @@ import numpy as np
 
 from .libm import fma, libm
 
-_LOG = (
+LOG_POLYNOMIAL = (
     7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1, -1.6668057665e-1,
     2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1,
 )  # fmt: skip
-_COS = (2.443315711809948e-005, -1.388731625493765e-003, 4.166664568298827e-002)
-_SIN = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
-_LN2_LOW, _LN2_HIGH = -2.12194440e-4, 0.693359375
-_MINUS_QUARTER_PI = (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
+COS_POLYNOMIAL = (2.443315711809948e-005, -1.388731625493765e-003, 4.166664568298827e-002)
+SIN_POLYNOMIAL = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
+LN2_LOW, LN2_HIGH = -2.12194440e-4, 0.693359375
+MINUS_QUARTER_PI = (-0.78515625, -2.4187564849853515625e-4, -3.77489497744594108e-8)
 _TWO_PI = np.float32(2 * np.pi)
 _SQRT_HALF_BITS = np.float32(0.707106781186547524).view(np.int32)
 _SIGN = np.int32(-(1 << 31))
@@ -90,13 +90,13 @@ def _log(x: np.ndarray) -> np.ndarray:
     m -= np.float32(1)
     e = exponent.astype(np.float32)
     z = m * m
-    y = _horner(m, _LOG)
+    y = _horner(m, LOG_POLYNOMIAL)
     y *= m
-    y = _fused(y, z, e * np.float32(_LN2_LOW))
+    y = _fused(y, z, e * np.float32(LN2_LOW))
     z *= np.float32(0.5)
     y -= z
     y += m
-    e *= np.float32(_LN2_HIGH)  # exact, as its ten bits are: no need to fuse
+    e *= np.float32(LN2_HIGH)  # exact, as its ten bits are: no need to fuse
     y += e
     return y
 
@@ -107,15 +107,15 @@ def _sincos(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     octant += 1
     octant &= ~1
     turns = octant.astype(np.float32)
-    for part in _MINUS_QUARTER_PI[:2]:  # short constants: the products are exact
+    for part in MINUS_QUARTER_PI[:2]:  # short constants: the products are exact
         x = x + turns * np.float32(part)
-    x = _fused(turns, np.float32(_MINUS_QUARTER_PI[2]), x)
+    x = _fused(turns, np.float32(MINUS_QUARTER_PI[2]), x)
     z = x * x
-    cos = _horner(z, _COS)
+    cos = _horner(z, COS_POLYNOMIAL)
     cos *= z
     cos = _fused(cos, z, z * np.float32(-0.5))
     cos += np.float32(1)
-    sin = _horner(z, _SIN)
+    sin = _horner(z, SIN_POLYNOMIAL)
     sin *= z
     sin = _fused(sin, x, x)
     # Exchange the two where bit 1 of the octant is set, on the bits: `where` costs 3 ns an element.

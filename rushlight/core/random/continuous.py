@@ -8,11 +8,13 @@ torch's bits; float64 results of more than `libm.EXACT_LIMIT` values can differ 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..dispatch.extension_points import random_normals, random_uniforms
 from . import boxmuller
 from .layout import FLOATING, cast, count, mantissa, require, torch_name
 from .libm import fma, libm
@@ -22,11 +24,15 @@ F32 = np.dtype(np.float32)
 _STRIP = 1 << 15  # words and temporaries of this many values stay in the second-level cache
 _MODEST = 1e30  # bounds below it are far from what float32 can hold
 _LOW_24, _UNIT = np.array(0xFFFFFF, np.uint32), np.array(2.0**-24, np.float32)  # arrays: 0.3 us sooner than numbers
+_FEW = 512  # up to here four calls of NumPy are quicker than one of generated code
 _SCALAR_PAIRS = 16  # up to here Python's own arithmetic is quicker than NumPy's calls
 
 
 def canonical32(gen: Generator, n: int) -> np.ndarray:
     """n uniform float32 in [0, 1), from the low 24 bits of a word each. The caller holds the generator's lock."""
+    native = random_uniforms.value
+    if native is not None and n > _FEW:
+        return _filled(gen, n, native, 0.0, 1.0)
     if n > _STRIP:
         out = np.empty(n, np.float32)
         for start in range(0, n, _STRIP):
@@ -37,6 +43,18 @@ def canonical32(gen: Generator, n: int) -> np.ndarray:
     unit = words.astype(F32)
     unit *= _UNIT
     return unit
+
+
+def _filled(gen: Generator, n: int, native: Callable[..., None], *numbers: float) -> np.ndarray:
+    """n float32 numbers that generated code makes of a word each. The caller holds the generator's lock."""
+    out = np.empty(n, F32)
+    if n <= _STRIP:
+        native(gen.words(n), out, *numbers)
+        return out
+    for start in range(0, n, _STRIP):
+        part = out[start : start + _STRIP]
+        native(gen.words(part.size), part, *numbers)
+    return out
 
 
 def canonical64(gen: Generator, n: int) -> np.ndarray:
@@ -101,6 +119,10 @@ def uniform(gen: Generator | None, shape: Any, dtype: Any, low: float = 0.0, hig
 
 def _uniform32(gen: Generator, shape: Any, low: float, high: float) -> np.ndarray:
     """`uniform` for float32 and bounds that need no checks: what parameters are initialised with."""
+    native = random_uniforms.value
+    if native is not None:
+        with gen.lock:
+            return _filled(gen, prod(shape), native, low, high).reshape(shape)
     with gen.lock:
         values = canonical32(gen, prod(shape))
     first, last = np.float32(low), np.float32(high)
@@ -122,6 +144,10 @@ def normal(
 
     Raises RuntimeError for std < 0. A complex number's parts have the variance std**2 / 2 each.
     """
+    if dtype is F32 and contiguous and std >= 0 and -_MODEST < mean < _MODEST and std < _MODEST:
+        n, native = prod(shape), random_normals.value
+        if n >= 16 and native is not None:
+            return _blocks(resolve(gen), n, native, mean, std).reshape(shape)
     dtype, (shape, n) = np.dtype(dtype), count(shape)
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
@@ -145,6 +171,15 @@ def normal(
         blocks(tail, mean, std)
         out[-16:] = tail
     return out.reshape(shape)
+
+
+def _blocks(gen: Generator, n: int, native: Callable[..., None], mean: float, std: float) -> np.ndarray:
+    """The block form of `normal` by generated code."""
+    with gen.lock:
+        out = _filled(gen, n, native, mean, std)
+        if n % 16:
+            out[-16:] = _filled(gen, 16, native, mean, std)
+    return out
 
 
 def _blocks_of_half(gen: Generator, n: int, mean: float, std: float) -> np.ndarray:

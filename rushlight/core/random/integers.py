@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dispatch.extension_points import random_order
 from ..warn import warn
 from .continuous import largest
 from .layout import FLOATING, INTEGRAL, NUMBERS, NUMBERS_OR_BOOL, UNSIGNED, cast, count, mantissa, require, torch_name
@@ -14,6 +15,7 @@ from .mersenne import Generator, resolve
 INT64_MIN, INT64_MAX = -(1 << 63), (1 << 63) - 1
 WIDE_RANGE = 1 << 28  # from here on a value takes two words, against the skew of the remainder
 WIDE_PERMUTATION = (2**32 - 1) // 20
+_INT64 = np.dtype(np.int64)
 _FEW = 1 << 10  # swaps that a loop makes sooner than the arrays
 
 _C_NAMES = {
@@ -62,15 +64,19 @@ def random_(
             return _unbounded(gen, shape, n, dtype)
     if high is None and low == INT64_MIN:
         return _full_range(gen, shape, n, dtype)
-    low, span = _range(dtype, low, high)
+    if dtype is _INT64 and high is not None and INT64_MIN <= low < high <= INT64_MAX:
+        span = high - low  # what `_range` says, 10 us sooner
+    else:
+        low, span = _range(dtype, low, high)
     if n == 0:
         return np.empty(shape, dtype)
     gen = resolve(gen)
     with gen.lock:
         raw = words64(gen.words(2 * n)) if span >= WIDE_RANGE else gen.words(n)
-    values = remainder(raw, span).astype(np.int64)
-    values += low
-    return cast(values, dtype).reshape(shape)
+    values = remainder(raw, span).astype(_INT64)
+    if low:
+        values += low
+    return (values if dtype is _INT64 else cast(values, dtype)).reshape(shape)
 
 
 def _unbounded(gen: Generator | None, shape: tuple[int, ...], n: int, dtype: np.dtype) -> np.ndarray:
@@ -200,6 +206,11 @@ def randperm(gen: Generator | None, n: int, dtype: Any = np.int64) -> np.ndarray
         return np.zeros(n, dtype)
     with gen.lock:
         words = gen.words(n - 1)
+    shuffle = random_order.value
+    if shuffle is not None:
+        order = np.arange(n)
+        shuffle(words, order)
+        return order if dtype is _INT64 else cast(order, dtype)
     steps = np.arange(n - 1, dtype=np.uint32)
     words %= np.uint32(n) - steps
     words += steps
