@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ..ops.pointwise.fused_loops import FusedLoop
 
 _blocks_left = 10_000_000 // WORDS
+_elements_left = 4_000_000
 
 __all__ = ["install", "install_in_thread", "install_native"]
 
@@ -28,13 +29,17 @@ def install() -> None:
     """Let tapes that come again, and large elementwise work, reach the compiler."""
     extension_points.try_compiled.register(_first_tape)
     extension_points.random_blocks.register(_first_blocks)
+    extension_points.combine_repeated.register(_first_combine)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
 
 
-def install_native() -> Callable[[Any, int], Any]:
-    """Let generated code draw random numbers and decide trials. Returns what makes the words."""
-    from .lower.llvm import draws, trials, twister
+def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
+    """Let generated code draw random numbers, decide trials, and write to repeated places.
+
+    Returns what makes the words, and what does such writes.
+    """
+    from .lower.llvm import combine, draws, trials, twister
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():
@@ -42,7 +47,8 @@ def install_native() -> Callable[[Any, int], Any]:
         extension_points.random_uniforms.register(draws.uniforms)
         extension_points.random_normals.register(draws.normals)
     extension_points.random_trials.register(trials.decide)
-    return twister.words
+    extension_points.combine_repeated.register(combine.combine if combine.available() else None)
+    return twister.words, combine.combine
 
 
 def install_in_thread(make_convolution: extension_points.MakeConvolution) -> None:
@@ -62,8 +68,15 @@ def _first_blocks(stream: Any, blocks: int) -> Any:
     global _blocks_left
     _blocks_left -= blocks
     if _blocks_left < 0 and jit.on:
-        return install_native()(stream, blocks)
+        return install_native()[0](stream, blocks)
     return blocks_by_numpy(stream, blocks)
+
+
+def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
+    """Nothing, but counted: four million elements take NumPy as long as loading LLVM takes."""
+    global _elements_left
+    _elements_left -= values.size
+    return _elements_left < 0 and jit.on and install_native()[1](how, out, where, values)
 
 
 def _first_loop(loop: FusedLoop, *arguments: Any, out: Any = None) -> Any:

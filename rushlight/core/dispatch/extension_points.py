@@ -126,6 +126,11 @@ random_trials: Slot[Callable[[np.ndarray, np.ndarray, np.ndarray, int], None]] =
 Read by `core/random/discrete.py`: for each strip of trials (dropout, bernoulli).
 Filled by `compile/install.py`, as `random_blocks`. Costs: 2 ns for up to 32760 trials."""
 
+combine_repeated: Slot[Callable[[str, np.ndarray, tuple, np.ndarray], bool]] = Slot()
+"""Does `out[where] = how(out[where], values)` for the name of a ufunc, one place after the other. False: nothing was done.
+Read by `ops/index/duplicate_index.py`: in each such write by index arrays (scatter_add, index_add, gradients of lookups).
+Filled by `compile/install.py`: as `random_blocks`, after four million elements. Costs: 5 us a call."""
+
 # ------------------------------------------------------------------------------------------------- autograd
 
 trace_results: Slot[Callable[[Any], None]] = Slot()

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.extension_points import combine_repeated
 from ..pointwise.checks import lies_within
 
 __all__ = ["add_at", "combine_at"]
@@ -35,12 +36,17 @@ def combine_at(how: Any, out: np.ndarray, where: tuple, values: Any) -> None:
     if not out.ndim or not all(isinstance(w, np.ndarray) and w.dtype.kind in "iu" for w in where):
         how.at(out, where, values)
         return
+    whole = np.ascontiguousarray(out)
+    combine = combine_repeated.value
+    if combine is not None and combine(how.__name__, whole, where, values):
+        if whole is not out and not np.shares_memory(whole, out):
+            out[...] = whole
+        return
     rows = _row_numbers(where, out.shape)
     rest = out.shape[len(where) :]
     values = np.broadcast_to(values, (*rows.shape, *rest))
     if not values.size:
         return
-    whole = np.ascontiguousarray(out)
     _combine_rows(how, whole.reshape(-1, *rest), rows.reshape(-1), values.reshape(rows.size, -1))
     if whole is not out and not np.shares_memory(whole, out):
         out[...] = whole
