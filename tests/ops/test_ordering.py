@@ -150,3 +150,44 @@ ERRORS = [
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+def _random_case(rng):
+    """An array of some type and layout, with ties, nan and both zeros, large enough for the quick ways."""
+    kind = rng.choice(["f4", "f8", "f2", "i8", "i4", "i2", "u1"])
+    shape = [int(rng.integers(1, 40)) for _ in range(rng.integers(1, 4))]
+    a = (rng.standard_normal(shape) * rng.choice([3, 1000])).astype(kind)
+    if kind == "i8" and rng.random() < 0.5:
+        a = a * (1 << 40)  # no 32 bits hold it
+    if kind[0] == "f" and rng.random() < 0.4:
+        a = np.round(a)
+        a[a == 0] *= -1
+    if kind[0] == "f" and rng.random() < 0.4:
+        a.flat[rng.integers(a.size)] = np.nan
+    return np.asfortranarray(a) if rng.random() < 0.3 else a
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_order_is_that_of_stable_sorting(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(8):
+        a = _random_case(rng)
+        t, dim = torch.from_numpy(a), int(rng.integers(a.ndim))
+        n = a.shape[dim]
+        rising = a.argsort(dim, kind="stable")
+        back = (*(slice(None),) * dim, slice(None, None, -1))
+        falling = n - 1 - a[back].argsort(dim, kind="stable")[back]
+        bad = np.isnan(a) if a.dtype.kind == "f" else np.zeros(a.shape, bool)
+        for order, descending in ((rising, False), (falling, True)):
+            values, indices = torch.sort(t, dim, descending)
+            assert np.array_equal(indices.numpy(), order)
+            assert np.array_equal(values.numpy(), np.take_along_axis(a, order, dim), equal_nan=a.dtype.kind == "f")
+            k = int(rng.integers(0, n + 1))
+            assert np.array_equal(t.topk(k, dim, descending).indices.numpy(), order.take(range(k), dim))
+        k = int(rng.integers(1, n + 1))
+        assert np.array_equal(t.kthvalue(k, dim).indices.numpy(), rising.take(k - 1, dim))
+        rank = np.where(bad.any(dim), n - bad.sum(dim), (n - 1) // 2)
+        expected = np.take_along_axis(rising, np.expand_dims(rank, dim), dim).squeeze(dim)
+        assert np.array_equal(t.median(dim).indices.numpy(), expected)
+        whole = float("nan") if bad.any() else np.sort(a, axis=None)[(a.size - 1) // 2]
+        assert np.array_equal(t.median().numpy(), whole, equal_nan=a.dtype.kind == "f")

@@ -13,6 +13,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.casting import dense_like
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
@@ -26,27 +27,55 @@ I64 = np.dtype(np.int64)
 # ---------------------------------------------------------------------------------------------- sorting
 
 
+_FEW = 512  # elements: below, sorting takes no longer than what prepares it
+_PLACE = 32  # bits of a key that say where its element is
+
+
+def _keys(a, dim, descending):
+    """int64 numbers in the order of (element, place along `dim`), the place in the low bits; None for what has too many bits.
+
+    NumPy sorts them with vector instructions, twenty times as fast as it sorts floats stably.
+    """
+    if type(a) is not np.ndarray or a.size < _FEW or a.shape[dim] >= 1 << (_PLACE - 1):
+        return None
+    if a.dtype == F32:
+        bits = (a + F32.type(0)).view(np.int32)  # -0.0 becomes 0.0, its equal
+        bits ^= (bits >> 31) & 0x7FFFFFFF
+        bad = np.isnan(a)
+        if bad.any():
+            bits[bad] = 0x7FFFFFFF
+    elif a.dtype.kind in "iub" and (a.dtype.itemsize <= 4 or _in_32_bits(a)):
+        bits = a
+    else:
+        return None
+    keys = bits.astype(np.int64, order="C")
+    if descending:
+        np.invert(keys, out=keys)
+    keys <<= _PLACE
+    keys |= np.arange(a.shape[dim]).reshape((-1,) + (1,) * (a.ndim - 1 - dim))
+    return keys
+
+
+def _in_32_bits(a):
+    return a.dtype.kind == "i" and a.min() >= -(1 << 31) and a.max() < 1 << 31
+
+
 def _order(a, dim, descending):
     """The indices that sort `a` along `dim`, equal elements in their order."""
     if a.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    if a.dtype.kind == "V":
+    if a.dtype.kind == "V" or (a.dtype.kind == "f" and a.dtype.itemsize == 2):
         a = a.astype(F32)
-    if not descending:
+    keys = _keys(a, dim, descending)
+    if keys is not None:
+        keys.sort(dim)
+        keys &= (1 << _PLACE) - 1
+        return keys
+    if not descending or type(a) is not np.ndarray:  # elsewhere there are no elements
         return a.argsort(dim, "stable")
     n = a.shape[dim]
     reverse = (*(slice(None),) * dim, slice(None, None, -1))
     return n - 1 - a[reverse].argsort(dim, "stable")[reverse]
-
-
-def _sorted(a, dim, descending):
-    """The elements in the order of `_order`: sorting twice is cheaper than fetching them by their indices."""
-    if a.dtype.kind == "V":
-        return np.take_along_axis(a, _order(a, dim, descending), dim)
-    if not descending:
-        return np.sort(a, dim, "stable")
-    reverse = (*(slice(None),) * dim, slice(None, None, -1))
-    return np.ascontiguousarray(np.sort(a[reverse], dim, "stable")[reverse], like=a)
 
 
 @primitive(public=False, name="sort", outputs=1, returns=named("sort", "values", "indices"))
@@ -55,7 +84,11 @@ def _sort(input, /, dim, descending):
     if not input.ndim:
         return input.copy(), np.zeros((), I64)
     index = np.ascontiguousarray(_order(input, d, descending))
-    return _sorted(input, d, descending), index
+    values = np.take_along_axis(input, index, d)
+    if not input.flags.c_contiguous:
+        values, picked_ones = dense_like(input), values
+        values[...] = picked_ones
+    return values, index
 
 
 @_sort.vjp
@@ -132,14 +165,27 @@ def msort(input):
 # ---------------------------------------------------------------------------------------------- selection
 
 
-def _top_order(a, k, dim, largest, in_order):
-    """The indices of the k largest or smallest elements along `dim`, best first."""
+def _top_order(a, k, dim, largest):
+    """The indices of the k largest or smallest elements along `dim`, best first, of equal ones those that come first."""
     n = a.shape[dim]
-    if n < 2048 or k * 8 > n or a.dtype.kind not in "fiu" or (a.dtype.kind == "f" and np.isnan(a).any()):
+    chosen = None
+    if type(a) is np.ndarray and a.size >= _FEW and 0 < k <= n // 8 and a.dtype.kind in "fiu" and a.dtype.itemsize > 2:
+        chosen = _chosen(np.moveaxis(a, dim, -1), k, largest)
+    if chosen is None:
         return _order(a, dim, largest)[(*(slice(None),) * dim, slice(k))]
-    part = np.argpartition(a, n - k if largest else k - 1, dim) if k else np.zeros(a.shape, I64)
-    chosen = np.sort(np.take(part, range(n - k, n) if largest else range(k), dim), dim)
+    chosen = np.moveaxis(chosen, -1, dim)
     return np.take_along_axis(chosen, _order(np.take_along_axis(a, chosen, dim), dim, largest), dim)
+
+
+def _chosen(a, k, largest):
+    """Where the k largest or smallest elements of the last dimension are, in order of their places. None for nan and ties."""
+    n = a.shape[-1]
+    rank = n - k if largest else k - 1
+    bound = np.partition(a, rank)[..., rank, None]
+    places = ((a >= bound) if largest else (a <= bound)).nonzero()[-1]
+    if places.size != a.size // n * k or (a.dtype.kind == "f" and np.isnan(a).any()):
+        return None
+    return places.reshape(*a.shape[:-1], k)
 
 
 @primitive(name="topk", method=True, out=True, outputs=1, returns=named("topk", "values", "indices"))
@@ -165,11 +211,7 @@ def topk(input, /, k, dim=-1, largest=True, sorted=True):
         raise RuntimeError("selected index k out of range")
     if not input.ndim:
         return input.copy(), np.zeros((), I64)
-    if input.shape[d] < 256:
-        part = (*(slice(None),) * d, slice(k))
-        order, values = _order(input, d, largest), _sorted(input, d, largest)
-        return np.ascontiguousarray(values[part], like=values), np.ascontiguousarray(order[part], like=order)
-    index = np.ascontiguousarray(_top_order(input, k, d, largest, sorted))
+    index = np.ascontiguousarray(_top_order(input, k, d, largest), like=input)
     return np.take_along_axis(input, index, d), index
 
 
@@ -180,12 +222,22 @@ def _(g, out1, input_shape, dim):
 
 def _select_ranked(a, rank, dim, keepdim):
     """The element number `rank` (0-based, an int or one for each slice) along `dim`, and where it is."""
-    order = _order(a, dim, False)
-    if isinstance(rank, int):
-        index = np.take(order, [rank], dim)
-    else:
-        index = np.take_along_axis(order, rank, dim)
+    index = _ranked(a, rank, dim)
+    if index is None:
+        order = _order(a, dim, False)
+        index = np.take(order, [rank], dim) if isinstance(rank, int) else np.take_along_axis(order, rank, dim)
     return picked(a, np.ascontiguousarray(index), dim, keepdim)
+
+
+def _ranked(a, rank, dim):
+    """Where the element number `rank` is, by partial sorting; None where that is no quicker, and for nan and ties."""
+    if not isinstance(rank, int) or type(a) is not np.ndarray or a.size < _FEW or a.dtype.itemsize < 4:
+        return None
+    value = np.take(np.partition(a, rank, dim), [rank], dim)
+    same = a == value
+    if add_reduce(same, None, I64) != value.size or (a.dtype.kind == "f" and np.isnan(a).any()):
+        return None
+    return same.argmax(dim, keepdims=True)
 
 
 @primitive(name="kthvalue", method=True, out=True, outputs=1, returns=named("kthvalue", "values", "indices"))
@@ -224,7 +276,10 @@ kthvalue.vjp(selection_rule)
 def _median_rank(a, dim, ignore_nan):
     """The rank of the lower median in each slice; that of a nan where one counts."""
     n = a.shape[dim]
-    bad = np.isnan(a) if a.dtype.kind in "fV" else np.zeros(a.shape, bool)
+    bad = np.isnan(a) if a.dtype.kind in "fV" else None
+    if type(a) is np.ndarray and (bad is None or not bad.any()):
+        return (n - 1) // 2
+    bad = np.zeros(a.shape, bool) if bad is None else bad
     good = n - add_reduce(bad, dim, I64, None, True)
     if ignore_nan:
         return np.maximum(good - 1, 0) // 2
@@ -245,7 +300,11 @@ def _median_all(a, ignore_nan):
     refuse("median_cpu", a.dtype, "bc")
     if not a.size:
         return np.array(np.nan, a.dtype) if a.dtype.kind in "fV" else np.array(np.iinfo(a.dtype).min, a.dtype)
-    return _median_along("median", a.reshape(-1), 0, False, ignore_nan)[0]
+    a = a.reshape(-1)
+    rank = _median_rank(a, 0, ignore_nan)
+    if isinstance(rank, int) and a.dtype.kind != "V":
+        return np.partition(a, rank)[rank, ...].copy()
+    return _select_ranked(a, rank, 0, False)[0]
 
 
 @primitive(public=False, name="median", node="MedianBackward0")
