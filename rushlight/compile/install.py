@@ -39,7 +39,7 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
 
     Returns what makes the words, and what does such writes.
     """
-    from .lower.llvm import combine, draws, trials, twister
+    from .lower.eager import combine, draws, trials, twister
 
     extension_points.random_blocks.register(twister.words)
     if draws.available():

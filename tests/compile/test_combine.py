@@ -5,7 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.compile import install
-from rushlight.compile.lower.llvm import combine
+from rushlight.compile.lower.eager import combine
 from rushlight.core.dispatch import extension_points
 from rushlight.ops.index.duplicate_index import combine_at
 

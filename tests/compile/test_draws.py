@@ -5,7 +5,7 @@ import pytest
 
 import rushlight as torch
 from rushlight.compile import install
-from rushlight.compile.lower.llvm import draws
+from rushlight.compile.lower.eager import draws
 from rushlight.core.dispatch import extension_points
 from rushlight.core.random import boxmuller
 

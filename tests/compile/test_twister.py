@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import rushlight as torch
-from rushlight.compile.lower.llvm import engine, trials, twister
+from rushlight.compile.lower.eager import trials, twister
+from rushlight.compile.lower.llvm import engine
 from rushlight.core.dispatch.extension_points import random_blocks, random_trials
 from rushlight.core.random import discrete, mersenne
 

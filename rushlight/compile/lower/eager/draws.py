@@ -23,9 +23,9 @@ from ....core.random.boxmuller import (
     MINUS_QUARTER_PI,
     SIN_POLYNOMIAL,
 )
-from . import engine
-from .ir import Builder, Val, number
-from .vector_math import polynomial
+from ..llvm import engine
+from ..llvm.ir import Builder, Val, number
+from ..llvm.vector_math import polynomial
 
 _LANES = 8
 _SQRT_HALF_BITS = 0x3F3504F3

@@ -14,7 +14,7 @@ import numpy as np
 
 from ....core.locks import made_once
 from ....core.random import mersenne
-from . import engine
+from ..llvm import engine
 
 WORDS, _SHIFT = 624, 397
 _LANES = 16

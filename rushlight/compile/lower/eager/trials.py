@@ -13,7 +13,7 @@ import numpy as np
 
 from ....core.locks import made_once
 from ....core.random import discrete
-from . import engine
+from ..llvm import engine
 
 _LANES = 16
 _FEWEST = 256

@@ -15,8 +15,8 @@ import numpy as np
 
 from ....backend.onednn.address import address, is_readable
 from ....core.locks import made_once
-from . import engine
-from .ir import Builder, Val, number
+from ..llvm import engine
+from ..llvm.ir import Builder, Val, number
 
 __all__ = ["combine"]
 
@@ -35,7 +35,7 @@ def available() -> bool:
     return engine.available() and is_readable()
 
 
-def combine(how: str, out: np.ndarray, where: tuple, values: np.ndarray) -> bool:
+def combine(how: str, out: np.ndarray, where: tuple[np.ndarray, ...], values: np.ndarray) -> bool:
     """Do it, and return True; False, and nothing is done, for what there is no code for.
 
     how: "add", "multiply", "maximum" or "minimum". Raises IndexError for places outside; part may be written then.
@@ -51,7 +51,9 @@ def combine(how: str, out: np.ndarray, where: tuple, values: np.ndarray) -> bool
         or not available()
     ):
         return False
-    shape: tuple[int, ...] = np.broadcast(*where).shape if len(where) > 1 else where[0].shape
+    shape: tuple[int, ...] = where[0].shape
+    if len(where) > 1:
+        shape = np.broadcast(*where).shape
     if not 1 <= len(shape) <= _MOST or len(where) > _MOST or any(w.dtype is not first for w in where):
         return False
     rest = out.shape[len(where) :]

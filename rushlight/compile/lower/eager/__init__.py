@@ -1,0 +1,1 @@
+"""Generated kernels that eager operators call: random words and numbers, trials, writes to repeated places."""
