@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import gc
 import os
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
@@ -36,6 +37,8 @@ def _unwritten(make):
 np.empty, np.empty_like = _unwritten(np.empty), _unwritten(np.empty_like)
 
 
+_CODE = Path(__file__).parents[1] / ".pytest_cache" / "rushlight-code"
+os.environ.setdefault("RUSHLIGHT_CACHE", str(_CODE))  # not the user's; the tests start Rushlight 300 times
 os.environ.setdefault("RUSHLIGHT_TRACEBACK", "full")  # whoever tests Rushlight wants to see its frames
 
 gc.disable()  # while the tests are collected: nearly everything that is made stays

@@ -166,7 +166,7 @@ def gather() -> Any:
         raise RuntimeError(
             "the layout of this Python interpreter's objects is unknown, so native code cannot read tensors"
         )
-    code = build(_assembly(at))
+    code = build(_assembly(at), is_kept=False)  # types are named by their addresses
     function: Any = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(code.address("gather"))
     function.code = code  # lives as long as the function
     return function

@@ -14,6 +14,7 @@ from weakref import WeakValueDictionary
 from ....backend import isa
 from ....core.locks import held_by_forks, made_once, making
 from ...ir.scalar_ops import SCALAR_OPS
+from . import code_cache
 
 __all__ = ["Code", "Shared", "attributes", "available", "build", "forget", "function", "register", "vector_bytes"]
 
@@ -155,22 +156,44 @@ def function(assembly: str, name: str, *types: Any) -> Callable[..., None]:
     return made
 
 
-def build(assembly: str, optimise: bool = True) -> Code:
-    """The compiled functions of a module. Raises RuntimeError with LLVM's message where the text is wrong."""
+def build(assembly: str, optimise: bool = True, is_kept: bool = True) -> Code:
+    """The compiled functions of a module. Raises RuntimeError with LLVM's message where the text is wrong.
+
+    is_kept: whether it comes from the cache on disk, and goes there; not where the text has addresses of this process.
+    """
     from llvmlite import binding
 
     with making:
-        _machine()
-        module = binding.parse_assembly(assembly, binding.create_context())
-        jit = _jit()
-        if optimise:
-            _optimise(module, jit.machine)
-        defined = [f for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
-        names = [f.name for f in defined]
-        declared = [f.name for f in module.functions if f.is_declaration]
-        image = jit.machine.emit_object(module)
-        module.close()
-        return Code(jit.link(binding, image, names, declared), names)
+        key = code_cache.key_of(assembly, str(optimise), *_makers()) if is_kept else ""
+        module = code_cache.load(key) if is_kept else None
+        if module is None:
+            module = _compiled(binding, assembly, optimise)
+            if is_kept:
+                code_cache.store(key, module)
+        return Code(_jit().link(binding, module.image, module.names, module.declared), module.names)
+
+
+def _compiled(binding: Any, assembly: str, optimise: bool) -> code_cache.Module:
+    _machine()
+    module = binding.parse_assembly(assembly, binding.create_context())
+    machine = _jit().machine
+    if optimise:
+        _optimise(module, machine)
+    defined = [f for f in module.functions if not f.is_declaration and f.linkage == binding.Linkage.external]
+    names = [f.name for f in defined]
+    declared = [f.name for f in module.functions if f.is_declaration]
+    image = machine.emit_object(module)
+    module.close()
+    return code_cache.Module(names, declared, image)
+
+
+@made_once
+def _makers() -> tuple[str, ...]:
+    """What besides its text determines a module's code."""
+    import llvmlite
+    from llvmlite import binding
+
+    return ("1", llvmlite.__version__, str(binding.llvm_version_info), *_target())
 
 
 def register(symbol: str, address: int) -> None:
@@ -200,11 +223,20 @@ def _optimise(module: Any, machine: Any) -> None:
 def _new_machine() -> Any:
     from llvmlite import binding
 
+    _, processor, flags = _target()
+    return binding.Target.from_default_triple().create_target_machine(cpu=processor, features=flags, opt=2, jit=True)
+
+
+@made_once
+def _target() -> tuple[str, str, str]:
+    """The platform, the processor, and its features in LLVM's words."""
+    from llvmlite import binding
+
     cap = isa.cap()
     processor = binding.get_host_cpu_name() if cap is None else cap.processor
     known, used = binding.get_host_cpu_features(), features()
     flags = ",".join(f"{'+' if name in used else '-'}{name}" for name in sorted(known))
-    return binding.Target.from_default_triple().create_target_machine(cpu=processor, features=flags, opt=2, jit=True)
+    return binding.get_default_triple(), processor, flags
 
 
 @made_once
