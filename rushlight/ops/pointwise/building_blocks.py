@@ -42,7 +42,7 @@ def in_order_of(r, *arrays):
 
 
 def in_shared_order(kernel):
-    """A kernel of two arrays that are broadcast, whose result is laid out as NumPy's functions lay theirs."""
+    """A kernel of two broadcast arrays, with the memory order that NumPy's own functions give their results."""
 
     def run(x, y):
         r = kernel(x, y)
