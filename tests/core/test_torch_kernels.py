@@ -66,3 +66,9 @@ def test_repeats():
         w.repeat_interleave(torch.tensor([[1, 2, 3]]))
     with pytest.raises(TypeError, match=r"argument 'repeats' \(position 2\) must be Tensor, not list"):
         w.repeat_interleave([1, 2, 3])
+
+
+def test_powers_of_bools_are_bools():
+    assert (B**True).tolist() == [True, False]
+    assert (B**False).tolist() == [True, True]
+    assert B.clip(0.5, 0.75).tolist() == [0.75, 0.5]
