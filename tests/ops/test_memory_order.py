@@ -63,3 +63,23 @@ def test_kernels_that_cannot_go_in_order_refuse():
     x = rushlight.arange(12.0).view(4, 3)
     with pytest.raises(NotImplementedError, match="overlaps it in part"):
         x[1:, :2].lerp_(x[:-1, :2], 0.5)
+
+
+def test_transforms_have_their_dimensions_last():
+    x = rushlight.ones(4, 3, 2).permute(2, 1, 0)
+    assert rushlight.fft.rfft(x, dim=0).stride() == (1, 2, 6)
+    assert rushlight.fft.irfft(x, 5).stride() == (5, 10, 1)
+    assert rushlight.fft.fftn(x).stride() == (1, 2, 6)
+    assert rushlight.fft.ihfft2(rushlight.ones(6, 4).t()).stride() == (1, 4)
+
+
+def test_parts_of_complex_numbers_decide_their_order():
+    x = rushlight.ones(3, 2).t()
+    assert rushlight.polar(x, x).stride() == rushlight.complex(x, rushlight.ones(2, 1)).stride() == (1, 2)
+    assert rushlight.special.zeta(x + 1, x).stride() == rushlight.special.gammainc(x, x).stride() == (1, 2)
+
+
+def test_unravelled_indices_are_of_int64():
+    assert [i.dtype for i in rushlight.unravel_index(rushlight.tensor([4], dtype=rushlight.int16), (2, 3))] == [
+        rushlight.int64
+    ] * 2

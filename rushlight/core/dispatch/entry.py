@@ -25,6 +25,7 @@ from . import slow_path as slow
 from .autocast import Off
 from .mode import thread
 from .signatures import NUMPY_NAMES, WithOut, binary_operator
+from .torch_kernels import SCOPE, condition
 
 if TYPE_CHECKING:
     from .op import Op
@@ -471,9 +472,12 @@ def _pointwise_check(record: Op, unary: bool) -> str:
     """What has to hold of the arrays of a row before its kernel: in a unary row lines, in a binary one a condition."""
     if record.promote == "float":
         return _FLOATS_ONLY if unary else _FLOATS_ONLY_TWO
+    lacking = condition(record.lacks, "a.dtype" if unary else "d")
+    lacking = " or " + lacking if lacking else ""
     if unary:
-        return _ARRAYS_ONLY.format(checks="type(a) is not ndarray", otherwise="slow_call(record, (input,), (), None)")
-    return ""  # types are compared by identity, and a buffer's is new each time
+        checks = "type(a) is not ndarray" + lacking
+        return _ARRAYS_ONLY.format(checks=checks, otherwise="slow_call(record, (input,), (), None)")
+    return lacking  # types are compared by identity, and a buffer's is new each time
 
 
 def _variadic_text(record: Op) -> tuple[str, Saved]:
@@ -521,6 +525,8 @@ def _arrays_only(record: Op, variables: dict[str, tuple[str, str, str]], otherwi
         else f"type({v[1]}) is not ndarray"
         for n, v in variables.items()
     ]
+    if record.lacks and record.promote != "float":
+        checks.append(condition(record.lacks, next(iter(variables.values()))[1] + ".dtype"))
     return _ARRAYS_ONLY.format(checks=" or ".join(checks), otherwise=otherwise)
 
 
@@ -631,6 +637,7 @@ def build(record: Op) -> Any:
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
+        **(SCOPE if record.lacks else {}),
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)
     function.record, function.vjp, function.override = record, record.vjp, record.override

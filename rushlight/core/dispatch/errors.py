@@ -10,6 +10,7 @@ from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
 from .aten.schemas import overloads
+from .torch_kernels import kernel_word
 
 
 def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()) -> Exception:
@@ -32,7 +33,7 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
         return TypeError(f"{name}() received an invalid combination of arguments - got {metadata} (inputs: {facts})")
     if isinstance(error, TypeError) and "ufunc" in str(error):
         kinds = ", ".join(type_word(dtypes.from_numpy(a.dtype)) for a in arrays[:1] if isinstance(a, np.ndarray))
-        return NotImplementedError(f"\"{name}_cpu\" not implemented for '{kinds}'")
+        return NotImplementedError(f"\"{kernel_word(name)}\" not implemented for '{kinds}'")
     if isinstance(error, AttributeError) and "__index__" in str(error):
         wrong = str(error).split("'")[1]
         return TypeError(f"{name}(): argument 'dim' must be int or tuple of ints, not {wrong} (inputs: {facts})")

@@ -30,6 +30,7 @@ from ..tensor.tensor import Tensor
 from . import docs, entry, signatures
 from .autocast import followed
 from .inplace import make_inplace, make_inplace_operator
+from .torch_kernels import lacking
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
@@ -52,7 +53,8 @@ class Op:
     jit_warmup: once calls with the same shapes have worked on how many; host_indices: all arrays but the first may be the
     host's where that one is on a device, as torch takes indices; number_first: the numbers that older programs give before
     the tensors that they multiply (`number_first.py`); numbers: all operands may be Python numbers;
-    columns: positions of results that are matrices stored column by column.
+    columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
+    (`torch_kernels.py`).
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Op:
         self.draws = draws
         self.unrounded = unrounded
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
+        self.lacks = lacking(name)
         self.rules: dict[str | None, Callable] = rules or {}
         self.node_class: type[Node] = type(node or node_name(name), (Node,), {"__slots__": ()})
         self.node_class.op = self

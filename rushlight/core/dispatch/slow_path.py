@@ -18,6 +18,7 @@ from ..tensor.casting import cast, copy_into, dense_like
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
 from ..tensor.resizing import resize
+from ..tensor.size import broadcast_shapes
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor, type_word, wrap
 from ..warn import warn
@@ -27,6 +28,7 @@ from .extension_points import pack_saved, trace_results
 from .mode import emit_event, thread
 from .overlap import check_apart, is_read_again
 from .scalars import number_as
+from .torch_kernels import error_of, kernel_word, lacks
 
 if TYPE_CHECKING:
     from .op import Op
@@ -124,6 +126,8 @@ def are_operands(values: tuple) -> bool:
 
 def execute(record: Op, arrays: list, metadata: tuple) -> Any:
     """Run the kernel without NumPy's floating-point warnings; errors have torch's message."""
+    if record.lacks:
+        _refuse_lacking(record, arrays)
     try:
         with np.errstate(all="ignore"):
             where = backend_of(arrays)
@@ -138,6 +142,17 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
             raise better from None
         finally:
             del better  # this frame is in its traceback: together they would keep the tensors until a collection
+
+
+def _refuse_lacking(record: Op, arrays: list) -> None:
+    """Raise torch's error where the arrays are of a type that its kernel lacks, after its errors of shapes that do not broadcast."""
+    first = arrays if record.kind == "binary" else arrays[:1]
+    wrong = next((a.dtype for a in first if hasattr(a, "dtype") and lacks(record.lacks, a.dtype)), None)
+    if wrong is None:
+        return
+    if record.kind == "binary":
+        broadcast_shapes(*(np.shape(a) for a in arrays))
+    raise error_of(record.name, wrong)
 
 
 def _finish(record: Op, tensors: tuple, arrays: list, metadata: tuple, r: Any, state: Any) -> Any:
@@ -187,7 +202,7 @@ def prepare(record: Op, tensors: tuple) -> list:
         tensors = tuple(wrap(number_as(t, dtypes.of_number(t))) for t in tensors)
     d = common_type(record, tensors)
     if d in dtypes.FLOAT8 and record.promote != "bool":
-        raise NotImplementedError(f"\"{record.name}_cpu\" not implemented for '{type_word(d)}'")
+        raise NotImplementedError(f"\"{kernel_word(record.name)}\" not implemented for '{type_word(d)}'")
     if record.unrounded and d is not None and d.itemsize == 2:
         return [_as_type(t, operand_type(record, i, _dims(t), d)) for i, t in enumerate(tensors)]
     return [t if t is None else _as_type(t, d) for t in tensors]

@@ -85,8 +85,10 @@ def _by_singular_values(x, ord, dims, keepdim):
     n = x._array.ndim
     rest = [d for d in range(n) if d not in dims]
     s = svdvals(x.permute([*rest, *dims]))
-    if ord == "nuc" or not s.shape[-1] and ord > 0:
+    if ord == "nuc":
         r = s.sum(-1)
+    elif not s.shape[-1] and ord > 0:
+        r = s.detach().sum(-1)  # torch fills these with zeros
     else:
         r = s.amax(-1) if ord > 0 else s.amin(-1)
     for d in sorted(dims) if keepdim else ():
@@ -101,7 +103,7 @@ def _by_sums(x, ord, dims, keepdim):
         d2 -= 1
     sums = reduction.vector_norm(x, 1.0, (d1,), keepdim, None)
     if not sums.shape[d2] and ord > 0:
-        return sums.sum(d2, keepdim=keepdim)
+        return sums.detach().sum(d2, keepdim=keepdim)
     return sums.amax(d2, keepdim) if ord > 0 else sums.amin(d2, keepdim)
 
 

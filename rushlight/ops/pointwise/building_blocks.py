@@ -41,6 +41,25 @@ def in_order_of(r, *arrays):
     return r
 
 
+def in_shared_order(kernel):
+    """A kernel of two broadcast arrays, with the memory order that NumPy's own functions give their results."""
+
+    def run(x, y):
+        r = kernel(x, y)
+        if (
+            type(r) is not np.ndarray
+            or r.ndim < 2
+            or not r.size
+            or all(np.asarray(a).flags.c_contiguous for a in (x, y))
+        ):
+            return r
+        laid = np.add(x, y, dtype=r.dtype, casting="unsafe")
+        laid[...] = r
+        return laid
+
+    return run
+
+
 def widened(kernel):
     """A kernel of several NumPy calls that works on 16-bit floats in float32, and rounds once at the end."""
 

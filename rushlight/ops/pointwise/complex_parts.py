@@ -214,9 +214,8 @@ angle = unary(
 def _complex(real, imag, /):
     kind = np.result_type(real.dtype, np.complex64)
     shape = np.broadcast_shapes(real.shape, imag.shape)
-    out = (
-        np.empty_like(real, kind) if real.shape == shape else np.empty(shape, kind, like=real)
-    )  # in the memory order of `real`
+    rows = real.flags.c_contiguous and imag.flags.c_contiguous
+    out = np.empty(shape, kind, like=real) if rows else np.add(real, imag, dtype=kind)  # in the memory order of the two
     out.real, out.imag = real, imag  # a sum would make nan of an infinite part
     return out
 

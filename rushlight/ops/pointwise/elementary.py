@@ -525,7 +525,7 @@ def _(g):
 @primitive(public=False, name="round.decimals", node="RoundBackward1")
 def _round_decimals(input, /, decimals):
     if input.dtype.kind not in "fV":
-        raise not_implemented("round_cpu", input.dtype)
+        raise not_implemented("round_vml_cpu", input.dtype)
     scale = 10.0 ** (decimals if decimals >= 0 else -decimals)
     a = np.rint(input * scale) / scale if decimals >= 0 else np.rint(input / scale) * scale
     return a.astype(input.dtype)

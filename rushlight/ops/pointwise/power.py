@@ -85,6 +85,8 @@ def _pow_scalar(input, /, exponent):
             assert not isinstance(exponent, complex)  # it would have made the input complex
             if exponent < 0:
                 raise RuntimeError("Integers to negative integer powers are not allowed.")
+            if input.dtype.kind == "b":
+                return input.copy() if exponent else np.ones_like(input)
             return _integer_power(input, int(exponent))
     return _power_of_floats(input, exponent)
 
@@ -117,6 +119,8 @@ _pow_tensor = binary(
 @primitive(public=False, name="pow.base", node="PowBackward2")
 def _pow_base(exponent, /, base):
     exponent = _cast_for(exponent, base)
+    if exponent.dtype.kind == "b":
+        raise not_implemented("pow", exponent.dtype)
     base = number_as(base, dtypes.from_numpy(exponent.dtype))
     return dense(_power(base if base.dtype.kind in "iub" else exponent.dtype.type(base), exponent))
 

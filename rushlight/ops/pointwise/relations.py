@@ -9,7 +9,7 @@ from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F64, of_arrays
-from .checks import guard, tensors_only
+from .checks import tensors_only
 
 # ---------------------------------------------------------------------------------------------- comparisons
 
@@ -105,18 +105,6 @@ ge = _compared(
 )
 
 
-def _order_is_real(op):
-    """Raise torch's error for complex numbers, which have no order; and bring an int that the type cannot hold to int64."""
-    word = op.record.name + "_cpu"
-
-    def check(tensors):
-        for t in tensors:
-            if isinstance(t, complex) or (isinstance(t, Tensor) and t._array.dtype.kind == "c"):
-                raise NotImplementedError(f"\"{word}\" not implemented for 'ComplexFloat'")
-
-    guard(op, check)
-
-
 def _compare_exactly(op):
     """Compare a tensor of narrow integers with an int beyond their range as int64, where others would wrap it around."""
 
@@ -149,8 +137,6 @@ def _equal_to_array(op):
     op.record.scope["slow_operator"] = call
 
 
-for _op in (lt, le, gt, ge):
-    _order_is_real(_op)
 for _op in (eq, ne, lt, le, gt, ge):
     _compare_exactly(_op)
     tensors_only(_op, 0)

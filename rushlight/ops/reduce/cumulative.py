@@ -140,10 +140,12 @@ def logcumsumexp(input, /, dim):
     """
     d = wrap_dim(dim, input.ndim)
     if input.dtype.kind in "biu":
-        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.from_numpy(input.dtype)}'")
-    if not input.ndim:
+        raise NotImplementedError(
+            f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.type_word(dtypes.from_numpy(input.dtype))}'"
+        )
+    if not input.ndim or not input.size:
         return input.copy()
-    if input.dtype.kind == "c" and input.size:
+    if input.dtype.kind == "c":
         rows = list(accumulate(np.moveaxis(input, d, 0), log_add_exp))
         return np.ascontiguousarray(np.moveaxis(np.stack(rows), 0, d))
     return dense(widened(np.logaddexp.accumulate)(input, d))

@@ -7,12 +7,14 @@ from operator import index
 import numpy as np
 
 from ...core.device.backend import on_device_of
+from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import emit_event, may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import shape_from, wrap_dim, wrap_dims
 from ...core.tensor.tensor import Tensor, constant, wrap
 from ..pointwise.building_blocks import in_order_of
+from ..pointwise.checks import not_implemented
 from .concatenate import contiguous_or_channels_last
 from .view import flatten
 
@@ -85,20 +87,31 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """
     if repeats is None:
         counts = input._array
+        if counts.ndim != 1:
+            raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
         if not input.is_cpu:
             return _repeated(input, len(counts), output_size)
+        _check_counts(counts)
         if output_size is not None and output_size != counts.sum():
             raise RuntimeError("allocated size does not match required size")
-        return wrap(np.repeat(np.arange(len(counts)), counts))
+        return wrap(np.repeat(np.arange(len(counts), dtype=counts.dtype), counts))
     x = flatten(input) if dim is None else input
     d = 0 if dim is None else wrap_dim(dim, x._array.ndim)
+    if not isinstance(repeats, Tensor) and (isinstance(repeats, bool) or not hasattr(repeats, "__index__")):
+        raise argument_type("repeat_interleave", "repeats", 2, repeats)
     counts = repeats._array if isinstance(repeats, Tensor) else np.array(repeats)
+    if not isinstance(repeats, Tensor) and repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if counts.ndim > 1:
+        raise RuntimeError(f"repeats must be 0-dim or 1-dim tensor, but got one of shape {list(counts.shape)}")
     if counts.size != 1 and counts.size != x._array.shape[d]:
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = {counts.size} and "
             f"input.size({d}) = {x._array.shape[d]}"
         )
     if isinstance(repeats, Tensor):
+        if repeats.is_cpu:
+            _check_counts(counts)
         if not repeats.is_cpu or (output_size is not None and not may_branch_on_data(repeats)):
             return x.index_select(d, _repeated(repeats, x._array.shape[d], output_size))
         if thread.state.level > 1:
@@ -107,6 +120,13 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     _check_output_size(where, output_size)
     result = x.index_select(d, constant(on_device_of(x._array, lambda: where)))
     return result if isinstance(repeats, Tensor) else shown_as(result, "ViewBackward0")
+
+
+def _check_counts(counts: np.ndarray) -> None:
+    if counts.dtype != np.int64 and counts.dtype != np.int32:
+        raise not_implemented("repeat_interleave_cpu", counts.dtype)
+    if counts.size and counts.min() < 0:
+        raise RuntimeError("repeats can not be negative")
 
 
 def _repeated_places(counts: np.ndarray, n: int) -> np.ndarray:

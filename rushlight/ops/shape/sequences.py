@@ -92,6 +92,7 @@ def unravel_index(indices, shape):
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     strides = [int(np.prod(sizes[i + 1 :], dtype=np.int64)) for i in range(len(sizes))]
+    indices = indices.to(dtypes.int64)
     each = [indices.div(s, rounding_mode="floor") % n for s, n in zip(strides, sizes, strict=True)]
     return OPS["stack"](each, -1).unbind(-1)
 
@@ -221,9 +222,9 @@ def renorm_(self, p, dim, maxnorm):
 
 @primitive(name="polar", public=False, node="PolarBackward0")
 def _polar(abs, angle, /):
-    both = np.broadcast_arrays(abs, angle)
-    result = np.empty(both[0].shape, np.result_type(abs.dtype, np.complex64))
-    result.real, result.imag = abs * np.cos(angle), abs * np.sin(angle)
+    real = abs * np.cos(angle)
+    result = np.empty_like(real, np.result_type(abs.dtype, np.complex64))  # in the memory order of the two
+    result.real, result.imag = real, abs * np.sin(angle)
     return result
 
 

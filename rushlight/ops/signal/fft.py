@@ -22,13 +22,30 @@ _FORWARD = ("backward", "ortho", "forward")  # NumPy's `norm` for a scale of a f
 _BACK = ("forward", "ortho", "backward")
 
 
+def _order(strides: Any, dims: Any, last: bool = False) -> list[int]:
+    """The dimensions in the memory order of torch's result: the others, then `dims`, each by falling stride of the input.
+
+    last: the last of `dims` stays the last one.
+    """
+    others = sorted((d for d in range(len(strides)) if d not in dims), key=lambda d: -strides[d])
+    moving, kept = (dims[:-1], dims[-1:]) if last else (dims, ())
+    return [*others, *sorted(moving, key=lambda d: -strides[d]), *kept]
+
+
+def _laid(r: np.ndarray, order: list[int]) -> np.ndarray:
+    """The array with its dimensions in that order in memory."""
+    if r.transpose(order).flags.c_contiguous:
+        return r
+    return np.ascontiguousarray(r.transpose(order)).transpose(np.argsort(order))
+
+
 @primitive(name="_fft_c2c", public=False, node="FftC2CBackward0")
 def _c2c(input, /, dims, scale, forward):
     """Shape: complex (*) -> complex (*)"""
     if not dims:
         return input.copy()
     f, norm = (np.fft.fftn, _FORWARD) if forward else (np.fft.ifftn, _BACK)
-    return f(input, axes=dims, norm=norm[scale])
+    return _laid(f(input, axes=dims, norm=norm[scale]), _order(input.strides, dims))
 
 
 @_c2c.vjp
@@ -39,10 +56,11 @@ def _(g, dims, scale, forward):
 @primitive(name="_fft_r2c", public=False, node="FftR2CBackward0")
 def _r2c(input, /, dims, scale, onesided):
     """Forward. Shape: real (*, n) -> complex (*, n // 2 + 1) if onesided, else (*, n)"""
+    order = _order(input.strides, dims, last=True)
     if onesided:
-        return np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale])
+        return _laid(np.fft.rfftn(input, axes=dims, norm=_FORWARD[scale]), order)
     kind = np.complex128 if input.dtype == np.float64 else np.complex64
-    return np.fft.fftn(input.astype(kind), axes=dims, norm=_FORWARD[scale])
+    return _laid(np.fft.fftn(input.astype(kind), axes=dims, norm=_FORWARD[scale]), order)
 
 
 @_r2c.vjp
@@ -56,7 +74,11 @@ def _(g, input_shape, dims, scale, onesided):
 def _c2r(input, /, dims, scale, n):
     """Back, taking the missing half to be the conjugate. Shape: complex (*, n // 2 + 1) -> real (*, n)"""
     sizes = [n if d == dims[-1] else input.shape[d] for d in dims]
-    return np.fft.irfftn(input, s=sizes, axes=dims, norm=_BACK[scale])
+    r = np.fft.irfftn(input, s=sizes, axes=dims, norm=_BACK[scale])
+    strides = list(input.strides)
+    for place, d in enumerate(reversed(_order(input.strides, dims[:-1]) if dims[1:] else ())):
+        strides[d] = place  # of what the complex transform along all dimensions but the last one gives
+    return _laid(r, _order(strides, dims[-1:]))
 
 
 @_c2r.vjp
@@ -125,7 +147,7 @@ def _resized(input: Any, sizes: dict[int, int]) -> Any:
         elif n > have:
             missing = list(input._array.shape)
             missing[d] = n - have
-            input = OPS["cat"]([input, input.new_zeros(missing)], d)
+            input = OPS["cat"]([input, input.new_zeros(missing)], d).contiguous()
     return input
 
 
@@ -439,7 +461,9 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     torch.Size([2, 3])
     """
     x, dims = _real_dims(input, s, dim, "ihfftn")
-    return _finished("fft_ihfftn", input, _r2c(x, dims, _scale(norm, False), True).conj(), out)
+    scale = _scale(norm, False)
+    result = _r2c(x, dims[-1:], scale, True).conj()
+    return _finished("fft_ihfftn", input, _c2c(result, dims[:-1], scale, False) if dims[1:] else result, out)
 
 
 def _two(function: Any) -> Any:

@@ -11,7 +11,7 @@ from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ..pointwise.building_blocks import F64
+from ..pointwise.building_blocks import F64, in_shared_order
 from .series import as_float, in_double
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -132,6 +132,7 @@ def _trigamma(x):
     return np.where(reflect, (math.pi / sine) ** 2 - right, right).astype(d)
 
 
+@in_shared_order
 def _torchs_zeta(s, q):
     """`zeta_of` with torch's NaN, instead of the limit 0, at an infinite `q`."""
     return np.where(q == np.inf, q.dtype.type(np.nan), zeta_of(s, q))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.dispatch.op import binary, composite
-from ..pointwise.building_blocks import for_types, of_arrays
+from ..pointwise.building_blocks import for_types, in_shared_order, of_arrays
 from .gamma_functions import lgamma_of
 from .series import in_double
 
@@ -29,6 +29,7 @@ def _polynomial(name, first, step, shifted=False):
             r = np.where(n == k + 1, p, r)
         return np.where(np.isnan(x), x, r)
 
+    @in_shared_order
     def call(x, n):
         if isinstance(x, np.ndarray):
             return kernel(x, np.asarray(n, np.float64))
@@ -113,7 +114,7 @@ def _incomplete(lower):
         r = np.where(np.isposinf(x) & np.isfinite(a) & (a >= 0), all_of_it, r)
         return np.where(np.isposinf(a) & np.isfinite(x) & (x >= 0), nothing, r)
 
-    return of_arrays(for_types("fV", "igamma_cpu", kernel))
+    return of_arrays(in_shared_order(for_types("fV", "igamma_cpu", kernel)))
 
 
 def _density(x, y):

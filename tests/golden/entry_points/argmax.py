@@ -16,7 +16,7 @@ def call(input, dim, keepdim, *, axis, keepdims, out):
     try:
         a0 = input._array
         e0 = input._edge
-        if type(a0) is not ndarray:
+        if type(a0) is not ndarray or a0.dtype is C64 or a0.dtype is C128:
             return slow_call(record, (input, ), (dim, keepdim, ), None)
         r = state.run(kernel, a0, dim, keepdim)
     except Exception as error:
