@@ -279,6 +279,23 @@ def rebinds(place: Place) -> bool:
     return False
 
 
+@cache
+def drops_loop_variable(place: Place) -> bool:
+    """Whether a statement gives a loop's variable a new value that the loop does not use: `for p in ps: p = p - p.grad`."""
+    tree, line = parsed(place.code.co_filename), place.line
+    targets = [n.targets[0] for n in statements_at(place) if isinstance(n, ast.Assign)]
+    if not targets or not isinstance(targets[0], ast.Name):
+        return False
+    name = targets[0].id
+    for loop in ast.walk(tree) if tree is not None else ():
+        if isinstance(loop, ast.For) and loop.lineno < line <= (loop.body[-1].end_lineno or 0):
+            variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            later = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.lineno > place.end_line]
+            if name in variables and all(n.id != name for n in later):
+                return True
+    return False
+
+
 def _text(node: ast.AST) -> str:
     return ast.dump(node).replace("Store()", "Load()")
 
@@ -287,6 +304,13 @@ def statements_at(place: Place) -> list[ast.stmt]:
     """The syntax of the statements that begin at a place's line, outer ones first."""
     tree, line = parsed(place.code.co_filename), place.line
     return [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno == line] if tree is not None else []
+
+
+@cache
+def is_expression(place: Place) -> bool:
+    """Whether a statement only calls something, such as `print(...)`: it keeps no value."""
+    found = statements_at(place)
+    return bool(found) and isinstance(found[-1], ast.Expr)
 
 
 def called_name(place: Place) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..places import Place, place_of_error, rebinds
+from ..events import Call
+from ..places import Place, drops_loop_variable, place_of_error, rebinds
 from . import Check
 
 
@@ -13,6 +14,17 @@ class LeafRebound(Check):
 
     name = "leaf-rebound"
     severity = "error"
+
+    def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
+        """Under no_grad, where the name is a loop's variable: what is computed is dropped at once."""
+        if call.had_history and not call.recording and is_update(call.place) and drops_loop_variable(call.place):
+            self.doctor.report(
+                self,
+                call.place,
+                "this line computes new values and gives them the loop variable's name: the parameter itself stays as it was",
+                "write into the tensor instead: p -= ... (or p.sub_(...))",
+                after=2,
+            )
 
     def on_uncaught(self, error: BaseException) -> None:
         """Where the new tensor requires no grad, its `.grad` is None, and the statement itself fails the next time."""

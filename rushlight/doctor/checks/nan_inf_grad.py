@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.inplace import CopySlices
 from ...core.dispatch.mode import thread
 from ...core.tensor.node import Freed, Leaf, Output
 from ...core.tensor.tensor import Tensor, constant
 from ..events import Backward
-from ..ledger import Entry
+from ..ledger import FLOATING, Entry
 from ..places import Place
 from ..tape import Tape, name_of
 from . import Check
@@ -58,7 +59,7 @@ class NanInfGrad(Check):
     def on_before_backward(self, event: Backward) -> None:
         self.kept = []
         if not self.done and event.tape is not None and not event.scaled:
-            self.kept = [(node, node.saved) for node in event.tape.nodes]
+            self.kept = [(node, _saved_of(node)) for node in event.tape.nodes]
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         self.kept = []
@@ -141,7 +142,7 @@ def _is_finite(tensor: Any) -> bool:
 
 
 def _all_finite(array: Any) -> bool:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc":
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in FLOATING:
         return True
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
@@ -159,7 +160,7 @@ def _arrays(saved: Any) -> list[np.ndarray]:
     if not isinstance(saved, tuple):
         return []
     arrays = [v._array if isinstance(v, Tensor) else v for v in saved]
-    return [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
+    return [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind in FLOATING]
 
 
 def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bool]) -> tuple[Any, str, str] | None:
@@ -171,7 +172,7 @@ def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bo
         broken_inputs = []
         for name, value in zip(names, saved if isinstance(saved, tuple) else (), strict=False):
             array = value._array if isinstance(value, Tensor) else value
-            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc" or is_good(array):
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in FLOATING or is_good(array):
                 continue
             if name.startswith("out"):
                 earliest = node, f"is {_kind_of(array)}", "the result"
@@ -199,6 +200,11 @@ def _kind_of(array: np.ndarray) -> str:
     return "nan" if np.isnan(array).any() else "infinite"
 
 
+def _saved_of(node: Any) -> Any:
+    """What a node keeps for its rule; a write into a view keeps it with the operator that wrote."""
+    return node.inner.saved if type(node) is CopySlices else node.saved
+
+
 def _first_in_backward(event: Backward, kept: list) -> tuple[Any, str, str] | None:
     """Run the tape's rules once more on what it had saved, and find the first that makes a finite gradient infinite."""
     tape = event.tape
@@ -210,13 +216,14 @@ def _first_in_backward(event: Backward, kept: list) -> tuple[Any, str, str] | No
     state = thread.state
     before = state.grad, state.inference
     state.set(False, False)
-    freed = [(node, node.saved) for node, _ in kept]
+    inner = [(node.inner, saved) for node, saved in kept if type(node) is CopySlices]
+    freed = [(node, node.saved) for node, _ in (*kept, *inner)]
     try:
-        for node, saved in kept:
+        for node, saved in (*kept, *inner):
             node.saved = saved
         for node, _ in kept:
             g = grads.pop(node, None)
-            if g is None or getattr(node, "op", None) is None and type(node) is not Output:
+            if g is None or getattr(node, "op", None) is None and type(node) not in (Output, CopySlices):
                 if g is not None:
                     return None  # a Function of the program: it is not run again
                 continue
