@@ -39,6 +39,11 @@ _WHY = {
 }
 
 
+_GROWING = frozenset(
+    ("add", "sub", "mul", "linear", "addmm", "mm", "matmul", "bmm", "baddbmm", "convolution", "sum", "mean", "mse_loss")
+)
+"""Operators whose results are infinite for finite inputs only where these are huge."""
+
 _ELSE = "look at this operator's inputs: a logarithm or root of 0, 0/0, an overflow"
 _EACH = 100  # backwards whose gradients are all looked at; later every fourth, and each loss
 
@@ -102,6 +107,10 @@ class NanInfGrad(Check):
         else:
             found = _first_in_backward(event, kept)
         node, said, what = found if found is not None else (None, "", "")
+        if not loss_is_finite and said == "is infinite" and name_of(node).partition(".")[0] in _GROWING:
+            self.doctor.emit("overflow", event)
+            if event.explained:
+                return
         place: Place | None = None if node is None else self.doctor.line_of(node, event.tape)
         name = "" if node is None else name_of(node)
         where = "the loss" if not loss_is_finite else f"the gradient of {broken[0].label}"
@@ -185,15 +194,24 @@ def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bo
             if maker is not None and type(maker) is not Leaf:
                 earliest = maker, f"is {_kind_of(array)}", "the result"
     if earliest is None and kept:  # nothing that was saved is broken: look for an operator that breaks finite inputs
-        for node, saved in reversed(kept):
-            if name_of(node) in ("log", "log2", "log10", "rsqrt", "reciprocal"):
-                inputs = _arrays(saved)
-                if any((a <= 0).any() for a in inputs):
-                    return node, "is not finite", "the result"
-            if name_of(node) == "div" and any((a == 0).any() for a in _arrays(saved)):
-                return node, "is not finite", "the result"
-        return kept[0][0], "is not finite", "the result"
+        return _breaker(kept) or (kept[0][0], "is not finite", "the result")
+    if (
+        earliest is not None and name_of(earliest[0]).partition(".")[0] in _GROWING
+    ):  # its inputs may not have been saved
+        before = set(Tape([earliest[0]]).nodes)
+        return _breaker([(node, saved) for node, saved in kept if node in before]) or earliest
     return earliest
+
+
+def _breaker(kept: list) -> tuple[Any, str, str] | None:
+    """The earliest operator that makes what is not finite of what it has saved."""
+    for node, saved in reversed(kept):
+        name = name_of(node).partition(".")[0]
+        if name in ("log", "log2", "log10", "rsqrt", "reciprocal") and any((a <= 0).any() for a in _arrays(saved)):
+            return node, "is not finite", "the result"
+        if name == "div" and any((a == 0).any() for a in _arrays(saved)):
+            return node, "is not finite", "the result"
+    return None
 
 
 def _kind_of(array: np.ndarray) -> str:

@@ -18,7 +18,9 @@ class NewOptimizer(Check):
 
     def __init__(self, doctor):
         super().__init__(doctor)
-        self.epochs: dict[int, tuple[int, int]] = {}  # by optimizer: loaders that ran out while it trained, its steps then
+        self.epochs: dict[
+            int, tuple[int, int]
+        ] = {}  # by optimizer: loaders that ran out while it trained, its steps then
 
     def on_epoch_end(self, event: Epoch) -> None:
         for watched in self.doctor.optimizers:
