@@ -16,6 +16,7 @@ from ..core.dispatch.mode import thread
 from ..core.tensor.node import Output
 from ..core.tensor.tensor import Tensor
 from . import names
+from .cuts import Cuts
 from .events import Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
 from .history import History
@@ -31,6 +32,7 @@ _ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
 _MOST_OPTIMIZERS = 256  # that are remembered
 _NAMED_OPTIMIZERS = 8  # whose models are looked for, which takes some 20 ms each
 _MOST_TAPES = 64  # of different operators, whose lines are remembered
+_MOST_TRIES = 4  # to get them: a loss may come in every sixth window only
 _ARMED_CALLS = 20_000  # of operators after which they are taken no longer, whatever happens
 
 
@@ -65,6 +67,7 @@ class Doctor:
 
     def __init__(self, checks: Iterable[Callable[[Doctor], Any]], lines: bool = True, tapes: bool = True) -> None:
         self.ledger = Ledger()
+        self.cuts = Cuts(self.ledger)
         self.findings = Findings()
         self.lines, self.tapes = lines, tapes
         self.optimizers: list[Watched] = []
@@ -77,6 +80,8 @@ class Doctor:
         self.variables: dict[int, str] = {}  # of the program, that hold models: by the model's identity
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
         self.caught: dict[Place, int] = {}
+        self.tries: dict[int, int] = {}  # ... how often they were asked for
+        self.untold: set[int] = set()  # kinds of tapes that checks are to be told of once the lines are known
         self.lines_by_kind: dict[type, set[Place]] = {}
         self.known_lines: dict[int, list[Place | None]] = {}  # by the kinds of a tape's nodes
         self.scaled_results: dict[int, tuple[Any, float]] = {}  # by identity: (weak reference, scale)
@@ -263,25 +268,33 @@ class Doctor:
             node = node.edges[0]
         return None if self.here.witness is None else self.here.witness.outer_lines.get(getattr(node, "seq", 0))
 
-    def _learn_lines(self, tape: Tape) -> None:
-        witness = self.here.witness
-        if witness is None or not witness.calls:
-            if self.lines and tape.kinds not in self.known_lines and len(self.known_lines) < _MOST_TAPES:
-                self.known_lines[tape.kinds] = []
-                self.arm()
-            return
-        if len(self.known_lines) < _MOST_TAPES or tape.kinds in self.known_lines:
+    def _learn_lines(self, tape: Tape) -> bool:
+        """Take the lines of a tape's nodes. Whether they are known, or will never be: else they are asked for in the next windows."""
+        witness, known = self.here.witness, self.known_lines.get(tape.kinds)
+        if not self.lines or (known is None and len(self.known_lines) >= _MOST_TAPES):
+            return True
+        lines: list[Place | None] = []
+        if witness is not None and witness.calls:
             lines = [
                 witness.lines.get(node.seq if type(node) is not Output else node.edges[0].seq) for node in tape.nodes
             ]
-            if any(lines):
-                if tape.kinds not in self.known_lines or not self.known_lines[tape.kinds]:
-                    for node, place in zip(tape.nodes, lines, strict=True):
-                        if place is not None:
-                            self.lines_by_kind.setdefault(type(node), set()).add(place)
-                self.known_lines[tape.kinds] = lines
+        if any(lines):
+            if not known:
+                for node, place in zip(tape.nodes, lines, strict=True):
+                    if place is not None:
+                        self.lines_by_kind.setdefault(type(node), set()).add(place)
+            self.known_lines[tape.kinds] = lines
+        elif not known:
+            self.known_lines[tape.kinds] = []
+            self.tries[tape.kinds] = tries = self.tries.get(tape.kinds, 0) + 1
+            if tries <= _MOST_TRIES:
+                self.arm(2**tries)  # the rest of this window is one
+            return tries > _MOST_TRIES
+        return True
 
     def _called(self, call: Call, inputs: tuple, results: tuple) -> None:
+        if call.had_history and not call.has_history:
+            self.cuts.note_call(call, inputs)
         for handler in self.handlers["call"]:
             self._tell(handler, call, inputs, results)
         if self.here.witness is not None and self.here.witness.total >= _ARMED_CALLS * (1 + self.steps):
@@ -293,6 +306,7 @@ class Doctor:
             self.armed_windows -= 1
         if self.here.witness is not None:
             self.here.witness.forget()
+        self.cuts.window_over()
 
     def calls_plainly(self) -> bool:
         """Compiled functions run as they are written."""
@@ -360,9 +374,13 @@ class Doctor:
                 self._check_manual(self.ledger.entry(tensor))
         key = tape.signature, id(place)
         seen = self.seen_tapes[key] = self.seen_tapes.get(key, 0) + 1
-        self._learn_lines(tape)
-        if seen <= 2 or self.is_armed:
+        has_lines = self._learn_lines(tape)
+        self.cuts.note_backward(place, tensors, self.here.witness)
+        if has_lines and (seen <= 2 or self.is_armed or tape.kinds in self.untold):
+            self.untold.discard(tape.kinds)
             self.emit("tape", event)
+        elif not has_lines:
+            self.untold.add(tape.kinds)
         self.emit("before_backward", event)
         return event
 

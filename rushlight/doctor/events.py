@@ -47,7 +47,7 @@ class Backward:
     in_step: bool = False
     entries: list[Entry] = field(default_factory=list)
     contribution: Contribution | None = None  # the same for all entries
-    explained: bool = False  # a check has told why its values are not finite
+    explained: bool = False  # a check has told why its values are not finite, or why it fails
 
 
 @dataclass
@@ -77,8 +77,10 @@ class Step:
             grad = None if tensor is None else tensor._grad
             array = None if grad is None else grad._array
             value = None
-            if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+            if isinstance(array, np.ndarray) and array.dtype.kind in "fV":
                 flat = array.ravel()
+                if array.dtype.kind == "V":  # bfloat16
+                    flat = flat.astype(np.float32)
                 with np.errstate(all="ignore"):
                     value = float(flat.dot(flat)) ** 0.5
                 if value == np.inf:  # the squares were too large for float32, as it may be

@@ -21,7 +21,10 @@ from .places import Place, is_own_class, place_of
 if TYPE_CHECKING:
     from .events import Backward
 
-__all__ = ["Contribution", "Entry", "Ledger", "Watched"]
+__all__ = ["FLOATING", "Contribution", "Entry", "Ledger", "Watched"]
+
+FLOATING = "fcV"
+"""The kinds of NumPy's types that hold floating point and complex numbers: bfloat16 is of kind V."""
 
 
 @dataclass
@@ -222,7 +225,7 @@ def _looks_changed(grad: Any, mark: Any) -> bool:
 
 def _is_zero(grad: Any) -> bool:
     array = grad._array
-    return isinstance(array, np.ndarray) and array.dtype.kind in "fc" and not array.any()
+    return isinstance(array, np.ndarray) and array.dtype.kind in FLOATING and not array.any()
 
 
 def writer_of(tensor: Any) -> Place | None:

@@ -279,6 +279,51 @@ def rebinds(place: Place) -> bool:
     return False
 
 
+def written_in_place(function: Any) -> Place | None:
+    """The first statement of a function of the program that writes into something: `x -= mean`, `x[0] = 1`, `x.sub_(mean)`."""
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
+    if code is None or not is_of_program_file(code.co_filename):
+        return None
+    tree = parsed(code.co_filename)
+    found = []
+    for node in ast.walk(tree) if tree is not None else ():
+        if not isinstance(node, ast.stmt) or not _is_in(code, node.lineno):
+            continue
+        calls = [n.func for n in ast.walk(node) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+        stores = [t for t in getattr(node, "targets", ()) if isinstance(t, ast.Subscript)]
+        is_simple = isinstance(node, (ast.Assign, ast.Expr, ast.Return))
+        if isinstance(node, ast.AugAssign) or stores or (is_simple and any(_is_in_place(f.attr) for f in calls)):
+            found.append(node.lineno)
+    return place_in(code, min(found)) if found else None
+
+
+def _is_in_place(name: str) -> bool:
+    return name.endswith("_") and not name.endswith("__") and name not in ("requires_grad_", "retain_grad_")
+
+
+def names_given(place: Place) -> list[str]:
+    """What a statement assigns to, as it is written: `self.w`."""
+    targets = [t for n in statements_at(place) if isinstance(n, ast.Assign) for t in n.targets]
+    return [ast.unparse(part) for t in targets for part in (t.elts if isinstance(t, ast.Tuple) else [t])]
+
+
+@cache
+def drops_loop_variable(place: Place) -> bool:
+    """Whether a statement gives a loop's variable a new value that the loop does not use: `for p in ps: p = p - p.grad`."""
+    tree, line = parsed(place.code.co_filename), place.line
+    targets = [n.targets[0] for n in statements_at(place) if isinstance(n, ast.Assign)]
+    if not targets or not isinstance(targets[0], ast.Name):
+        return False
+    name = targets[0].id
+    for loop in ast.walk(tree) if tree is not None else ():
+        if isinstance(loop, ast.For) and loop.lineno < line <= (loop.body[-1].end_lineno or 0):
+            variables = {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+            later = [n for s in loop.body for n in ast.walk(s) if isinstance(n, ast.Name) and n.lineno > place.end_line]
+            if name in variables and all(n.id != name for n in later):
+                return True
+    return False
+
+
 def _text(node: ast.AST) -> str:
     return ast.dump(node).replace("Store()", "Load()")
 
@@ -287,6 +332,13 @@ def statements_at(place: Place) -> list[ast.stmt]:
     """The syntax of the statements that begin at a place's line, outer ones first."""
     tree, line = parsed(place.code.co_filename), place.line
     return [n for n in ast.walk(tree) if isinstance(n, ast.stmt) and n.lineno == line] if tree is not None else []
+
+
+@cache
+def is_expression(place: Place) -> bool:
+    """Whether a statement only calls something, such as `print(...)`: it keeps no value."""
+    found = statements_at(place)
+    return bool(found) and isinstance(found[-1], ast.Expr)
 
 
 def called_name(place: Place) -> str:
@@ -337,6 +389,8 @@ def limits_gradients(place: Place) -> bool:
     names = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
     if any(name.startswith(("clamp", "clip")) for name in names):
         return True
+    if any("norm" in n.id.lower() or "clip" in n.id.lower() for n in nodes if isinstance(n, ast.Name)):
+        return True  # grad.mul_(limit / total_norm)
     if not names & {"mul_", "div_"} and not any(isinstance(n, ast.AugAssign) for n in nodes):
         return False
     tree = parsed(place.code.co_filename)

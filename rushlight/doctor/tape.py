@@ -162,8 +162,8 @@ def behind(edge: Any, through: frozenset[str] = VIEWS) -> Any:
 
 
 def kind_of(edge: Any) -> str:
-    """The operator of a node, 'softmax' or 'sigmoid' where the program has written one out: `x.exp() / x.exp().sum(1)`."""
-    name = name_of(edge)
+    """The operator of a node without its overload, 'softmax' or 'sigmoid' where the program has written one out: `x.exp() / x.exp().sum(1)`."""
+    name = _operator(edge)
     if name == "exp" and name_of(behind(edge.edges[0])) == "log_softmax":
         return "softmax"
     if name not in ("div", "reciprocal"):

@@ -133,12 +133,11 @@ class Witness:
         index, ref = self.made.get(id(tensor), (-1, None))
         return index if ref is not None and ref() is tensor else -1
 
-    def cut_before(self, tensor: Any) -> Call | None:
-        """The latest call on the way to a tensor whose inputs had a history and whose result had none."""
-        start = self.maker(tensor)
+    def cuts_before(self, tensors: list[Any]) -> list[Call]:
+        """The calls on the way to some tensors whose inputs had a history and whose result had none."""
+        waiting = [self._index_of(t) for t in tensors]
         seen: set[int] = set()
-        waiting = [] if start is None else [start.index]
-        found: Call | None = None
+        found = []
         while waiting:
             index = waiting.pop()
             if index < 0 or index in seen:
@@ -146,10 +145,15 @@ class Witness:
             seen.add(index)
             call = self.calls[index]
             if call.had_history and not call.has_history:
-                if found is None or call.index > found.index:
-                    found = call
-                continue
-            waiting += call.inputs
+                found.append(call)
+            else:
+                waiting += call.inputs
+        return found
+
+    def cut_before(self, tensor: Any) -> Call | None:
+        """The latest call on the way to a tensor whose inputs had a history and whose result had none."""
+        start = self.maker(tensor)
+        found = max(self.cuts_before([tensor]), key=lambda call: call.index, default=None)
         if found is None:  # the value may have travelled through Python
             reads = [c for c in self.calls if c.had_history and not c.has_history and c.name.endswith(("()", ".data"))]
             before = [c for c in reads if start is None or c.index < start.index]

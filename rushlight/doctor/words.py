@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-__all__ = ["many"]
+import re
+
+__all__ = ["many", "words_shared"]
+
+_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*|\d+")
 
 
 def many(n: int, what: str) -> str:
@@ -11,3 +15,9 @@ def many(n: int, what: str) -> str:
         return f"1 {what}"
     plural = what[:-1] + "ies" if what.endswith("y") else what + ("es" if what.endswith(("s", "tch")) else "s")
     return f"{n} {plural}"
+
+
+def words_shared(text: str) -> set[str]:
+    """The parts of names that both sides of an assignment have: `sched_d = StepLR(opt_d, 5)` gives {'d'}."""
+    left, _, right = text.partition("=")
+    return set(_WORD.findall(left)) & set(_WORD.findall(right))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..events import Backward, Step
 from ..places import Place
+from ..words import many
 from . import Check
 
 _RISES = 12  # losses in a row that grow before the end of the program
@@ -76,6 +77,21 @@ class Exploding(Check):
         if rises >= 3 and last > 1e6 * first > 0 and self.step is not None:
             event.explained = True
             self._tell_of_rise(rises, first, last)
+
+    def on_overflow(self, event: Backward) -> None:
+        """Sums and products of finite numbers have become too large, after a step."""
+        if self.step is None or not self.doctor.steps:
+            return
+        event.explained = True
+        self.doctor.report(
+            self,
+            self.step,
+            f"after {many(self.doctor.steps, 'step')} the values of the forward are too large for their type: the steps have thrown the "
+            "weights far away",
+            "a smaller learning rate; or limit the gradients: torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0) before the step",
+            [(event.place, "the backward")],
+            after=1,
+        )
 
     def _tell_of(self, jump: Jump, after: int = 3) -> None:
         self.doctor.report(

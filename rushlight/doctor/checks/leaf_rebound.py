@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..places import Place, place_of_error, rebinds
+from ..events import Call
+from ..places import Place, drops_loop_variable, names_given, place_of_error, rebinds
 from . import Check
 
 
@@ -14,13 +15,38 @@ class LeafRebound(Check):
     name = "leaf-rebound"
     severity = "error"
 
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.under_no_grad: set[Place] = set()  # updates that rebind, which leave a tensor without requires_grad
+
+    def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
+        """Under no_grad, where the name is a loop's variable: what is computed is dropped at once."""
+        if call.has_history or not call.had_history or call.recording or not is_update(call.place):
+            return
+        if rebinds(call.place):
+            self.under_no_grad.add(call.place)
+        if drops_loop_variable(call.place):
+            self.doctor.report(
+                self,
+                call.place,
+                "this line computes new values and gives them the loop variable's name: the parameter itself stays as it was",
+                "write into the tensor instead: p -= ... (or p.sub_(...))",
+                after=2,
+            )
+
     def on_uncaught(self, error: BaseException) -> None:
-        """Where the new tensor requires no grad, its `.grad` is None, and the statement itself fails the next time."""
+        """Where the new tensor requires no grad, its `.grad` is None: that statement fails the next time, or the one that clears it."""
         if not isinstance(error, (TypeError, AttributeError)) or "NoneType" not in str(error):
             return
         place = place_of_error(error)
         if place is not None and is_update(place) and rebinds(place):
             self._tell(place, place)
+            return
+        text = "" if place is None else place.text
+        for line in sorted(self.under_no_grad, key=lambda line: line.line):
+            if any(f"{name}.grad" in text for name in names_given(line)):
+                self._tell(line, place)
+                return
 
     def on_non_leaf(self, place: Place | None, tensor: Any) -> None:
         made = self.doctor.witness.maker(tensor)

@@ -36,7 +36,9 @@ class LossBroadcast(Check):
         self.products: dict[int, tuple[Place, tuple, tuple]] = {}  # ... of products
 
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
-        if call.name not in ("sub", "mul") or len(call.shapes) != 2 or not call.seq or not _is_enlarged(*call.shapes):
+        if call.name not in ("sub", "mul") or len(call.shapes) != 2 or not call.seq:
+            return
+        if not _is_enlarged(*call.shapes) and (min(map(len, call.shapes)) < 3 or not _has_channel_of_one(*call.shapes)):
             return
         column = 0 if len(call.shapes[0]) > len(call.shapes[1]) else 1
         made = call.inputs[column]
@@ -60,7 +62,7 @@ class LossBroadcast(Check):
                 self._tell(event, *self.products[node.seq])
             elif name_of(node) in _ELEMENTWISE:
                 shapes = [_shape(saved(node, n)) for n in ("input", "target")]
-                if None not in shapes and _is_enlarged(*shapes):
+                if None not in shapes and (_is_enlarged(*shapes) or _has_channel_of_one(*shapes)):
                     self._tell(event, self.doctor.line_of(node, tape) or event.place, *shapes)
 
     def _tell(self, event: Backward, place: Place, a: Any, b: Any) -> None:
@@ -102,6 +104,13 @@ def _is_averaged_only(node: Any, tape: Tape) -> bool:
 def _lays_out(name: str) -> bool:
     """Whether an operator gives a tensor another shape: views and parts."""
     return name.partition(".")[0] in VIEWS or name.startswith("part")
+
+
+def _has_channel_of_one(a: Any, b: Any) -> bool:
+    """Whether (N, 1, H, W) meets (N, H, W), N > 1: masks of images with and without a channel."""
+    if len(a) < len(b):
+        a, b = b, a
+    return len(a) == len(b) + 1 and len(b) >= 2 and a[0] == b[0] > 1 and a[1] == 1 and a[2:] == b[1:]
 
 
 def _is_enlarged(a: Any, b: Any) -> bool:

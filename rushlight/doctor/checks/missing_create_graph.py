@@ -15,10 +15,11 @@ from . import Check
 
 @dataclass(frozen=True)
 class _Source:
-    """One grad() without a history. through: the weights between what it differentiates and its inputs, by identity."""
+    """One grad() without a history, or a backward() that left a `.grad` (accumulated). through: the weights between what it differentiates and its inputs, by identity."""
 
     place: Place
     through: frozenset[int]
+    accumulated: bool = False
 
 
 class MissingCreateGraph(Check):
@@ -46,7 +47,7 @@ class MissingCreateGraph(Check):
             for entry in event.entries:  # a gradient of the data, which may become a term of a loss
                 tensor = entry.tensor
                 if tensor is not None and not self._is_weight(tensor) and tensor._grad is not None:
-                    self._note(tensor._grad, _Source(event.place, frozenset(through)))
+                    self._note(tensor._grad, _Source(event.place, frozenset(through), accumulated=True))
 
     def _is_weight(self, tensor: Any) -> bool:
         entry = self.doctor.ledger.entry(tensor)
@@ -91,6 +92,13 @@ class MissingCreateGraph(Check):
             if len(self.updated) > 1000:
                 self.updated.clear()
             self.updated[call.seq] = source
+
+    def on_failed(self, event: Backward, error: BaseException) -> None:
+        """A second derivative of what has no history raises."""
+        source = next((s for t in event.roots if (s := self._source_of(t)) is not None), None)
+        if source is not None and not source.accumulated and "does not require grad" in str(error):
+            event.explained = True
+            self.doctor.report_if_uncaught(error, lambda: self._tell(source.place, event), event.place)
 
     def on_before_backward(self, event: Backward) -> None:
         if event.tape is None:

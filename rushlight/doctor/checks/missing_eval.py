@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
 from typing import Any
 
-from ..events import Backward, Batch, Epoch, Forward, Mode
+from ..events import Backward, Batch, Epoch, Forward, Mode, Step
 from ..places import Place, is_always_on
 from ..words import many
 from . import Check
+
+
+@dataclass
+class _Seen:
+    """A call under no_grad of a model that acts as in training. is_other: just after eval() of another of its class."""
+
+    key: tuple[int, Place]
+    steps: int
+    kinds: list[str]
+    loader: int
+    is_other: bool
 
 
 class MissingEval(Check):
@@ -22,6 +34,11 @@ class MissingEval(Check):
         self.trained: weakref.WeakSet[Any] = weakref.WeakSet()  # models whose result was backwarded
         self.pending: list[tuple[Any, Any]] = []  # (weak node of the result, weak model)
         self.set_at: dict[int, int] = {}  # module -> how many steps had been made when its mode was set last
+        self.set_by: dict[int, Place] = {}  # ... and where
+        self.meant: list[tuple[Place, _Seen]] = []  # calls for which train() was called, as it seems, and where
+        self.mode: Place | None = None  # the last call of train() or eval(), if it was train()
+        self.is_called_plainly = False  # whether a model was called without gradients since
+        self.before_training: set[Place] = set()  # calls of train() after which a step came first
         self.never_eval = True
         self.evaluated: dict[type, int] = {}  # classes of models -> steps made when eval() was called on one last
         self.others: dict[tuple[int, Place], list[int]] = {}  # calls of another model of such a class, in that phase
@@ -36,8 +53,10 @@ class MissingEval(Check):
         self.loaders: dict[tuple[int, Place], set[int]] = {}
 
     def on_mode(self, event: Mode) -> None:
+        self.mode, self.is_called_plainly = (event.place if event.training else None), False
         for module in event.module.modules():
             self.set_at[id(module)] = self.doctor.steps
+            self.set_by[id(module)] = event.place
         if not event.training:
             self.never_eval = False
             self.evaluated[type(event.module)] = self.doctor.steps
@@ -57,18 +76,30 @@ class MissingEval(Check):
         self._note_feeding(event)
         if event.layers and not event.recording:
             key = id(event.module), event.place
-            if self.set_at.get(id(event.module), -1) == event.steps and event.module.training and event.steps:
-                return  # train() was called for this: dropout as a sample, statistics computed again
-            if any(self.set_at.get(id(m), -1) == event.steps and event.steps for m in event.layers):
+            setter = next((m for m in (event.module, *event.layers) if self._is_set_now(m, event)), None)
+            if setter is not None:  # train() was called for this: dropout as a sample, statistics computed again
+                self.is_called_plainly = True
+                if len(self.meant) < 1000:
+                    self.meant.append((self.set_by[id(setter)], self._seen(key, event)))
                 return
-            if event.steps and self.evaluated.get(type(event.module)) == event.steps:
-                self.others.setdefault(key, []).append(event.steps)
-            self.phases.setdefault(key, []).append(event.steps)
-            self.kinds[key] = self._kinds_of(event)
-            self.loaders.setdefault(key, set()).add(self.loader)
+            self._note(self._seen(key, event))
         elif event.layers and event.recording:
             nodes = [node for t in _first_of(event.result) if (node := getattr(t, "_edge", None)) is not None]
             self.pending = [*self.pending[-15:], *((weakref.ref(node), weakref.ref(event.module)) for node in nodes)]
+
+    def _is_set_now(self, module: Any, event: Forward) -> bool:
+        return bool(event.steps) and module.training and self.set_at.get(id(module), -1) == event.steps
+
+    def _seen(self, key: tuple[int, Place], event: Forward) -> _Seen:
+        is_other = bool(event.steps) and self.evaluated.get(type(event.module)) == event.steps
+        return _Seen(key, event.steps, self._kinds_of(event), self.loader, is_other)
+
+    def _note(self, seen: _Seen) -> None:
+        if seen.is_other:
+            self.others.setdefault(seen.key, []).append(seen.steps)
+        self.phases.setdefault(seen.key, []).append(seen.steps)
+        self.kinds[seen.key] = seen.kinds
+        self.loaders.setdefault(seen.key, set()).add(seen.loader)
 
     def _kinds_of(self, event: Forward) -> list[str]:
         """What acts as in training."""
@@ -93,7 +124,14 @@ class MissingEval(Check):
                 self.trained.add(model)
         self.pending = [p for p in self.pending if p[0]() is not None]
 
+    def on_step(self, event: Step) -> None:
+        if self.mode is not None and not self.is_called_plainly:
+            self.before_training.add(self.mode)
+
     def finish(self) -> None:
+        for place, seen in self.meant:
+            if place in self.before_training:  # one statement for training and evaluation
+                self._note(seen)
         models = {id(m): m for m in self.trained}
         most = max((o.steps for o in self.doctor.optimizers), default=1)
         self._judge_functions(models)

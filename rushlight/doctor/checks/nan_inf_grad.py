@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from ...core.dispatch.inplace import CopySlices
 from ...core.dispatch.mode import thread
 from ...core.tensor.node import Freed, Leaf, Output
 from ...core.tensor.tensor import Tensor, constant
 from ..events import Backward
-from ..ledger import Entry
+from ..ledger import FLOATING, Entry
 from ..places import Place
 from ..tape import Tape, name_of
 from . import Check
@@ -38,6 +39,11 @@ _WHY = {
 }
 
 
+_GROWING = frozenset(
+    ("add", "sub", "mul", "linear", "addmm", "mm", "matmul", "bmm", "baddbmm", "convolution", "sum", "mean", "mse_loss")
+)
+"""Operators whose results are infinite for finite inputs only where these are huge."""
+
 _ELSE = "look at this operator's inputs: a logarithm or root of 0, 0/0, an overflow"
 _EACH = 100  # backwards whose gradients are all looked at; later every fourth, and each loss
 
@@ -58,7 +64,7 @@ class NanInfGrad(Check):
     def on_before_backward(self, event: Backward) -> None:
         self.kept = []
         if not self.done and event.tape is not None and not event.scaled:
-            self.kept = [(node, node.saved) for node in event.tape.nodes]
+            self.kept = [(node, _saved_of(node)) for node in event.tape.nodes]
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         self.kept = []
@@ -101,6 +107,10 @@ class NanInfGrad(Check):
         else:
             found = _first_in_backward(event, kept)
         node, said, what = found if found is not None else (None, "", "")
+        if not loss_is_finite and said == "is infinite" and name_of(node).partition(".")[0] in _GROWING:
+            self.doctor.emit("overflow", event)
+            if event.explained:
+                return
         place: Place | None = None if node is None else self.doctor.line_of(node, event.tape)
         name = "" if node is None else name_of(node)
         where = "the loss" if not loss_is_finite else f"the gradient of {broken[0].label}"
@@ -141,7 +151,7 @@ def _is_finite(tensor: Any) -> bool:
 
 
 def _all_finite(array: Any) -> bool:
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc":
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in FLOATING:
         return True
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
@@ -159,7 +169,7 @@ def _arrays(saved: Any) -> list[np.ndarray]:
     if not isinstance(saved, tuple):
         return []
     arrays = [v._array if isinstance(v, Tensor) else v for v in saved]
-    return [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind in "fc"]
+    return [a for a in arrays if isinstance(a, np.ndarray) and a.dtype.kind in FLOATING]
 
 
 def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bool]) -> tuple[Any, str, str] | None:
@@ -171,7 +181,7 @@ def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bo
         broken_inputs = []
         for name, value in zip(names, saved if isinstance(saved, tuple) else (), strict=False):
             array = value._array if isinstance(value, Tensor) else value
-            if not isinstance(array, np.ndarray) or array.dtype.kind not in "fc" or is_good(array):
+            if not isinstance(array, np.ndarray) or array.dtype.kind not in FLOATING or is_good(array):
                 continue
             if name.startswith("out"):
                 earliest = node, f"is {_kind_of(array)}", "the result"
@@ -184,19 +194,33 @@ def _first_in_forward(tape: Tape, kept: list, is_good: Callable[[np.ndarray], bo
             if maker is not None and type(maker) is not Leaf:
                 earliest = maker, f"is {_kind_of(array)}", "the result"
     if earliest is None and kept:  # nothing that was saved is broken: look for an operator that breaks finite inputs
-        for node, saved in reversed(kept):
-            if name_of(node) in ("log", "log2", "log10", "rsqrt", "reciprocal"):
-                inputs = _arrays(saved)
-                if any((a <= 0).any() for a in inputs):
-                    return node, "is not finite", "the result"
-            if name_of(node) == "div" and any((a == 0).any() for a in _arrays(saved)):
-                return node, "is not finite", "the result"
-        return kept[0][0], "is not finite", "the result"
+        return _breaker(kept) or (kept[0][0], "is not finite", "the result")
+    if (
+        earliest is not None and name_of(earliest[0]).partition(".")[0] in _GROWING
+    ):  # its inputs may not have been saved
+        before = set(Tape([earliest[0]]).nodes)
+        return _breaker([(node, saved) for node, saved in kept if node in before]) or earliest
     return earliest
+
+
+def _breaker(kept: list) -> tuple[Any, str, str] | None:
+    """The earliest operator that makes what is not finite of what it has saved."""
+    for node, saved in reversed(kept):
+        name = name_of(node).partition(".")[0]
+        if name in ("log", "log2", "log10", "rsqrt", "reciprocal") and any((a <= 0).any() for a in _arrays(saved)):
+            return node, "is not finite", "the result"
+        if name == "div" and any((a == 0).any() for a in _arrays(saved)):
+            return node, "is not finite", "the result"
+    return None
 
 
 def _kind_of(array: np.ndarray) -> str:
     return "nan" if np.isnan(array).any() else "infinite"
+
+
+def _saved_of(node: Any) -> Any:
+    """What a node keeps for its rule; a write into a view keeps it with the operator that wrote."""
+    return node.inner.saved if type(node) is CopySlices else node.saved
 
 
 def _first_in_backward(event: Backward, kept: list) -> tuple[Any, str, str] | None:
@@ -210,13 +234,14 @@ def _first_in_backward(event: Backward, kept: list) -> tuple[Any, str, str] | No
     state = thread.state
     before = state.grad, state.inference
     state.set(False, False)
-    freed = [(node, node.saved) for node, _ in kept]
+    inner = [(node.inner, saved) for node, saved in kept if type(node) is CopySlices]
+    freed = [(node, node.saved) for node, _ in (*kept, *inner)]
     try:
-        for node, saved in kept:
+        for node, saved in (*kept, *inner):
             node.saved = saved
         for node, _ in kept:
             g = grads.pop(node, None)
-            if g is None or getattr(node, "op", None) is None and type(node) is not Output:
+            if g is None or getattr(node, "op", None) is None and type(node) not in (Output, CopySlices):
                 if g is not None:
                     return None  # a Function of the program: it is not run again
                 continue

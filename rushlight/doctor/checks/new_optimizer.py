@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..events import Epoch
 from ..ledger import Watched
 from ..places import enclosing_loop
 from . import Check
@@ -15,6 +16,18 @@ class NewOptimizer(Check):
     name = "new-optimizer"
     severity = "warning"
 
+    def __init__(self, doctor):
+        super().__init__(doctor)
+        self.epochs: dict[
+            int, tuple[int, int]
+        ] = {}  # by optimizer: loaders that ran out while it trained, its steps then
+
+    def on_epoch_end(self, event: Epoch) -> None:
+        for watched in self.doctor.optimizers:
+            count, steps = self.epochs.get(watched.number, (0, 0))
+            if watched.steps > steps:
+                self.epochs[watched.number] = count + 1, watched.steps
+
     def on_optimizer(self, event: Watched) -> None:
         optimizer = event.optimizer
         if optimizer is None or event.place is None:
@@ -23,6 +36,8 @@ class NewOptimizer(Check):
         if event.kind in _WITHOUT_STATE and not any(group.get("momentum") for group in optimizer.param_groups):
             return
         for other in self.doctor.optimizers:
+            if self.epochs.get(other.number, (0, 0))[0] >= 2:
+                continue  # a stage of the training: a task after another, a fold
             same = other is not event and other.steps and other.kind == event.kind and other.place is event.place
             if same and {id(e) for e in other.entries} == mine:
                 self.doctor.report(

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.tensor.node import Leaf
+from ...nn import Module
 from ..events import Backward, Call, Step
 from ..places import Place, rebinds
 from . import Check
-from .leaf_rebound import LeafRebound
+from .leaf_rebound import LeafRebound, is_update
 
 
 class NoGradPath(Check):
@@ -20,16 +21,44 @@ class NoGradPath(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.cuts: dict[Place, Call | None] = {}
+        self.freezes: dict[int, Place] = {}
         self.of_leaf: tuple[Backward, Call | None] | None = None
 
+    def on_frozen(self, place: Place | None, tensor: Any) -> None:
+        if place is not None:
+            self.freezes[id(self.doctor.ledger.entry(tensor))] = place
+
+    def _freeze(self) -> Place | None:
+        """Where the last parameter of all models that were called lately was frozen; None where one of them is not."""
+        models = [m for m in self.doctor.latest.since(self.doctor.steps) if isinstance(m, Module)]
+        parameters = [p for m in models for p in m.parameters()]
+        if not parameters or any(p.requires_grad for p in parameters):
+            return None
+        places = [p for t in parameters if (p := self.freezes.get(id(self.doctor.ledger.entry(t)))) is not None]
+        return places[-1] if places else None
+
     def on_failed(self, event: Backward, error: BaseException) -> None:
-        if not isinstance(error, RuntimeError) or "does not require grad" not in str(error):
+        if not isinstance(error, RuntimeError) or event.explained:
+            return
+        if "appears to not have been used in the graph" in str(error):
+            self._look_at_roots(event, error)
+        if "does not require grad" not in str(error):
             return
         root = next((t for t in event.roots if t._edge is None), None)
         if root is None:
             return
+        if (freeze := self._freeze()) is not None:
+            self.doctor.report_if_uncaught(error, lambda: self._tell_of_freeze(event, freeze), event.place)
+            return
         cut = self.doctor.witness.cut_before(root)
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=True), event.place)
+
+    def _look_at_roots(self, event: Backward, error: BaseException) -> None:
+        """A tensor that was cut off and then requires grad leads to nothing that a derivative may be taken by."""
+        made = [t for t in event.roots if type(t._edge) is Leaf]
+        cut = next(iter(self.doctor.witness.cuts_before(made)), None)
+        if cut is not None:
+            self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=False), event.place)
 
     def on_before_backward(self, event: Backward) -> None:
         self.of_leaf = None
@@ -58,9 +87,26 @@ class NoGradPath(Check):
         cut = self.cuts.setdefault(backward.place, cut)
         self._tell(backward, cut, at_error=False)
 
+    def _tell_of_freeze(self, event: Backward, freeze: Place) -> None:
+        self.doctor.report(
+            self,
+            freeze,
+            "every parameter of the model is frozen here: the loss has no history, and nothing can be trained",
+            "freeze only what is to stay as it is, and before the new layers are made",
+            [(event.place, "backward() of the loss")],
+            after=1,
+        )
+
     def _tell(self, event: Backward, cut: Call | None, at_error: bool) -> None:
         related: list[Any] = [(event.place, "backward() of it")]
-        if cut is not None and rebinds(cut.place) and not cut.recording and cut.region is not None:
+        is_update_by_hand = cut is not None and (is_update(cut.place) or not self.doctor.optimizers)
+        if (
+            cut is not None
+            and is_update_by_hand
+            and rebinds(cut.place)
+            and not cut.recording
+            and cut.region is not None
+        ):
             self.doctor.report(
                 LeafRebound,
                 cut.place,

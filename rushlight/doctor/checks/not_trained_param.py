@@ -9,10 +9,11 @@ from typing import Any
 from ...core.tensor.node import Leaf
 from ...nn.modules.container import ModuleDict, ModuleList
 from .. import names
+from ..cuts import leaves_of
 from ..events import Assign, Backward, Call
 from ..ledger import Entry
 from ..places import Place, assignment_of, is_own_class, made_in_function
-from ..words import many
+from ..words import many, words_shared
 from . import Check
 
 
@@ -55,7 +56,7 @@ class NotTrainedParam(Check):
             return
         cut = self.cuts.setdefault(call.region or call.place, set())
         if len(cut) < 256:
-            cut.update(id(self.doctor.ledger.entry(t)) for t in _leaves_of(inputs))
+            cut.update(id(self.doctor.ledger.entry(t)) for t in leaves_of(inputs))
 
     def finish(self) -> None:
         trained = [o for o in self.doctor.optimizers if o.steps >= 3 and any(e.total for e in o.entries)]
@@ -88,6 +89,8 @@ class NotTrainedParam(Check):
                 if mine & entries
             }
             cut = max(cuts, key=lambda place: cuts[place]) if cuts else None
+            if (before := self.doctor.cuts.before(unused) or self.doctor.cuts.read_of(unused)) is not None:
+                cut = before.place
             owner, name = _owner_of(unused[0].tensor)
             where = cut or (assignment_of(owner, name) if owner is not None else None) or optimizer.place
             what = "the forward cuts them off here" if cut is not None else "no forward has used them"
@@ -114,7 +117,7 @@ class NotTrainedParam(Check):
         is_passed_through = not any(id(e) in self.upstream for e in free) and not _are_of_one_model(free, owned)
         if holder is None and len(free) >= len(owned) and is_passed_through:
             return  # a network that what is trained goes through: of style transfer, of an attack
-        place = holder or trained[0].place
+        place = holder or _misnamed(_at_the_time_of(free, trained)).place
         if holder is not None:
             message = f"modules kept in a plain list or dict here are no part of the model: {many(len(free), 'tensor')} get gradients "
             message += "that no optimizer sees"
@@ -171,20 +174,19 @@ class NotTrainedParam(Check):
         return any(f.check == "optimizer-holds-old-params" for f in self.doctor.findings.suspected.values())
 
 
-def _leaves_of(inputs: tuple) -> list[Any]:
-    """The tensors that a call's inputs were computed from, of those that are near."""
-    waiting = [t._edge for t in inputs if getattr(t, "_edge", None) is not None]
-    seen: set[Any] = set()
-    found = []
-    while waiting and len(seen) < 200:
-        edge = waiting.pop()
-        if type(edge) is Leaf:
-            if (tensor := edge.ref()) is not None:
-                found.append(tensor)
-        elif edge not in seen:
-            seen.add(edge)
-            waiting += [e for e in edge.edges if e is not None]
-    return found
+def _at_the_time_of(free: list[Entry], trained: list[Any]) -> list[Any]:
+    """The optimizers that trained while these tensors got gradients; all of them if none did."""
+    latest = max(e.latest for e in free)
+    return [o for o in trained if any(e.latest == latest for e in o.entries)] or trained
+
+
+def _misnamed(trained: list[Any]) -> Any:
+    """Of optimizers of the same tensors, the one that by its name is meant for others: `opt_g = Adam(d.parameters())`."""
+    by_tensors: dict[frozenset[int], list[Any]] = {}
+    for o in trained:
+        by_tensors.setdefault(frozenset(id(e) for e in o.entries), []).append(o)
+    twins = next((os for os in by_tensors.values() if len(os) > 1), trained[:1])
+    return min(twins, key=lambda o: (len(words_shared(o.place.text)), -o.number))
 
 
 def _has_trained_weight(entry: Entry, trained: set[int]) -> bool:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import weakref
 from typing import Any, ClassVar
 
 from ..events import Epoch, Schedule, Step
 from ..ledger import Watched
 from ..places import Place, loops_around, place_of_error
-from ..words import many
+from ..words import many, words_shared
 from . import Check
 
 _LOW = 1e-4  # of the first learning rate: next to nothing is learnt with it
-_WORD = re.compile(r"[a-z]+|[A-Z][a-z]*|\d+")
 
 
 class _Followed:
@@ -38,6 +36,8 @@ class _Followed:
             0  # after how many of its steps the rate was a ten-thousandth of the first, and stayed so; 0 for never
         )
         self.loops = 0  # loops around its step, in all running functions
+        self.epochs = 0  # of loaders in which its optimizer made steps
+        self.seen_epoch = 0  # steps of its optimizer at the end of the last of them
         self.idle = 0  # its steps between which its optimizer made none, and another did
 
     def note_rate(self, scheduler: Any) -> None:
@@ -61,7 +61,6 @@ class Schedulers(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.followed: dict[int, _Followed] = {}
-        self.epochs = 0
         self.parts: set[int] = set()
 
     def on_schedule(self, event: Schedule) -> None:
@@ -85,7 +84,10 @@ class Schedulers(Check):
             known.before_first += 1
 
     def on_epoch_end(self, event: Epoch) -> None:
-        self.epochs += 1
+        for known in self.followed.values():
+            if known.optimizer is not None and known.optimizer.steps > known.seen_epoch:
+                known.epochs += 1
+                known.seen_epoch = known.optimizer.steps
 
     def on_stepped(self, event: Step) -> None:
         for known in self.followed.values():
@@ -172,9 +174,9 @@ class Schedulers(Check):
                 )
             elif self._is_through_early(known, steps):
                 self._tell_of_end(known)
-            elif known.kind == "CosineAnnealingLR" and not self.epochs and known.steps > 3 * known.horizon > 0:
+            elif known.kind == "CosineAnnealingLR" and not known.epochs and known.steps > 3 * known.horizon > 0:
                 self._tell_of_waves(known, steps)
-            elif known.place is not None and known.horizon and self.epochs >= 2:
+            elif known.place is not None and known.horizon and known.epochs >= 2:
                 self._judge_horizon(known, steps)
 
     def _is_through_early(self, known: _Followed, steps: int) -> bool:
@@ -226,14 +228,14 @@ class Schedulers(Check):
 
     def _judge_horizon(self, known: _Followed, steps: int) -> None:
         """Stepped with each batch, while its horizon is the number of epochs."""
-        per_epoch = known.steps / self.epochs
+        per_epoch = known.steps / known.epochs
         epochs = known.horizon
         scheduler = known.ref()
         if per_epoch < 2 or abs(known.steps - steps) > 0.1 * steps or scheduler is None:
             return
-        if epochs > self.epochs or known.steps < 2 * epochs:
+        if epochs > known.epochs or known.steps < 2 * epochs:
             return
-        if known.kind.startswith("CosineAnnealing") and epochs != self.epochs:
+        if known.kind.startswith("CosineAnnealing") and epochs != known.epochs:
             return
         fallen = [now / first for now, first in zip(_rates(scheduler), known.first_lrs, strict=False) if first]
         enough = 0.02 if known.kind == "StepLR" and 2 * epochs <= per_epoch else _LOW
@@ -242,7 +244,7 @@ class Schedulers(Check):
         self.doctor.report(
             self,
             known.place,
-            f"this {known.kind} is stepped with each batch ({known.steps} times in {many(self.epochs, 'epoch')}), while its "
+            f"this {known.kind} is stepped with each batch ({known.steps} times in {many(known.epochs, 'epoch')}), while its "
             f"horizon of {epochs} counts epochs",
             "step it once for each epoch, or give the horizon in steps",
             [(known.made, "the scheduler")],
@@ -260,7 +262,7 @@ class Schedulers(Check):
         )
         if twin is None or known.optimizer is None or not self._is_other_stepping(known.optimizer):
             return None
-        own, other = (len(_words_shared(k.made.text)) for k in (known, twin))
+        own, other = (len(words_shared(k.made.text)) for k in (known, twin))
         return twin if (own, -known.made.line) < (other, -twin.made.line) else None
 
     def _has_own(self, optimizer: Watched) -> bool:
@@ -300,12 +302,6 @@ class SchedulerOtherOptimizer(Check):
 
     name = "scheduler-other-optimizer"
     severity = "error"
-
-
-def _words_shared(text: str) -> set[str]:
-    """The parts of names that both sides of an assignment have: `sched_d = StepLR(opt_d, 5)` gives {'d'}."""
-    left, _, right = text.partition("=")
-    return set(_WORD.findall(left)) & set(_WORD.findall(right))
 
 
 def _rates(scheduler: Any) -> list[float]:

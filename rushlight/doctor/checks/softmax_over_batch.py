@@ -10,6 +10,11 @@ from ..places import layer_made_within
 from ..tape import LOSSES, VIEWS, Tape, behind, name_of, saved
 from . import Check
 
+_KEEP_LAST = frozenset(
+    ("view", "reshape", "expand", "contiguous", "clone", "to", "_to_copy", "mul")
+)  # dropout multiplies
+_PRODUCTS = frozenset(("matmul", "bmm", "mm", "baddbmm"))
+_SCALED = VIEWS | {"mul", "div", "masked_fill", "masked_fill.number", "add", "sub", "where"}
 _THROUGH = VIEWS | {"log", "clamp", "add", "mul", "neg"}
 
 
@@ -25,6 +30,8 @@ class SoftmaxOverBatch(Check):
         for node in tape.nodes:
             if name_of(node) in ("sum", "sum.dim") and saved(node, "dim") in (1, -1, (1,), (-1,)):
                 self._look_at_weights(node, tape)
+            if name_of(node) in _PRODUCTS:
+                self._look_at_attention(event, node, tape)
             if name_of(node) not in LOSSES or not node.edges:
                 continue
             source = behind(node.edges[0], _THROUGH)
@@ -45,6 +52,29 @@ class SoftmaxOverBatch(Check):
                 [(self.doctor.line_of(node, tape), "the loss")],
                 after=1,
             )
+
+    def _look_at_attention(self, event: Backward, node: Any, tape: Tape) -> None:
+        """A product whose weights sum to 1 over its first dimension, while it sums over the last."""
+        source = behind(node.edges[-2], _KEEP_LAST) if len(node.edges) >= 2 else None
+        if source is None or type(source) is Leaf or name_of(source) != "softmax" or len(source.shape) < 2:
+            return
+        if saved(source, "dim") not in (0, -len(source.shape)) or min(source.shape[0], source.shape[-1]) < 2:
+            return
+        weights = node.edges[-2]
+        if type(weights) is Leaf or weights.shape[-1] != source.shape[-1]:
+            return
+        if len(source.shape) == 2 and name_of(behind(source.edges[0], _SCALED)) not in _PRODUCTS:
+            return  # no scores of queries and keys: a transition matrix may have columns that sum to 1
+        event.explained = True  # a row that is masked in all samples is nan
+        self.doctor.report(
+            self,
+            self.doctor.line_of(source, tape) or event.place,
+            f"softmax over dimension 0 of {list(source.shape)}, whose last dimension is then summed with values: the weights sum to 1 over "
+            "the batch, instead of over what is attended to",
+            "softmax over the last dimension: dim=-1",
+            [(self.doctor.line_of(node, tape), "the weighted sum")],
+            after=1,
+        )
 
     def _look_at_weights(self, node: Any, tape: Tape) -> None:
         """A sum over the choices of each sample, by weights that sum to 1 over the samples."""

@@ -35,8 +35,8 @@ class StaleGradOtherNet(Check):
         ]
         if foreign and own and len(foreign) >= len(event.entries) / 2:
             left = foreign[0][1]
-            later = max(own, key=lambda c: c.number)
-            if later.number > left.number and (later.place is not left.place or later.kinds != left.kinds):
+            later = min((c for c in own if c.number > left.number), key=lambda c: c.number, default=left)
+            if later is not left and (later.place is not left.place or later.kinds != left.kinds):
                 self.doctor.report(
                     self,
                     later.place,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..events import Step
 from . import Check
+from .no_grad_path import NoGradPath
 
 
 class StepWithoutGrad(Check):
@@ -16,6 +17,7 @@ class StepWithoutGrad(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.erased = False
+        self.is_of_others = False  # the last backward reached parameters of no optimizer: this one has the wrong ones
         self.of_leaf = False  # the last backward began at a leaf: `no-grad-path` tells why
 
     def on_zero(self, event) -> None:
@@ -24,6 +26,7 @@ class StepWithoutGrad(Check):
     def on_backward(self, event) -> None:
         if event.entries:
             self.erased = False
+        self.is_of_others = any(e.is_parameter and not e.owners for e in event.entries)
         self.of_leaf = event.tape is not None and bool(event.tape.leaves) and not event.tape.nodes
 
     def _look_at_closure(self, event: Step, erased: bool) -> None:
@@ -67,6 +70,19 @@ class StepWithoutGrad(Check):
             mend = "one backward for each step: zero_grad(), forward, backward(), step()"
         if any(check == "no-grad-path" for check, *_ in self.doctor.findings.suspected):
             return  # which says why
+        is_cut = not event.entries and not self.is_of_others
+        cut = self.doctor.cuts.of_latest(event.optimizer.entries) if is_cut else None
+        if cut is not None:
+            self.doctor.report(
+                NoGradPath,
+                cut.place,
+                f"the last loss before the step at line {event.place.line} is cut here from all tensors of its optimizer: they get no "
+                "gradient, and the step changes nothing",
+                "do without it on the way to this loss",
+                [(event.place, "the step"), (self.doctor.cuts.latest, "backward() of the loss")],
+                after=2,
+            )
+            return
         late = not event.entries and bool(self.doctor.backwards)  # why is known at the end only
         after = 1_000_000 if late else 2
         self.doctor.report(self, event.place, what, mend, [(event.optimizer.place, "the optimizer")], after=after)

@@ -8,7 +8,7 @@ from typing import Any
 from ...nn.modules.batchnorm import _BatchNorm
 from ...nn.modules.dropout import _DropoutNd
 from ...nn.modules.rnn import RNNBase
-from ..events import Mode, Step
+from ..events import Forward, Mode, Step
 from ..places import Place
 from . import Check
 
@@ -22,6 +22,13 @@ class TrainNotRestored(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.evaluated: dict[int, tuple[Any, Place]] = {}  # modules on which eval() was called, and where
+        self.called: dict[
+            int, Place
+        ] = {}  # modules that were called without gradients since, and where eval() was called
+        self.between: dict[
+            Place, int
+        ] = {}  # calls of eval() with an evaluation after them, and then so many steps in this mode
+        self.repeated: set[Place] = set()  # those that were made again after the steps: one evaluation of many
         self.trained: set[int] = set()  # tensors that backwards reached while their module was in training mode
 
     def on_mode(self, event: Mode) -> None:
@@ -32,6 +39,13 @@ class TrainNotRestored(Check):
             event.module.training and not self._is_inside(event.module) and any(map(self._acts, event.module.modules()))
         ):
             self.evaluated[key] = weakref.ref(event.module), event.place
+        elif event.place in self.between:
+            self.repeated.add(event.place)
+
+    def on_forward(self, event: Forward) -> None:
+        known = self.evaluated.get(id(event.module))
+        if known is not None and not event.recording:
+            self.called[id(event.module)] = known[1]
 
     def _is_inside(self, module: Any) -> bool:
         return any(
@@ -48,8 +62,14 @@ class TrainNotRestored(Check):
             if module is None or module.training:
                 continue
             parameters = [mine[id(p)] for p in module.parameters() if id(p) in mine]
-            if not parameters or not any(id(e) in self.trained for e in parameters):
-                continue  # never trained in training mode: frozen statistics are meant
+            if not parameters:
+                continue
+            if not any(id(e) in self.trained for e in parameters):  # frozen statistics may be meant
+                if self.called.get(id(module)) is not place:
+                    continue
+                self.between[place] = self.between.get(place, 0) + 1
+                if place not in self.repeated:
+                    continue
             if any(layer.training for layer in module.modules() if self._acts(layer)):
                 continue
             self.doctor.report(

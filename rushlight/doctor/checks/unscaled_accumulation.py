@@ -66,7 +66,7 @@ def _sample(tape) -> tuple:
         for i in node.tensor_slots:
             t = node.saved[i]
             array = getattr(t, "_array", None)
-            if array is None or t._edge is not None or array.size < 4 or not hasattr(array, "flat"):
+            if array is None or getattr(t, "_edge", None) is not None or array.size < 4 or not hasattr(array, "flat"):
                 continue
             step = max(1, array.size // 16)
             values = array.reshape(-1)[::step][:16] if array.flags.c_contiguous else array.flat[:16]

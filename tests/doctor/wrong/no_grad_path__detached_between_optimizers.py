@@ -7,7 +7,7 @@ opt_a, opt_b = torch.optim.SGD(a.parameters(), lr=0.1), torch.optim.SGD(b.parame
 for _ in range(5):
     opt_a.zero_grad()
     opt_b.zero_grad()
-    loss = F.mse_loss(b(a(torch.randn(8, 4)).detach()), torch.randn(8, 1))
+    loss = F.mse_loss(b(a(torch.randn(8, 4)).detach()), torch.randn(8, 1))  # here
     loss.backward()
     opt_b.step()
-    opt_a.step()  # here
+    opt_a.step()
