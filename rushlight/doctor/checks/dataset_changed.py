@@ -44,9 +44,10 @@ class DatasetChanged(Check):
             iterators = [it for it, v in self.doctor.loaders.items() if v[0] == event.loader]
             if passes >= 2:
                 dataset = getattr(iterators[-1], "_dataset", None) if iterators else None
-                place = written_in_place(getattr(type(dataset), "__getitem__", None)) or event.place
-                self._tell(event, place, f"an array of the dataset, of shape {list(array.shape)}")
-                return
+                place = written_in_place(getattr(type(dataset), "__getitem__", None))
+                if place is not None:  # else the loop writes it, such as the priorities of a replay buffer
+                    self._tell(event, place, f"an array of the dataset, of shape {list(array.shape)}")
+                    return
 
     def on_epoch_end(self, event: Epoch) -> None:
         self._look_at_arrays(event)

@@ -22,30 +22,28 @@ class TrainNotRestored(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.evaluated: dict[int, tuple[Any, Place]] = {}  # modules on which eval() was called, and where
-        self.called: dict[
-            int, Place
-        ] = {}  # modules that were called without gradients since, and where eval() was called
-        self.between: dict[
-            Place, int
-        ] = {}  # calls of eval() with an evaluation after them, and then so many steps in this mode
+        self.latest: dict[int, Place] = {}  # where eval() was called last
+        self.called: set[int] = set()  # modules that were called without gradients since
+        self.between: set[Place] = set()  # calls of eval() with an evaluation after them, and then steps in this mode
         self.repeated: set[Place] = set()  # those that were made again after the steps: one evaluation of many
         self.trained: set[int] = set()  # tensors that backwards reached while their module was in training mode
 
     def on_mode(self, event: Mode) -> None:
         key = id(event.module)
+        self.latest[key] = event.place
+        self.called.discard(key)
+        if not event.training and event.place in self.between:
+            self.repeated.add(event.place)
         if event.training:
             self.evaluated.pop(key, None)
         elif (
             event.module.training and not self._is_inside(event.module) and any(map(self._acts, event.module.modules()))
         ):
             self.evaluated[key] = weakref.ref(event.module), event.place
-        elif event.place in self.between:
-            self.repeated.add(event.place)
 
     def on_forward(self, event: Forward) -> None:
-        known = self.evaluated.get(id(event.module))
-        if known is not None and not event.recording:
-            self.called[id(event.module)] = known[1]
+        if id(event.module) in self.evaluated and not event.recording:
+            self.called.add(id(event.module))
 
     def _is_inside(self, module: Any) -> bool:
         return any(
@@ -65,9 +63,10 @@ class TrainNotRestored(Check):
             if not parameters:
                 continue
             if not any(id(e) in self.trained for e in parameters):  # frozen statistics may be meant
-                if self.called.get(id(module)) is not place:
+                place = self.latest[id(module)]
+                if id(module) not in self.called:
                     continue
-                self.between[place] = self.between.get(place, 0) + 1
+                self.between.add(place)
                 if place not in self.repeated:
                     continue
             if any(layer.training for layer in module.modules() if self._acts(layer)):
