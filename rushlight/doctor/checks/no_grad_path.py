@@ -67,7 +67,8 @@ class NoGradPath(Check):
             self.doctor.report(
                 self,
                 reads[-1].place,
-                f"{reads[-1].name} makes a number of the loss here, without a history, and line {place.line} calls its backward()",
+                f"{reads[-1].name} makes a number of the loss here, without a history, and line {place.line} calls "
+                "its backward()",
                 f"keep the tensor: call backward() on it, and {reads[-1].name} only where the value is shown",
                 [(place, "backward() of a number")],
                 after=1,
