@@ -7,7 +7,7 @@ from typing import Any
 from ...core.tensor.node import Leaf
 from ...nn import Module
 from ..events import Backward, Call, Step
-from ..places import Place, rebinds
+from ..places import Place, place_of_error, rebinds
 from . import Check
 from .leaf_rebound import LeafRebound, is_update
 
@@ -52,6 +52,27 @@ class NoGradPath(Check):
             return
         cut = self.doctor.witness.cut_before(root)
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, cut, at_error=True), event.place)
+
+    def on_uncaught(self, error: BaseException) -> None:
+        """A number has no `backward`: the loss was read from its tensor."""
+        place = place_of_error(error)
+        if (
+            place is None
+            or not isinstance(error, AttributeError)
+            or "object has no attribute 'backward'" not in str(error)
+        ):
+            return
+        reads = [c for c in self.doctor.witness.calls if c.had_history and not c.has_history and c.name.endswith("()")]
+        if reads:
+            self.doctor.report(
+                self,
+                reads[-1].place,
+                f"{reads[-1].name} makes a number of the loss here, without a history, and line {place.line} calls "
+                "its backward()",
+                f"keep the tensor: call backward() on it, and {reads[-1].name} only where the value is shown",
+                [(place, "backward() of a number")],
+                after=1,
+            )
 
     def _look_at_roots(self, event: Backward, error: BaseException) -> None:
         """A tensor that was cut off and then requires grad leads to nothing that a derivative may be taken by."""
