@@ -121,3 +121,16 @@ def test_grad_mode_belongs_to_a_thread():
         t.start()
         t.join()
     assert seen == [(True, True)]
+
+
+def test_tensors_of_inference_mode_are_not_kept():
+    z = rl.ones(2, requires_grad=True)
+    layer = rl.nn.Linear(2, 2)
+    with rl.inference_mode():
+        w = rl.ones(2) * 2
+        view = w[:1]
+    for keeps in (lambda: w * z, lambda: z / w, lambda: z / view, lambda: layer(w), lambda: z.pow(w), lambda: z @ w):
+        with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+            keeps()
+    for allowed in (lambda: w + z, lambda: w.clone() * z, lambda: w * 2, lambda: rl.addcmul(z, w, w)):
+        assert allowed() is not None

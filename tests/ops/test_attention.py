@@ -51,6 +51,18 @@ def test_grouped_queries_and_errors():
         F.scaled_dot_product_attention(q, q, q, attn_mask=torch.ones(3, 3), is_causal=True)
 
 
+def test_masks_are_joined_with_the_causal_one():
+    q = torch.tensor(rng.randn(1, 2, 3, 4))
+    seen = torch.tensor([[True, False, True], [True, True, True], [False, True, True]])
+    joined = F.scaled_dot_product_attention(q, q, q, attn_mask=seen, is_causal=True)
+    assert torch.equal(joined, F.scaled_dot_product_attention(q, q, q, attn_mask=seen.tril()))
+    added = torch.tensor(rng.randn(3, 3))
+    want = F.scaled_dot_product_attention(
+        q, q, q, attn_mask=added.masked_fill(~torch.ones(3, 3, dtype=torch.bool).tril(), float("-inf"))
+    )
+    assert torch.equal(F.scaled_dot_product_attention(q, q, q, attn_mask=added, is_causal=True), want)
+
+
 BATCH, ROWS, COLUMNS = (2, 3), 9, 13
 SOME = rng.rand(*BATCH, ROWS, COLUMNS) < 0.6
 SOME[1, 2, 4] = False

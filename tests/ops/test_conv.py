@@ -207,3 +207,12 @@ def test_conv_tbc():
     out = ops.conv_tbc(x, w, b, 1)
     expected = ops.conv1d(x.permute(1, 2, 0), w.permute(2, 1, 0), b, padding=1).permute(2, 0, 1)
     np.testing.assert_allclose(out.numpy(), expected.numpy())
+
+
+def test_groups_are_whole_numbers():
+    x, w = rl.arange(100.0).view(1, 4, 5, 5), rl.arange(16.0).view(4, 1, 2, 2)
+    want = rl.nn.functional.conv2d(x, w, rl.ones(4), groups=4, dilation=2)
+    assert rl.equal(rl.nn.functional.conv2d(x, w, rl.ones(4), groups=rl.tensor(4), dilation=2), want)
+    for wrong in (True, 4.0, rl.tensor([4, 4])):
+        with pytest.raises(TypeError, match=r"argument 'groups' \(position 7\) must be int"):
+            rl.nn.functional.conv2d(x, w, groups=wrong)

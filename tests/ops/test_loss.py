@@ -180,3 +180,10 @@ def test_cross_entropy_of_no_probabilities_is_nan(shape):
 def test_targets_among_no_classes_are_out_of_bounds():
     with pytest.raises(IndexError, match="Target 0 is out of bounds"):
         F.cross_entropy(torch.zeros(3, 0), torch.zeros(3, dtype=torch.long))
+
+
+def test_weights_wider_than_the_input_keep_its_classes():
+    x, y = torch.tensor([0.5, -1.0]), torch.tensor([1.0, 0.0])
+    each = -(y * F.logsigmoid(x) + (1 - y) * F.logsigmoid(-x))
+    loss = F.multilabel_soft_margin_loss(x, y, weight=torch.tensor([[2.0, 4.0]]), reduction="none")
+    assert torch.allclose(loss, each * torch.tensor([2.0, 4.0]) / 2)

@@ -147,7 +147,7 @@ _VIEW = """\
 """
 _NODE = """\
     if level > 0 and ({any_edge}):
-        node = new(NodeClass)
+{inference}        node = new(NodeClass)
         node.seq = tick()
         node.edges = ({edges})
         node.saved = ({saved})
@@ -178,7 +178,7 @@ _NO_NODE = """\
 _MANY = """\
     node = None
     if level > 0 and ({any_edge}):
-        node = new(NodeClass)
+{inference}        node = new(NodeClass)
         node.seq = tick()
         node.edges = ({edges})
         node.saved = ({saved})
@@ -254,6 +254,22 @@ class Saved:
         wanted = " or ".join(f"{self.variables[self.arrays[i]][2]} is not None" for i in sorted(users))
         return f"{self.variables[n][0]} if {wanted} else None"
 
+    def inference_text(self) -> str:
+        """The lines that refuse to keep tensors made in inference mode, which have no edge."""
+        joint = None in self.record.rules  # one rule for all inputs keeps more than the gradients that are wanted need
+        if self.record.signature.variadic or (joint and "weight" not in self.arrays):
+            return ""
+        lines = ""
+        for n in self.names:
+            others = self.users[n] - {self.arrays.index(n)} if n in self.arrays else set()
+            if not others:
+                continue
+            tensor, _, edge = self.variables[n]
+            wanted = " or ".join(f"{self.variables[self.arrays[i]][2]} is not None" for i in sorted(others))
+            lines += f"        if {edge} is None and type({tensor}) is Tensor and {tensor}._storage is not None and ({wanted}):\n"
+            lines += f"            check_inference({tensor})\n"
+        return lines
+
     def saves_out(self) -> bool:
         return self.record.outputs is None and "out" in self.names
 
@@ -308,6 +324,7 @@ def _tail(record: Op, saved: Saved, tensors: list[str], edges: list[str]) -> str
         "edges": "".join(e + ", " for e in edges),
         "saved": "".join(saved.expression(n) + ", " for n in saved.names),
         "storage": "node.storage = None",
+        "inference": saved.inference_text(),
     }
     unpack = f"    r, {', '.join(record.extras)} = r\n" if record.extras else ""
     if record.outputs is not None:
@@ -636,7 +653,7 @@ def build(record: Op) -> Any:
         ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
-        mark_inference=slow.mark_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
+        mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
         **(SCOPE if record.lacks else {}),
     )  # fmt: skip
     function = record.function = _function(record, "function", record.name)

@@ -10,13 +10,18 @@ from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
 from .aten.schemas import overloads
+from .scalars import type_name
 from .torch_kernels import kernel_word
 
 
 def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()) -> Exception:
     """The exception that torch raises where NumPy raised `error` inside the kernel of operator `name`."""
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
-    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)) or _was_raised(error):
+    ambiguous = isinstance(error, RuntimeError) and str(error).startswith("Boolean value of Tensor")
+    if ambiguous:
+        wrong = _unlike_schema(name, metadata)
+        return TypeError(f"{name.partition('.')[0]}(): {wrong}") if wrong else error
+    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)) or was_raised(error):
         return error
     if isinstance(error, ValueError) and "broadcast" in str(error):
         try:
@@ -58,12 +63,20 @@ def _unlike_schema(name: str, metadata: tuple) -> str:
         for p, value in zip(options, metadata, strict=False):
             kind, is_list, _ = p.type.rstrip("?").partition("[")
             known = None if value is None and p.type.endswith("?") else (_LISTS if is_list else _WORDS).get(kind)
-            if known is not None and not isinstance(value, known[0]) and not hasattr(value, "__index__"):
+            if known is not None and is_list and isinstance(value, (tuple, list)):
+                foreign = next((k for k, v in enumerate(value) if not hasattr(v, "__index__")), None)
+                if foreign is not None:
+                    kinds = f"type must be tuple of ints,but got {type(value[foreign]).__name__}"
+                    return (
+                        f"argument '{p.name}' failed to unpack the object at pos {foreign + 1} with error \"{kinds}\""
+                    )
+            is_number = hasattr(value, "__index__") and not getattr(value, "ndim", 0)
+            if known is not None and not isinstance(value, known[0]) and not is_number:
                 return f"argument '{p.name}' must be {known[1]}, not {type(value).__name__}"
     return ""
 
 
-def _was_raised(error: Exception) -> bool:
+def was_raised(error: Exception) -> bool:
     """Whether a `raise` statement made the error, and not NumPy's own checks."""
     from opcode import opmap
 
@@ -79,5 +92,5 @@ def _was_raised(error: Exception) -> bool:
 def argument_type(name: str, argument: str, position: int, value: Any, expected: str = "Tensor") -> TypeError:
     """torch's error for an argument of the wrong type."""
     return TypeError(
-        f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {type(value).__name__}"
+        f"{name}(): argument '{argument}' (position {position}) must be {expected}, not {type_name(value)}"
     )

@@ -31,6 +31,7 @@ from . import docs, entry, signatures
 from .autocast import followed
 from .inplace import make_inplace, make_inplace_operator
 from .torch_kernels import lacking
+from .wrong_arguments import explained
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
@@ -251,8 +252,11 @@ def composite(
 
     def register(f: Any) -> Any:
         _name_as_shown(f, name)
-        g = followed(name or f.__name__, f)
-        g = entry.accept_out(g) if out else g
+        g = explained(name or f.__name__, f) if function else f
+        g = followed(name or f.__name__, g)
+        if out:
+            g = entry.accept_out(g)
+            g.explains_arguments = True
         _publish(name or f.__name__, g, method, functional, aliases, function)
         return g
 

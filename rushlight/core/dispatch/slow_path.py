@@ -289,6 +289,17 @@ def mark_inference(t: Tensor) -> None:
     storage_of(t).inference = True
 
 
+def check_inference(t: Tensor) -> None:
+    """Raise torch's error where a tensor that was made in inference mode is to be kept for backward."""
+    s = t._storage
+    if s is not None and s.inference:
+        raise RuntimeError(
+            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+            "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it "
+            f"in autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`. (a tensor of shape {list(t.shape)})"
+        )
+
+
 def finish_many(record: Op, results: Any, node: Any, first: Tensor, metadata: tuple, level: int) -> tuple:
     """The tensors of an operator with several results. The first `record.outputs` are differentiable (-1: all)."""
     outputs = -1 if record.outputs is None else record.outputs

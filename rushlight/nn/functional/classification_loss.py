@@ -160,7 +160,8 @@ def multilabel_soft_margin_loss(
     loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return reduce_loss(loss.sum(dim=-1) / input.size(-1), reduction)
+    classes = input.dim() - 1  # of the input, also where the weight has made the loss larger
+    return reduce_loss(loss.sum(dim=classes) / input.size(classes), reduction)
 
 
 def ctc_loss(

@@ -15,6 +15,7 @@ import numpy as np
 from ...core.device.backend import on_device_of
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import OPS, composite, primitive
+from ...core.tensor.dtype import bool_
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..random.sample import dropout
 from . import attention_blocks
@@ -158,13 +159,13 @@ def scaled_dot_product_attention(
         enable_gqa: key and value have fewer heads, each of which serves several of the query's.
     Shape: query (*, L, E), key (*, S, E), value (*, S, Ev) -> (*, L, Ev)
     Raises:
-        RuntimeError: a mask is given with is_causal, as in
+        RuntimeError: a mask is given with is_causal, and the tensors have not four dimensions, as in
             `scaled_dot_product_attention(*[ones(1, 2, 3)] * 3, ones(2, 2), is_causal=True)`.
 
     >>> scaled_dot_product_attention(zeros(1, 1, 2), ones(1, 2, 2), tensor([[[1.0, 2.0], [3.0, 4.0]]]))
     tensor([[[2., 3.]]])
     """
-    _check(query, key, value, attn_mask, is_causal)
+    _check(query, key, value, attn_mask)
     if enable_gqa:
         key, value = _for_every_head(query, key, value)
     if scale is None:
@@ -177,12 +178,24 @@ def scaled_dot_product_attention(
             "No viable backend for scaled_dot_product_attention was found. This is likely due to turning off both the "
             "math kernel and the fused kernels."
         )
+    if is_causal and attn_mask is not None:
+        if not flash:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+        attn_mask, is_causal = _causal(attn_mask, query._array.shape[-2], key._array.shape[-2]), False
     if blocks:
         return _primitive_for(query._array, flash)(query, key, value, attn_mask, is_causal, scale)
     return _by_formula(query, key, value, attn_mask, dropout_p, is_causal, scale)
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool) -> None:
+def _causal(mask: Tensor, queries: int, keys: int) -> Tensor:
+    """A mask in which query i sees no key after i."""
+    seen = constant(on_device_of(mask._array, lambda: np.tri(queries, keys, dtype=bool)))
+    return mask & seen if mask.dtype is bool_ else OPS["where"](seen, mask, float("-inf"))
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     for i, (name, t) in enumerate((("query", query), ("key", key), ("value", value))):
         if not isinstance(t, Tensor):
             raise TypeError(
@@ -202,12 +215,10 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_ca
     if not query.dtype.is_floating_point:
         raise RuntimeError(f"expected scalar type Float but found {type_word(query.dtype)}")
     if mask is not None:
-        _check_mask(query, mask, is_causal)
+        _check_mask(query, mask)
 
 
-def _check_mask(query: Tensor, mask: Tensor, is_causal: bool) -> None:
-    if is_causal:
-        raise RuntimeError("Explicit attn_mask should not be set when is_causal=True")
+def _check_mask(query: Tensor, mask: Tensor) -> None:
     kind = mask._array.dtype
     if kind.kind != "b" and kind != np.float32 and mask.dtype is not query.dtype:
         raise RuntimeError(

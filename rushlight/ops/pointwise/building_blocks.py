@@ -41,8 +41,17 @@ def in_order_of(r, *arrays):
     return r
 
 
+def shared_order(x, y, kind):
+    """An empty array for the broadcast `x` and `y` in their memory order: that of the first one of the whole shape."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    whole = next((a for a in (x, y) if a.shape == shape), None)
+    if whole is not None and 0 not in whole.strides:
+        return np.empty_like(whole, kind)
+    return np.empty_like(np.add(x, y), kind)
+
+
 def in_shared_order(kernel):
-    """A kernel of two broadcast arrays, with the memory order that NumPy's own functions give their results."""
+    """A kernel of two broadcast arrays, whose result has their memory order."""
 
     def run(x, y):
         r = kernel(x, y)
@@ -53,7 +62,7 @@ def in_shared_order(kernel):
             or all(np.asarray(a).flags.c_contiguous for a in (x, y))
         ):
             return r
-        laid = np.add(x, y, dtype=r.dtype, casting="unsafe")
+        laid = shared_order(np.asarray(x), np.asarray(y), r.dtype)
         laid[...] = r
         return laid
 

@@ -12,7 +12,7 @@ from ...core.dispatch.op import composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import zeros_of
+from .building_blocks import shared_order, zeros_of
 from .choice import where
 
 
@@ -213,9 +213,7 @@ angle = unary(
 @primitive(public=False, name="complex_of_parts", node="ComplexBackward0")
 def _complex(real, imag, /):
     kind = np.result_type(real.dtype, np.complex64)
-    shape = np.broadcast_shapes(real.shape, imag.shape)
-    rows = real.flags.c_contiguous and imag.flags.c_contiguous
-    out = np.empty(shape, kind, like=real) if rows else np.add(real, imag, dtype=kind)  # in the memory order of the two
+    out = shared_order(real, imag, kind)
     out.real, out.imag = real, imag  # a sum would make nan of an infinite part
     return out
 

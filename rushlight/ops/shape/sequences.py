@@ -11,6 +11,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
+from ..pointwise.building_blocks import shared_order
 
 
 @composite()
@@ -222,9 +223,8 @@ def renorm_(self, p, dim, maxnorm):
 
 @primitive(name="polar", public=False, node="PolarBackward0")
 def _polar(abs, angle, /):
-    real = abs * np.cos(angle)
-    result = np.empty_like(real, np.result_type(abs.dtype, np.complex64))  # in the memory order of the two
-    result.real, result.imag = real, abs * np.sin(angle)
+    result = shared_order(abs, angle, np.result_type(abs.dtype, np.complex64))
+    result.real, result.imag = abs * np.cos(angle), abs * np.sin(angle)
     return result
 
 

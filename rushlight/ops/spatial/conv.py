@@ -298,6 +298,15 @@ def _per_axis(name, what, position, value, n):
     return values
 
 
+def _whole(name, value):
+    """`groups` as an int: kernels hand it to native code."""
+    if type(value) is int:
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__") or getattr(value, "ndim", 0):
+        raise argument_type(name, "groups", 7, value, "int")
+    return int(value)
+
+
 def _check_dims(name, n, x):
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(
@@ -460,6 +469,7 @@ def _check_transpose(name, n, input, weight, bias, stride, padding, output_paddi
 
 
 def _convolve(name, n, input, weight, bias, stride, padding, dilation, groups):
+    groups = _whole(name, groups)
     try:
         shapes = input._array.shape, weight._array.shape, None if bias is None else bias._array.shape
         key = (n, *shapes, input._array.dtype is weight._array.dtype, stride, padding, dilation, groups)
@@ -479,7 +489,7 @@ def _convolve(name, n, input, weight, bias, stride, padding, dilation, groups):
 
 
 def _transpose(name, n, input, weight, bias, stride, padding, output_padding, groups, dilation):
-    arguments = (stride, padding, output_padding, groups, dilation)
+    arguments = (stride, padding, output_padding, _whole(name, groups), dilation)
     _check_tensors(name, input, weight, bias)
     shapes = input._array.shape, weight._array.shape, None if bias is None else bias._array.shape
     key = (-n, *shapes, input._array.dtype is weight._array.dtype, *arguments)

@@ -37,6 +37,10 @@ def call(input, other, *, out=None):
     result._view = None
     result._storage = None
     if level > 0 and (e0 is not None or e1 is not None):
+        if e1 is None and type(other) is Tensor and other._storage is not None and (e0 is not None):
+            check_inference(other)
+        if e0 is None and type(input) is Tensor and input._storage is not None and (e1 is not None):
+            check_inference(input)
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, )
@@ -87,6 +91,10 @@ def call(input, other):
     result._view = None
     result._storage = None
     if level > 0 and (e0 is not None or e1 is not None):
+        if e1 is None and type(other) is Tensor and other._storage is not None and (e0 is not None):
+            check_inference(other)
+        if e0 is None and type(input) is Tensor and input._storage is not None and (e1 is not None):
+            check_inference(input)
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, )
@@ -128,6 +136,10 @@ def call(other, input):
     result._view = None
     result._storage = None
     if level > 0 and (e0 is not None or e1 is not None):
+        if e1 is None and type(other) is Tensor and other._storage is not None and (e0 is not None):
+            check_inference(other)
+        if e0 is None and type(input) is Tensor and input._storage is not None and (e1 is not None):
+            check_inference(input)
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, )
@@ -163,6 +175,10 @@ def finish(r, level, input, other, a, b, ):
     result._view = None
     result._storage = None
     if level > 0 and (e0 is not None or e1 is not None):
+        if e1 is None and type(other) is Tensor and other._storage is not None and (e0 is not None):
+            check_inference(other)
+        if e0 is None and type(input) is Tensor and input._storage is not None and (e1 is not None):
+            check_inference(input)
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, )

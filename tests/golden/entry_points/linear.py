@@ -26,6 +26,10 @@ def call(input, weight, bias):
     result._view = None
     result._storage = None
     if level > 0 and (e0 is not None or e1 is not None or e2 is not None):
+        if e1 is None and type(weight) is Tensor and weight._storage is not None and (e0 is not None):
+            check_inference(weight)
+        if e0 is None and type(input) is Tensor and input._storage is not None and (e1 is not None):
+            check_inference(input)
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, e2, )
@@ -62,6 +66,10 @@ def finish(r, level, input, weight, bias, a0, a1, a2, ):
     result._view = None
     result._storage = None
     if level > 0 and (e0 is not None or e1 is not None or e2 is not None):
+        if e1 is None and type(weight) is Tensor and weight._storage is not None and (e0 is not None):
+            check_inference(weight)
+        if e0 is None and type(input) is Tensor and input._storage is not None and (e1 is not None):
+            check_inference(input)
         node = new(NodeClass)
         node.seq = tick()
         node.edges = (e0, e1, e2, )
