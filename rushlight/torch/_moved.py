@@ -25,6 +25,8 @@ MOVED = {
     "compile.layouts": "compile.guards.layouts",
     "compile.lazy": "compile.ir.lazy",
     "compile.loops": "compile.jit.loops",
+    "compile.lower.llvm.trials": "compile.lower.eager.trials",
+    "compile.lower.llvm.twister": "compile.lower.eager.twister",
     "compile.lower.quick": "compile.lower.fast_math",
     "compile.memory": "compile.capture.memory",
     "compile.native": "compile.runtime.native",

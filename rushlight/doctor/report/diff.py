@@ -255,10 +255,22 @@ def _rebound(finding: Finding) -> Edit | None:
     if found is None:
         return None
     indent, name, sign, rest = found.groups()
-    lines = [f"{name} {sign}= {rest}", f"{name}.grad = None"]
+    lines = [f"{name} {sign}= {rest}"]
+    if not _is_cleared(place, name):
+        lines.append(f"{name}.grad = None")
     if not _is_without_grad(place):
         lines = ["with torch.no_grad():", *(f"    {line}" for line in lines)]
     return Edit(place.code.co_filename).replace(place, *(indent + line for line in lines))
+
+
+def _is_cleared(place: Place, name: str) -> bool:
+    """Whether the program clears the gradient of `name` by itself, by a statement after this one."""
+    tree = parsed(place.code.co_filename)
+    return any(
+        node.lineno > place.line and ast.unparse(node) in (f"{name}.grad.zero_()", f"{name}.grad = None")
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, (ast.Expr, ast.Assign))
+    )
 
 
 def _is_without_grad(place: Place) -> bool:
@@ -372,6 +384,10 @@ def _activation(finding: Finding) -> Edit | None:
     return _plain(finding, "sigmoid") if "as they are" in finding.mend else None
 
 
+def _over_dimension(f: Finding, dim: str) -> Edit | None:
+    return _replaced(f, r"dim=0", f"dim={dim}") or _replaced(f, r"softmax\((.*), 0\)", rf"softmax(\1, {dim})")
+
+
 _RULES: dict[str, Callable[[Finding], Edit | None]] = {
     "stale-grad": _stale,
     "stale-grad-other-net": _stale_other,
@@ -392,7 +408,5 @@ _RULES: dict[str, Callable[[Finding], Edit | None]] = {
     "dataset-changed": _out_of_place,
     "double-softmax": lambda f: _plain(f, "softmax"),
     "wrong-activation": _activation,
-    "softmax-over-batch": lambda f: (
-        _replaced(f, r"dim=0", "dim=1") or _replaced(f, r"softmax\((.*), 0\)", r"softmax(\1, 1)")
-    ),
+    "softmax-over-batch": lambda f: _over_dimension(f, "-1" if "last dimension" in f.mend else "1"),
 }

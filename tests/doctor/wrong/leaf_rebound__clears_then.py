@@ -8,11 +8,10 @@ random.seed(0)
 x = torch.tensor([1.0, 2.0, 3.0, 4.0])
 y = torch.tensor([2.0, 4.0, 6.0, 8.0])
 w = torch.tensor(0.0, requires_grad=True)
-b = torch.tensor(0.0, requires_grad=True)
 
 
 def forward(x):
-    return w * x + b
+    return w * x
 
 
 lr = 0.01
@@ -21,6 +20,4 @@ for epoch in range(10):
     l.backward()  # or here
     with torch.no_grad():  # or here
         w = w - lr * w.grad  # here
-        b = b - lr * b.grad  # or here
     w.grad.zero_()  # or here
-    b.grad.zero_()
