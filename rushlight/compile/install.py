@@ -1,8 +1,8 @@
 """What the compiler puts into eager code: the only place that fills its extension points.
 
 `install` runs with `import rushlight` and loads nothing: what it installs loads the compiler when it is first called.
-`install_native` runs when a program is made or many numbers were drawn, `install_in_thread` when a thread has its first compiled backward: the
-compiler is loaded by then.
+`install_native` runs when a program is made, or after many draws or writes to repeated places, `install_in_thread` when a
+thread has its first compiled backward.
 """
 
 from __future__ import annotations

@@ -37,6 +37,7 @@ CALLS = {
     "randn": lambda n: torch.randn(n),
     "uniform_": lambda n: torch.empty(n).uniform_(-0.3, 0.7),
     "uniform_ of one number": lambda n: torch.empty(n).uniform_(5, 5.0000005),
+    "uniform_ where a float32 step is 2": lambda n: torch.empty(n).uniform_(16777216.3, 16777217.3),
     "normal_": lambda n: torch.empty(n).normal_(1.5, 0.02),
     "normal_ without deviation": lambda n: torch.empty(n).normal_(3, 0),
     "half": lambda n: torch.randn(n, dtype=torch.float16),

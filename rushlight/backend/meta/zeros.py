@@ -76,9 +76,6 @@ class Zeros(np.ndarray):
     def argsort(self, axis: Any = -1, *rest: Any, **kwargs: Any) -> Any:
         return _order(self, axis)
 
-    def argpartition(self, kth: Any, axis: Any = -1, *rest: Any, **kwargs: Any) -> Any:
-        return _order(self, axis)
-
     def repeat(self, repeats: Any, axis: Any = None) -> Any:
         if not isinstance(repeats, (int, np.integer)):
             return plain(self).repeat(repeats, axis)
@@ -409,9 +406,7 @@ _FUNCTIONS: dict[Callable, Callable] = {
     np.argmax: _places,
     np.argmin: _places,
     np.argsort: _order,
-    np.argpartition: lambda a, kth, axis=-1, *rest, **kw: _order(a, axis),
     np.sort: _sorted,
-    np.partition: lambda a, kth, axis=-1, *rest, **kw: _sorted(a, axis),
     np.take: _take,
     np.take_along_axis: _take_along,
     np.pad: _padded,

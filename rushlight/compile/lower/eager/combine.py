@@ -16,16 +16,20 @@ import numpy as np
 from ....backend.onednn.address import address, is_readable
 from ....core.locks import made_once
 from ..llvm import engine
+from ..llvm.arithmetic import operate, register
 from ..llvm.ir import Builder, Val, number
 
 __all__ = ["combine"]
 
-_ELEMENTS = {
-    np.dtype(t): e for t, e in ((np.float32, "float"), (np.float64, "double"), (np.int64, "i64"), (np.int32, "i32"))
-}
-_INDEX = {np.dtype(np.int64): "i64", np.dtype(np.int32): "i32"}
+_TYPES = frozenset(map(np.dtype, (np.float32, np.float64, np.int64, np.int32)))
+_INDICES = frozenset(map(np.dtype, (np.int64, np.int32)))
 _MOST = 4  # index arrays, and dimensions of these
-_BYTES = {"float": 4, "double": 8, "i64": 8, "i32": 4}
+_OPERATORS = {
+    "add": "add",
+    "multiply": "mul",
+    "maximum": "maximum",
+    "minimum": "minimum",
+}  # of ufuncs, in generated code
 _LANES = 8
 
 
@@ -41,11 +45,11 @@ def combine(how: str, out: np.ndarray, where: tuple[np.ndarray, ...], values: np
     how: "add", "multiply", "maximum" or "minimum". Raises IndexError for places outside; part may be written then.
     Shape: out (N1, ..., Np, *rest) contiguous, where p arrays that broadcast to (*), values broadcasts to (*, *rest)
     """
-    kind, first = _ELEMENTS.get(out.dtype), where[0].dtype
+    first = where[0].dtype
     if (
-        kind is None
-        or first not in _INDEX
-        or how not in _HOW
+        out.dtype not in _TYPES
+        or first not in _INDICES
+        or how not in _OPERATORS
         or not out.flags.c_contiguous
         or not out.size
         or not available()
@@ -72,20 +76,21 @@ def combine(how: str, out: np.ndarray, where: tuple[np.ndarray, ...], values: np
         strides = [s // place if size > 1 else 0 for s, size in zip(w.strides, w.shape, strict=True)]
         table += [address(w), n, step, *[0] * (len(shape) - w.ndim), *strides]
     words = np.array(table, np.int64)
-    _function(how, kind, _INDEX[first], len(where), len(shape))(address(out), address(values), address(words))
+    _function(how, out.dtype, first, len(where), len(shape))(address(out), address(values), address(words))
     if words[0] < 0:
         raise IndexError(f"index out of bounds for a dimension of size {out.shape[-1 - words[0]]}")
     return True
 
 
 @made_once
-def _function(how: str, kind: str, index: str, arrays: int, dims: int) -> Callable:
+def _function(how: str, dtype: np.dtype, place: np.dtype, arrays: int, dims: int) -> Callable:
     types = [ctypes.c_void_p] * 3
-    return engine.function(_assembly(how, kind, index, arrays, dims), "combine", *types)
+    return engine.function(_assembly(how, dtype, place, arrays, dims), "combine", *types)
 
 
-def _assembly(how: str, kind: str, index: str, arrays: int, dims: int) -> str:
+def _assembly(how: str, dtype: np.dtype, place_type: np.dtype, arrays: int, dims: int) -> str:
     """void combine(out, values, table): the table's first word becomes -1 - p where the p-th index is out of range."""
+    kind, index = register(dtype), register(place_type)
     declarations: dict[str, str] = {}
     b = Builder(declarations)
     words = iter(range(1 << 10))
@@ -109,7 +114,7 @@ def _assembly(how: str, kind: str, index: str, arrays: int, dims: int) -> str:
             place = number(0, "i64")
             for i, s in zip(places, steps, strict=True):
                 place = b.op("add", place, b.op("mul", i, s))
-            found = b.load(index, 0, at(base.text, index, place), _BYTES[index])
+            found = b.load(index, 0, at(base.text, index, place), place_type.itemsize)
             found = found if index == "i64" else b.convert("sext", found, "i64")
             found = b.select(b.compare("icmp slt", found, 0), b.op("add", found, n), found)
             with b.when(b.compare("icmp uge", found, n), unlikely=True):
@@ -123,9 +128,9 @@ def _assembly(how: str, kind: str, index: str, arrays: int, dims: int) -> str:
         to, source = at("%out", kind, row), at("%values", kind, start)
         lanes = b.select(is_dense, b.op("and", width, -_LANES), number(0, "i64"))
         with b.loop(number(0, "i64"), lanes, _LANES) as j:
-            _combined(b, how, kind, _LANES, at(to, kind, j), at(source, kind, j))
+            _combined(b, how, dtype, _LANES, at(to, kind, j), at(source, kind, j))
         with b.loop(lanes, width) as j:
-            _combined(b, how, kind, 0, at(to, kind, j), at(source, kind, b.op("mul", j, within)))
+            _combined(b, how, dtype, 0, at(to, kind, j), at(source, kind, b.op("mul", j, within)))
 
     def nest(places: list[Val]) -> None:
         if len(places) == dims:
@@ -140,29 +145,6 @@ def _assembly(how: str, kind: str, index: str, arrays: int, dims: int) -> str:
     return body + "\n".join(declarations.values()) + "\n" + engine.attributes()
 
 
-def _combined(b: Builder, how: str, kind: str, lanes: int, to: str, source: str) -> None:
-    x, y = b.load(kind, lanes, to, _BYTES[kind]), b.load(kind, lanes, source, _BYTES[kind])
-    b.store(_HOW[how](b, x, y), to, _BYTES[kind])
-
-
-def _of_numbers(real: str, integer: str) -> Callable[[Builder, Val, Val], Val]:
-    return lambda b, x, y: b.op(real if x.elem in ("float", "double") else integer, x, y)
-
-
-def _extreme(real: str, integer: str) -> Callable[[Builder, Val, Val], Val]:
-    def larger(b: Builder, x: Val, y: Val) -> Val:
-        """NumPy's: a nan stays, and of equal numbers the first."""
-        if x.elem not in ("float", "double"):
-            return b.intrinsic(integer, x, y)
-        first = b.op("or", b.compare(f"fcmp {real}", x, y), b.compare("fcmp uno", x, x))
-        return b.select(first, x, y)
-
-    return larger
-
-
-_HOW: dict[str, Callable[[Builder, Val, Val], Val]] = {
-    "add": _of_numbers("fadd", "add"),
-    "multiply": _of_numbers("fmul", "mul"),
-    "maximum": _extreme("oge", "smax"),
-    "minimum": _extreme("ole", "smin"),
-}
+def _combined(b: Builder, how: str, dtype: np.dtype, lanes: int, to: str, source: str) -> None:
+    x, y = (b.load(register(dtype), lanes, place, dtype.itemsize) for place in (to, source))
+    b.store(operate(b, _OPERATORS[how], [x, y], dtype, dtype), to, dtype.itemsize)

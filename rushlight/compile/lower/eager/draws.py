@@ -32,13 +32,13 @@ _SQRT_HALF_BITS = 0x3F3504F3
 
 
 def available() -> bool:
-    """Whether the two can be called: generated code needs fused multiply-adds to be as quick as it says."""
+    """Whether these can be called: generated code needs fused multiply-adds to be as quick as it says."""
     return engine.available() and "fma" in engine.features()
 
 
 def uniforms(words: np.ndarray, out: np.ndarray, low: float, high: float) -> None:
     """Write a number in [low, high) for each word. Shape: words (n,) uint32, out (n,) float32, both contiguous."""
-    scale = 1.0 if high - low == 1 else float(np.float32(high) - np.float32(low))
+    scale = float(np.float32(high) - np.float32(low))
     _uniforms()(address(words), address(out), out.size, low, scale, high)
 
 
