@@ -39,7 +39,8 @@ def draw(rows: list[Row], path: Path) -> Path:
         axes.tick_params(labelsize=9)
     panels[0].set_yticks(range(len(families)), families)
     panels[0].invert_yaxis()
-    panels[0].legend(title="elements", fontsize=8, title_fontsize=8, loc="upper left", framealpha=0.9)
+    where = {"loc": "center right", "bbox_to_anchor": (1.0, 0.78)}  # in place and draws have few gradients
+    panels[1].legend(title="elements", fontsize=8, title_fontsize=8, **where)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     pyplot.close(figure)
