@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..device.buffer import as_array
+from ..locks import making
 from ..tensor.size import missing
 from ..tensor.storage import Storage, storage_of, tick
 from ..tensor.tensor import Tensor
@@ -648,17 +649,26 @@ def build(record: Op) -> Any:
             if form in scope:
                 scope[form].__code__ = first.__code__
         return record.function
+    scope.update(record=record, specialise=specialise)
+    function = record.function = _function(record, "function", record.name)
+    function.record, function.vjp, function.override = record, record.vjp, record.override
+    return function
+
+
+def complete_scope(record: Op) -> dict[str, Any]:
+    """The global names of an operator's entry points: few at import, all of them from the first need on."""
+    scope = record.scope
+    if "new" in scope:
+        return scope
     scope.update(
-        record=record, kernel=record.kernel, specialise=specialise, thread=thread, new=_new, Tensor=Tensor,
+        kernel=record.kernel, thread=thread, new=_new, Tensor=Tensor,
         ndarray=np.ndarray, asarray=np.asarray, generic=np.generic, as_array=as_array, tick=tick, NodeClass=record.node_class, Storage=Storage,
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
         **(SCOPE if record.lacks else {}),
     )  # fmt: skip
-    function = record.function = _function(record, "function", record.name)
-    function.record, function.vjp, function.override = record, record.vjp, record.override
-    return function
+    return scope
 
 
 def operators(record: Op) -> tuple[Any, Any]:
@@ -676,15 +686,16 @@ def _function(record: Op, form: str, name: str) -> Any:
 
 def specialise(record: Op) -> None:
     """Compile the entry points and the backward function of an operator."""
-    scope, sig = record.scope, record.signature
-    sources, saved = generate(record)
-    _install_rules(record, saved, sources)
-    f = scope["function"]
-    f.__defaults__ = sig.public_defaults()
-    f.__kwdefaults__ = sig.public_keyword_defaults(record.out)
-    for form in _FIRST:  # the code last: another thread may call as soon as it is there
-        if form in scope:
-            scope[form].__code__ = _code(sources[form], "call", record)
+    with making:
+        scope, sig = complete_scope(record), record.signature
+        sources, saved = generate(record)
+        _install_rules(record, saved, sources)
+        f = scope["function"]
+        f.__defaults__ = sig.public_defaults()
+        f.__kwdefaults__ = sig.public_keyword_defaults(record.out)
+        for form in _FIRST:  # the code last: another thread may call as soon as it is there
+            if form in scope:
+                scope[form].__code__ = _code(sources[form], "call", record)
 
 
 def generate(record: Op) -> tuple[dict[str, str], Saved]:

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..locks import making
 from ..tensor.channels_last import follow_channels
 from ..tensor.column_order import return_columns
 from ..tensor.node import Node
@@ -57,6 +58,12 @@ class Op:
     columns: positions of results that are matrices stored column by column; lacks: the kinds of types that torch's kernel lacks
     (`torch_kernels.py`).
     """
+
+    __slots__ = (
+        "_node_class", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
+        "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "name", "node", "number_first", "numbers", "out", "outputs",
+        "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -117,10 +124,19 @@ class Op:
         self.signature = entry.Signature(kernel) if self.kind == "general" else entry.POINTWISE[self.kind]
         self.lacks = lacking(name)
         self.rules: dict[str | None, Callable] = rules or {}
-        self.node_class: type[Node] = type(node or node_name(name), (Node,), {"__slots__": ()})
-        self.node_class.op = self
+        self.node = node or node_name(name)
+        self._node_class: type[Node] | None = None
         self.function: Any = None
         self.scope: dict[str, Any] = {}
+
+    @property
+    def node_class(self) -> type[Node]:
+        """The class of the operator's nodes in the graph, made when the first one is needed."""
+        if self._node_class is None:
+            with making:
+                if self._node_class is None:
+                    self._node_class = type(self.node, (Node,), {"__slots__": (), "op": self})
+        return self._node_class
 
     def _laid_out(self, kernel: Callable) -> Callable:
         """The kernel whose results have the declared memory order."""
@@ -156,6 +172,10 @@ class Op:
         )
         star = metadata[n] if sig.star else ()
         return f(*arrays, *metadata[:n], *star, **keyword)
+
+    def complete_scope(self) -> dict[str, Any]:
+        """The global names of the entry points, all of them, to be read or replaced."""
+        return entry.complete_scope(self)
 
     def specialise(self) -> None:
         """Compile the entry points now rather than at the first call."""

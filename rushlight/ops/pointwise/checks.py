@@ -33,7 +33,7 @@ def guard(op, check, *, operators=True):
 
         return call
 
-    scope = op.record.scope
+    scope = op.record.complete_scope()
     for name in ("slow_call", "slow_operator") if operators else ("slow_call",):
         scope[name] = guarded(scope[name])
 

@@ -120,13 +120,15 @@ def _compare_exactly(op):
 
         return call
 
+    scope = op.record.complete_scope()
     for name in ("slow_call", "slow_operator"):
-        op.record.scope[name] = guarded(op.record.scope[name])
+        scope[name] = guarded(scope[name])
 
 
 def _equal_to_array(op):
     """`tensor == ndarray` compares with the array's values, as torch does; the other comparisons refuse."""
-    careful = op.record.scope["slow_operator"]
+    scope = op.record.complete_scope()
+    careful = scope["slow_operator"]
 
     def call(record, tensors, metadata, error):
         x, y = tensors
@@ -134,7 +136,7 @@ def _equal_to_array(op):
             return careful(record, (x, constant(y)), metadata, None)
         return careful(record, tensors, metadata, error)
 
-    op.record.scope["slow_operator"] = call
+    scope["slow_operator"] = call
 
 
 for _op in (eq, ne, lt, le, gt, ge):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...device.device import device
@@ -81,7 +81,9 @@ class Schema(NamedTuple):
 @cache
 def _lines() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for line in Path(__file__).with_name("schemas.txt").read_text().splitlines():
+    with open(os.path.join(os.path.dirname(__file__), "schemas.txt"), encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    for line in lines:
         found.setdefault(re.split(r"[.(]", line, maxsplit=1)[0], []).append(line)
     return found
 
