@@ -16,6 +16,7 @@ from ..core.dispatch.mode import thread
 from ..core.tensor.node import Output
 from ..core.tensor.tensor import Tensor
 from . import names
+from .checks import OF_EACH_STEP
 from .cuts import Cuts
 from .events import Assign, Backward, Batch, Call, Clip, Epoch, Forward, Mode, Schedule, Step, Zero
 from .findings import Finding, Findings, Related
@@ -94,10 +95,9 @@ class Doctor:
         self.lock = threading.RLock()
         self.handlers: dict[str, list[Callable]] = defaultdict(list)
         self.checks = [make(self) for make in checks]
-        for check in self.checks:
-            for name in dir(check):
-                if name.startswith("on_"):
-                    self.handlers[name[3:]].append(getattr(check, name))
+        self.awaited = {check.waits_for for check in self.checks} - {""}  # events that have not happened yet
+        self.broken: set[Any] = set()  # checks that are off
+        self._subscribe()
         self.finished = False
         self.history = History(self)
 
@@ -154,8 +154,28 @@ class Doctor:
             reports.remove(report)
             report()
 
+    def _subscribe(self) -> None:
+        """Who hears what: a check that waits for an event is not told of each step meanwhile."""
+        handlers: dict[str, list[Callable]] = defaultdict(list)
+        for check in self.checks:
+            if check in self.broken:
+                continue
+            for method in dir(check):
+                name = method.removeprefix("on_")
+                if name != method and not (check.waits_for in self.awaited and name in OF_EACH_STEP):
+                    handlers[name].append(getattr(check, method))
+        self.handlers = handlers
+
+    def happened(self, name: str) -> None:
+        """An event that checks may wait for."""
+        if name in self.awaited:
+            self.awaited.discard(name)
+            self._subscribe()
+
     def emit(self, name: str, event: Any) -> None:
         """Tell the checks that want this event."""
+        if name in self.awaited:
+            self.happened(name)
         for handler in self.handlers[name]:
             try:
                 handler(event)
@@ -174,8 +194,8 @@ class Doctor:
         if os.environ.get("RUSHLIGHT_CHECK") == "1":
             raise error
         check = getattr(handler, "__self__", None)
-        for name, known in self.handlers.items():
-            self.handlers[name] = [h for h in known if getattr(h, "__self__", None) is not check]
+        self.broken.add(check)
+        self._subscribe()
         name = getattr(check, "name", "a check")
         print(f"gradient doctor: {name} failed and is off: {type(error).__name__}: {error}", file=sys.stderr)
 
@@ -360,6 +380,8 @@ class Doctor:
         tensors = [roots] if isinstance(roots, Tensor) else [t for t in roots if isinstance(t, Tensor)]
         event = Backward(self.backwards, place, accumulates, retain, create, self.steps, self.batches, tensors)
         event.in_step = self.here.step is not None
+        if retain:
+            self.happened("retained")
         scales = [scale for t in tensors if (scale := self._scale_of(t))]
         event.scaled = bool(scales)
         if not self.tapes:
@@ -477,6 +499,8 @@ class Doctor:
                 return known
         place = here(2)
         self.made += 1
+        if self.made == 2:
+            self.happened("second_optimizer")
         made = Watched(optimizer, place, self.made)  # type: ignore[arg-type]
         if len(self.optimizers) >= _MOST_OPTIMIZERS:
             self.optimizers = [o for o in self.optimizers if o.ref() is not None][-_MOST_OPTIMIZERS:]
@@ -656,6 +680,7 @@ class Doctor:
             if len(self.scaled_results) > 64:
                 self.scaled_results = {k: v for k, v in self.scaled_results.items() if v[0]() is not None}
             self.scaled_results[id(result)] = weakref.ref(result), float(scaler._scale._array)
+            self.happened("scaled")
 
     def unscaling(self, scaler: Any, optimizer: Any, /) -> None:
         """`scaler.unscale_(optimizer)`."""
@@ -800,6 +825,7 @@ class Doctor:
     def frozen(self, tensor: Tensor, /) -> None:
         """`requires_grad_(False)`."""
         with self.lock:
+            self.happened("frozen")
             for handler in self.handlers["frozen"]:
                 self._tell(handler, here(2), tensor)
 

@@ -80,16 +80,27 @@ def absolute(name: str) -> str:
     return name if name.startswith("<") else os.path.abspath(name)
 
 
+_LATEST = 1024  # places that are found without hashing a code object, which takes longer than all the rest of `here`
+
 # by file too: code objects of two files can be equal, since Python does not compare their files' names
 _places: dict[tuple[str, CodeType, int], Place] = {}
+_latest: dict[
+    tuple[int, int], tuple[CodeType, Place]
+] = {}  # by the identity of a code object, which the value keeps alive
 
 
 def place_of(code: CodeType, offset: int) -> Place:
     """The one place of a code object and an offset in it."""
+    known = _latest.get((id(code), offset))
+    if known is not None:
+        return known[1]
     key = code.co_filename, code, offset
     found = _places.get(key)
     if found is None:
         found = _places[key] = Place(code, offset)
+    if len(_latest) >= _LATEST:
+        _latest.clear()
+    _latest[id(code), offset] = code, found
     return found
 
 

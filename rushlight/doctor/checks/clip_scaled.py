@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import Backward, Clip, Step
-from ..ledger import Watched, writer_of
+from ..ledger import Entry, Watched, writer_of
 from ..places import Place, limits_gradients
 from . import Check
 
@@ -13,24 +13,28 @@ from . import Check
 class ScaledState(Check):
     """Which tensors hold gradients that are still scaled; shared by the two checks of loss scaling."""
 
+    waits_for = "scaled"
+
     def __init__(self, doctor):
         super().__init__(doctor)
         self.scaled: dict[int, Backward] = {}  # by entry
 
     def on_backward(self, event: Backward) -> None:
-        for entry in event.entries:
-            if event.scaled:
-                self.scaled[id(entry)] = event
-            else:
-                self.scaled.pop(id(entry), None)
+        if event.scaled:
+            self.scaled.update((id(entry), event) for entry in event.entries)
+        else:
+            self._forget(event.entries)
 
     def on_unscale(self, event: Watched) -> None:
-        for entry in event.entries:
-            self.scaled.pop(id(entry), None)
+        self._forget(event.entries)
 
     def on_cleared(self, event: Any) -> None:
-        for entry in event.entries:
-            self.scaled.pop(id(entry), None)
+        self._forget(event.entries)
+
+    def _forget(self, entries: list[Entry]) -> None:
+        if self.scaled:
+            for entry in entries:
+                self.scaled.pop(id(entry), None)
 
 
 class ClipScaled(ScaledState):
@@ -71,7 +75,7 @@ class StepScaled(ScaledState):
     severity = "error"
 
     def on_step(self, event: Step) -> None:
-        if event.manual or event.closure or self.doctor.here.scaler_step is not None:
+        if not self.scaled or event.manual or event.closure or self.doctor.here.scaler_step is not None:
             return
         backward = next((self.scaled[id(e)] for e in event.entries if id(e) in self.scaled), None)
         if backward is not None:

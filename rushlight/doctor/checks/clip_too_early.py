@@ -11,6 +11,7 @@ class ClipTooEarly(Check):
 
     name = "clip-too-early"
     severity = "warning"
+    waits_for = "clip"
 
     def __init__(self, doctor):
         super().__init__(doctor)

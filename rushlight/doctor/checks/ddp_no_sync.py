@@ -38,6 +38,8 @@ class DdpNoSync(Check):
         self.pending = [p for p in self.pending if p[0]() is not None]
 
     def on_stepped(self, event: Step) -> None:
+        if not self.averages:
+            return
         averages, self.averages = self.averages, {}
         window = [b for b in event.window if b.number in averages]
         if len(window) < 2 or event.closure:

@@ -44,7 +44,7 @@ class Exploding(Check):
         array = event.roots[0]._array if len(event.roots) == 1 else None
         if not isinstance(array, np.ndarray) or array.size != 1 or array.dtype.kind != "f" or not event.accumulates:
             return
-        loss = float(array.reshape(()))
+        loss = array.item()
         if not self.loss < loss < np.inf:
             self.rise_before = self.rises, self.first, self.loss
             self.rises, self.first = 0, loss

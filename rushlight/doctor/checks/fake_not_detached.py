@@ -12,6 +12,7 @@ class FakeNotDetached(Check):
 
     name = "fake-not-detached"
     severity = "info"
+    waits_for = "second_optimizer"
 
     def __init__(self, doctor):
         super().__init__(doctor)

@@ -18,6 +18,7 @@ class FrozenWrongly(Check):
 
     name = "frozen-wrongly"
     severity = "error"
+    waits_for = "frozen"
 
     def __init__(self, doctor):
         super().__init__(doctor)
@@ -42,7 +43,7 @@ class FrozenWrongly(Check):
             self.places[id(self.doctor.ledger.entry(tensor))] = place
 
     def on_step(self, event: Step) -> None:
-        if event.optimizer is None:
+        if event.optimizer is None or not self.places:
             return
         frozen = [
             e for e in event.entries if id(e) in self.places and e.tensor is not None and not e.tensor.requires_grad
@@ -50,6 +51,8 @@ class FrozenWrongly(Check):
         self.before = [(e, values) for e in frozen if (values := _some_values(e.tensor)) is not None]
 
     def on_stepped(self, event: Step) -> None:
+        if not self.before:
+            return
         before, self.before = self.before, []
         moved = [
             e for e, values in before if (now := _some_values(e.tensor)) is not None and not np.array_equal(values, now)

@@ -93,10 +93,10 @@ class GraphLeak(Check):
                 self._look_for_growth(0, self.graphs[-1].place)
 
     def _count(self, event: Step) -> None:
-        self.alive = {id(node) for g in self.graphs if (node := g.node()) is not None}
+        alive = [(graph, node) for graph in self.graphs if (node := graph.node()) is not None]
+        self.graphs = [graph for graph, _ in alive]
+        self.alive = {id(node) for _, node in alive}
         self.doctor.history.note_graphs(event.number, len(self.alive), self.held)
-        if len(self.graphs) > len(self.alive) + 4:
-            self._drop_dead()
 
     def _look_for_growth(self, lane: int, place: Place) -> None:
         """Of the graphs of one line's backwards: whether each of the last steps has left one more."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core.tensor.node import Leaf
 from ..events import Backward, Call
+from ..ledger import Entry
 from ..places import Place
 from ..tape import Tape
 from . import Check
@@ -38,20 +39,19 @@ class MissingCreateGraph(Check):
         self.updated: dict[int, _Source] = {}  # a node's time -> the grad() whose constant it adds to a tensor
 
     def on_backward(self, event: Backward) -> None:
-        if event.tape is None:
+        if event.tape is None or (event.accumulates and (event.create or all(map(_is_known_weight, event.entries)))):
             return
         through = {id(t) for leaf in event.tape.leaves if (t := leaf.ref()) is not None and self._is_weight(t)}
         if not event.accumulates:
             self.through = through
-        elif not event.create:
+        else:
             for entry in event.entries:  # a gradient of the data, which may become a term of a loss
                 tensor = entry.tensor
-                if tensor is not None and not self._is_weight(tensor) and tensor._grad is not None:
+                if tensor is not None and not _is_known_weight(entry) and tensor._grad is not None:
                     self._note(tensor._grad, _Source(event.place, frozenset(through), accumulated=True))
 
     def _is_weight(self, tensor: Any) -> bool:
-        entry = self.doctor.ledger.entry(tensor)
-        return entry.is_parameter or bool(entry.owners)
+        return _is_known_weight(self.doctor.ledger.entry(tensor))
 
     def on_differentiated(self, place: Place | None, results: tuple) -> None:
         if place is None:
@@ -157,3 +157,7 @@ class MissingCreateGraph(Check):
                     [(event.place, "the backward through the updated weights")],
                     after=1,
                 )
+
+
+def _is_known_weight(entry: Entry) -> bool:
+    return entry.is_parameter or bool(entry.owners)

@@ -79,7 +79,8 @@ class NanInfGrad(Check):
         broken = []
         if whole and not _is_sum_finite(event.entries):
             broken = [e for e in event.entries if not _is_finite(e.ref())]
-        loss_is_finite = all(_all_finite(t._array) for t in event.roots)
+        loss_is_finite = all(math.isfinite(a.item()) if type(a := t._array) is np.ndarray and a.size == 1 and a.dtype.kind == "f"
+            else _all_finite(a) for t in event.roots)  # fmt: skip
         if loss_is_finite and not broken:
             return
         if not all(_all_finite(t._array) for leaf in event.tape.leaves if (t := leaf.ref()) is not None):

@@ -86,9 +86,9 @@ class NoGradPath(Check):
         tape = event.tape
         if not event.accumulates or tape is None or not tape.roots:
             return
-        if all(type(edge) is Leaf for edge in tape.roots):
+        if type(tape.roots[0]) is Leaf and all(type(edge) is Leaf for edge in tape.roots):
             self.of_leaf = event, self.doctor.witness.cut_before(event.roots[0])
-        elif tape.leaves and all(map(self._is_new, tape.leaves)):
+        elif tape.leaves and self._is_new(tape.leaves[0]) and all(map(self._is_new, tape.leaves)):
             made = next((t for leaf in tape.leaves if (t := leaf.ref()) is not None), None)
             self.of_leaf = event, self.doctor.witness.cut_before(made)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..events import Epoch, Step, Zero
+from ..events import Epoch
 from ..places import Place, enclosing_if
 from ..words import many
 from . import Check
@@ -16,10 +16,6 @@ class PartialWindow(Check):
     name = "partial-window"
     severity = "warning"
 
-    def __init__(self, doctor):
-        super().__init__(doctor)
-        self.left: dict[int, tuple[int, int, int]] = {}  # by optimizer: (backwards left, of a window, of an epoch)
-
     def on_epoch_end(self, event: Epoch) -> None:
         for watched in self.doctor.optimizers:
             sizes = Counter(n for n in watched.windows if n)
@@ -28,8 +24,7 @@ class PartialWindow(Check):
             usual = sizes.most_common(1)[0][0]
             left = sum(b.place is watched.usual_place for b in watched.window)
             if usual > 1 and 0 < left < usual and event.batches >= usual:
-                self.left[watched.number] = left, usual, event.batches
-                self._tell(watched.step_place, *self.left[watched.number], watched.window[-1].place)
+                self._tell(watched.step_place, left, usual, event.batches, watched.window[-1].place)
 
     def _tell(self, step: Place, left: int, usual: int, batches: int, backward: Place) -> None:
         self.doctor.report(
@@ -42,9 +37,3 @@ class PartialWindow(Check):
             [(step, "the step"), (backward, "the backward")],
             at_end=1,
         )
-
-    def on_zero(self, event: Zero) -> None:
-        self.left.clear()
-
-    def on_step(self, event: Step) -> None:
-        self.left.clear()

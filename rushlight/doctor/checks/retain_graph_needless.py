@@ -15,6 +15,7 @@ class RetainGraphNeedless(Check):
 
     name = "retain-graph-needless"
     severity = "warning"
+    waits_for = "retained"
 
     def __init__(self, doctor):
         super().__init__(doctor)

@@ -56,6 +56,7 @@ class Schedulers(Check):
 
     name = "scheduler-rate"
     severity = "error"
+    waits_for = "schedule"
     others: ClassVar[tuple[str, ...]] = ("scheduler-order", "scheduler-never-stepped", "scheduler-other-optimizer")
 
     def __init__(self, doctor):

@@ -11,6 +11,7 @@ class StaleGradOtherNet(Check):
 
     name = "stale-grad-other-net"
     severity = "error"
+    waits_for = "second_optimizer"
 
     def __init__(self, doctor):
         super().__init__(doctor)

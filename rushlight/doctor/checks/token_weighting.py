@@ -39,6 +39,8 @@ class TokenWeighting(Check):
                         self.counted[event.number] = -count  # all count
 
     def on_stepped(self, event: Step) -> None:
+        if not self.counted and not self.by_hand:
+            return
         counted, self.counted = self.counted, {}
         by_hand, self.by_hand = self.by_hand, {}
         if not counted:

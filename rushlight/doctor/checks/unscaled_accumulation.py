@@ -34,8 +34,10 @@ class UnscaledAccumulation(Check):
             self.prints[event.number] = _sample(tape)
 
     def on_stepped(self, event: Step) -> None:
-        window = [b for b in event.window if not b.in_step]
         prints, self.prints = self.prints, {}
+        if len(event.window) < 2:
+            return
+        window = [b for b in event.window if not b.in_step]
         if len(window) < 2 or event.closure or any(e.edited for e in event.entries):
             return
         place, k = Counter(b.place for b in window).most_common(1)[0]

@@ -18,7 +18,7 @@ class ZeroInWindow(Check):
         self.erased: list[tuple[Zero, Contribution]] = []  # (clear, what it erased last)
 
     def on_zero(self, event: Zero) -> None:
-        if self.doctor.here.step is not None or event.place is None:
+        if not event.pending or self.doctor.here.step is not None or event.place is None:
             return
         whole = [e for e in event.pending if not e.edited and len(e.contributions) == e.pending and e.owners]
         if not whole or len(whole) < len(event.pending):

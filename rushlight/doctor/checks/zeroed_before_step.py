@@ -25,6 +25,8 @@ class ZeroedBeforeStep(Check):
             self.cleared[id(entry)] = (event, list(entry.contributions))
 
     def on_backward(self, event) -> None:
+        if not self.cleared:
+            return
         for entry in event.entries:
             self.cleared.pop(id(entry), None)
 
@@ -39,6 +41,8 @@ class ZeroedBeforeStep(Check):
             return
         if not self.doctor.backwards:
             self.too_early.add(event.place)
+        if not self.cleared:
+            return
         entries = event.optimizer.entries if event.optimizer is not None else event.entries
         erased = [self.cleared[id(e)] for e in entries if id(e) in self.cleared and not e.contributions]
         fresh = [e for e in entries if e.pending > 0]
