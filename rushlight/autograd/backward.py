@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -56,10 +57,15 @@ def backward(
         grad_tensors = grad_variables
     keep = create_graph if retain_graph is None else bool(retain_graph)
     observer = training_observer.value
-    if observer is None:
+    context = (
+        None
+        if observer is None
+        else observer.backward(tensors, grad_tensors, inputs, keep, create_graph, accumulates=True)
+    )
+    if context is None:
         _accumulate(tensors, grad_tensors, keep, create_graph, inputs)
         return
-    with observer.backward(tensors, grad_tensors, inputs, keep, create_graph, accumulates=True):
+    with context:
         _accumulate(tensors, grad_tensors, keep, create_graph, inputs)
 
 
@@ -136,7 +142,7 @@ def grad(
     observer = training_observer.value
     if observer is None:
         return _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
-    with observer.backward(outputs, grad_outputs, inputs, keep, create_graph, accumulates=False):
+    with observer.backward(outputs, grad_outputs, inputs, keep, create_graph, accumulates=False) or nullcontext():
         results = _differentiate(outputs, inputs, grad_outputs, keep, create_graph, allow_unused, materialize_grads)
     observer.differentiated(results)
     return results

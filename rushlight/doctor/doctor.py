@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.dispatch.extension_points import training_observer
+from ..core.dispatch.extension_points import module_caller, training_observer
 from ..core.dispatch.mode import thread
 from ..core.tensor.node import Output
 from ..core.tensor.tensor import Tensor
@@ -106,12 +106,14 @@ class Doctor:
     def start(self) -> None:
         """Observe from now on."""
         training_observer.register(self)
+        module_caller.register(self.call_module)
         self._arm()
 
     def stop(self) -> None:
         """Observe no longer; what was suspected is judged as at the end of a program."""
         if training_observer.value is self:
             training_observer.register(None)
+            module_caller.register(None)
         self._disarm()
         self.finish()
 

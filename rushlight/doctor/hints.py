@@ -12,7 +12,7 @@ import os
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ..core.dispatch.extension_points import training_observer
@@ -32,16 +32,24 @@ class GradientWarning(UserWarning):
 class _Seen:
     """What is known of one optimizer between two steps."""
 
-    def __init__(self, optimizer: Any) -> None:
+    def __init__(self, optimizer: Any, look: int) -> None:
         self.ref = weakref.ref(optimizer)
+        self.look = look  # the number of the look in which its last step was seen
         self.sample: Any = None  # weak reference to a tensor that had a gradient at the last step
         self.mark: Any = None  # how that gradient looked after the step
         self.added = False  # whether a backward began while it was still so
         self.counts: dict[str, int] = {}
 
 
+_FIRST = 128  # steps of optimizers, all of which are looked at
+_AGAIN, _OF = 16, 128  # later so many in a row, of so many
+
+
 class Hints:
-    """An observer that looks at a few events only: compiled functions run compiled, and no tape is walked."""
+    """An observer that looks at a few events only: compiled functions run compiled, and no tape is walked.
+
+    A loop that has been right for long is looked at now and then.
+    """
 
     def __init__(self) -> None:
         self.process = os.getpid()
@@ -52,6 +60,9 @@ class Hints:
         self.of_leaf = False
         self.in_step = False
         self.told: set[str] = set()
+        self.steps = 0
+        self.is_looking = True
+        self.look = 0  # counts the times that it has begun to look
 
     def _tell(self, seen: _Seen, name: str, place: Place | None, message: str) -> None:
         count = seen.counts[name] = seen.counts.get(name, 0) + 1
@@ -63,12 +74,11 @@ class Hints:
 
     # ---------------------------------------------------------------------------------------------- the events it wants
 
-    @contextmanager
     def backward(
         self, roots: Any, grads: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool
-    ) -> Iterator[None]:
+    ) -> None:
         """Note where, and whether gradients of the last step are still there."""
-        if accumulates:
+        if accumulates and self.is_looking:
             self.backward_place, self.cleared = here(2), None
             self.had_any = True
             tensors = [roots] if isinstance(roots, Tensor) else [t for t in roots if isinstance(t, Tensor)]
@@ -80,24 +90,38 @@ class Hints:
                     seen.added = False
                 elif seen.mark[1] is not None and mark_of(grad) == seen.mark:
                     seen.added = True
-        yield
 
-    @contextmanager
-    def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> Iterator[None]:
+    def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> AbstractContextManager[None] | None:
         """Look at one tensor's gradient before the step, and remember it after."""
         if self.in_step or (args and args[0] is not None) or kwargs.get("closure") is not None:
-            yield
-            return
+            return None
+        self.steps += 1
+        looks = self.steps < _FIRST or self.steps % _OF < _AGAIN
+        return self._around(optimizer, looks) if looks or self.is_looking else None
+
+    @contextmanager
+    def _around(self, optimizer: Any, looks: bool) -> Iterator[None]:
+        """looks: whether it looks at what comes after the step, too."""
         seen = self.seen.get(id(optimizer))
         if seen is None or seen.ref() is not optimizer:
-            seen = self.seen[id(optimizer)] = _Seen(optimizer)
-        if os.getpid() == self.process:
+            seen = self.seen[id(optimizer)] = _Seen(optimizer, self.look)
+        if self.is_looking and seen.look == self.look and os.getpid() == self.process:
             self._judge(seen, optimizer)
         self.in_step = True
         try:
             yield
         finally:
             self.in_step = False
+            self._stepped(seen, optimizer, looks)
+
+    def _stepped(self, seen: _Seen, optimizer: Any, looks: bool) -> None:
+        """Look on or rest, and remember what the next look at this optimizer needs."""
+        if looks and not self.is_looking:  # of what came meanwhile nothing is known
+            self.look += 1
+            self.backward_place, self.cleared, self.of_leaf = None, None, False
+        self.is_looking = looks
+        if looks:
+            seen.look = self.look
             self._remember(seen, optimizer)
 
     def _judge(self, seen: _Seen, optimizer: Any) -> None:
@@ -139,6 +163,8 @@ class Hints:
 
     def clearing(self, params: Iterable[Tensor], to_none: bool, /) -> None:
         """`zero_grad`: note where, if it clears something that a backward has made since the last step."""
+        if not self.is_looking:
+            return
         params = list(params)
         if self.cleared is None and self.had_any and any(p._grad is not None for p in params):
             self.cleared = here(2)
@@ -146,7 +172,8 @@ class Hints:
 
     def assigned(self, tensor: Tensor, value: Tensor | None, /) -> None:
         """`tensor.grad = value`: nothing is added to what was there."""
-        self._forget([tensor])
+        if self.is_looking:
+            self._forget([tensor])
 
     def _forget(self, params: list[Tensor]) -> None:
         """What another loss has added to these gradients is not used."""
@@ -160,10 +187,6 @@ class Hints:
     def scaler_step(self, scaler: Any, optimizer: Any, /) -> Iterator[None]:
         """Nothing to see."""
         yield
-
-    def call_module(self, module: Any, call: Any, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
-        """Nothing to see."""
-        return call(module, hooked, args, kwargs)
 
     def calls_plainly(self) -> bool:
         """Compiled functions run compiled."""

@@ -347,9 +347,10 @@ class Optimizer:
         @functools.wraps(func)
         def wrapper(self, *args, **kwargs):
             observer = training_observer.value
-            if observer is None:
+            context = None if observer is None else observer.step(self, args, kwargs)
+            if context is None:
                 return hooked(self, *args, **kwargs)
-            with observer.step(self, args, kwargs):
+            with context:
                 return hooked(self, *args, **kwargs)
 
         return wrapper

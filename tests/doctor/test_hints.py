@@ -68,3 +68,15 @@ def test_off(tmp_path):
     path = tmp_path / "train.py"
     path.write_text(HEAD + PROGRAMS["stale-grad"][0])
     assert _run(path, RUSHLIGHT_HINTS="0") == ""
+
+
+@pytest.mark.parametrize("first", [1, 127, 300, 385])
+def test_a_fault_that_begins_late(first, tmp_path):
+    """A loop that has been right for long is looked at now and then, and is judged by what is seen from then on."""
+    path = tmp_path / "train.py"
+    loss = "    loss = m(torch.ones(3, 2)).mean()\n"  # whose gradient never vanishes
+    body = loss + f"    loss.backward()\n    o.step()\n    if i < {first}:\n        o.zero_grad()\n"
+    path.write_text(HEAD.replace("range(4)", f"range({first + 160})") + body)
+    assert _run(path).count("GradientWarning") == 1
+    path.write_text(HEAD.replace("range(4)", f"range({first + 160})") + body.replace(f"i < {first}", f"i != {first}"))
+    assert _run(path) == ""

@@ -188,15 +188,16 @@ Costs: as `function_tables`."""
 
 
 class TrainingObserver(Protocol):
-    """Who follows the rare events of a training loop. What returns a context surrounds the event: it sees its error too."""
+    """Who follows the rare events of a training loop. What returns a context surrounds the event: it sees its
+    error too."""
 
     def backward(
         self, roots: Any, grads: Any, inputs: Any, retain: bool, create: bool, /, *, accumulates: bool
-    ) -> AbstractContextManager[Any]:
+    ) -> AbstractContextManager[Any] | None:
         """`backward()` (accumulates) or `grad()` of these roots; grads: theirs, None for ones; inputs: None for all."""
         ...
 
-    def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> AbstractContextManager[Any]:
+    def step(self, optimizer: Any, args: tuple, kwargs: dict[str, Any], /) -> AbstractContextManager[Any] | None:
         """A step of an optimizer, hooks included."""
         ...
 
@@ -269,10 +270,6 @@ class TrainingObserver(Protocol):
         dropout); None for a call of a dropout function."""
         ...
 
-    def call_module(self, module: Any, call: Callable, hooked: Any, args: tuple, kwargs: dict[str, Any], /) -> Any:
-        """A module is called: what `call(module, hooked, args, kwargs)` returns."""
-        ...
-
     def frozen(self, tensor: Any, /) -> None:
         """`requires_grad_(False)` of a leaf that required grad."""
         ...
@@ -289,6 +286,11 @@ class TrainingObserver(Protocol):
         """Whether compiled functions run as they are written, so that their lines are seen."""
         ...
 
+
+module_caller: Slot[Callable[[Any, Callable, Any, tuple, dict[str, Any]], Any]] = Slot()
+"""`(module, call, hooked, args, kwargs)`: returns what `call(module, hooked, args, kwargs)` does, around which it may look.
+Read by `nn/modules/module.py`: at each call of a module. Filled by `doctor/doctor.py`, while a program is watched.
+Costs: 2 to 5 ns for each call."""
 
 training_observer: Slot[TrainingObserver] = Slot()
 """Read at each of these events, none of which is a call of an operator.

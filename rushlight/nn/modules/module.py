@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any, Self
 
-from rushlight.core.dispatch.extension_points import module_class, training_observer
+from rushlight.core.dispatch.extension_points import module_caller, module_class, training_observer
 from rushlight.core.tensor.legacy_types import typename
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.parameter import Buffer, Parameter, reset_grads
@@ -138,10 +138,10 @@ class Module(Hookable, Stateful, Convertible, Tree):
             raise AttributeError(
                 f"'{type(self).__name__}' object has no attribute {missing}: call super().__init__() in its __init__"
             ) from None
-        observer = training_observer.value
+        caller = module_caller.value
         try:
-            if observer is not None:
-                return observer.call_module(self, _call, hooked, args, kwargs)
+            if caller is not None:
+                return caller(self, _call, hooked, args, kwargs)
             return call_with_hooks(self, args, kwargs) if hooked else self.forward(*args, **kwargs)
         except Exception as error:
             note_module(error, self, args, kwargs)
