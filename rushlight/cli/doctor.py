@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from importlib import import_module
+from traceback import walk_stack, walk_tb
 from types import FrameType
 from typing import Any
 
@@ -37,7 +39,8 @@ class _Run:
         if id(finding) in self.told or not any(finding is f for f in self.report.findings):
             return
         self.told.add(id(finding))
-        terminal.show(finding, sys.stderr)
+        with suppress(OSError):  # nobody reads it any more: `2>&1 | head`
+            terminal.show(finding, sys.stderr)
         if self.json:
             self._write()
 
@@ -53,6 +56,8 @@ class _Run:
         if self.ended:
             return
         self.ended = True
+        if error is not None:
+            self.doctor.left(walk_tb(error.__traceback__))
         if error is not None and not isinstance(error, SystemExit):
             self.doctor.failed(error)
         self.doctor.stop()
@@ -60,7 +65,8 @@ class _Run:
         self.others.close()
         for finding in self.report.findings:
             self._tell(finding)
-        terminal.show_summary(self.report.findings, sys.stderr)
+        with suppress(OSError):
+            terminal.show_summary(self.report.findings, sys.stderr)
         if self.json:
             self._write()
         if self.sarif or self.page:
@@ -85,6 +91,7 @@ class _Run:
             signal.signal(signal.SIGTERM, self._terminated)
 
     def _terminated(self, number: int, frame: FrameType | None) -> None:
+        self.doctor.left(walk_stack(frame))
         self.end()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)

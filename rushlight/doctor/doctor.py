@@ -9,6 +9,7 @@ import weakref
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from ..core.dispatch.extension_points import module_caller, training_observer
@@ -23,7 +24,7 @@ from .findings import Finding, Findings, Related
 from .history import History
 from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
-from .places import Place, called_name, here, own_code_called
+from .places import Place, called_name, here, is_in_loop, own_code_called
 from .tape import Tape, constant_factor
 from .witness import Witness
 
@@ -80,6 +81,7 @@ class Doctor:
         self.latest = Latest()
         self.variables: dict[int, str] = {}  # of the program, that hold models: by the model's identity
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
+        self.is_cut_short = False  # an error or an exit has ended the program in a loop over a loader's batches
         self.caught: dict[Place, int] = {}
         self.tries: dict[int, int] = {}  # ... how often they were asked for
         self.untold: set[int] = set()  # kinds of tapes that checks are to be told of once the lines are known
@@ -134,6 +136,13 @@ class Doctor:
                 self._tell(finish)
         self.findings.over = True
         self.latest.clear()
+
+    def left(self, frames: Iterable[tuple[FrameType, int]]) -> None:
+        """An error, an exit or a signal has ended the program in these frames, each with its line.
+
+        What only a whole epoch shows is not judged in the middle of one.
+        """
+        self.is_cut_short = self.batches > 0 and is_in_loop(frames)
 
     def failed(self, error: BaseException) -> None:
         """The program ended by an error that nothing caught."""

@@ -12,6 +12,7 @@ import os
 import re
 import site
 import sys
+from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 from types import CodeType, FrameType
@@ -128,6 +129,16 @@ def place_of_error(error: BaseException) -> Place | None:
             found = place_of(link.tb_frame.f_code, link.tb_lasti)
         link = link.tb_next
     return found
+
+
+def is_in_loop(frames: Iterable[tuple[FrameType, int]]) -> bool:
+    """Whether one of some frames, each with its line, is in a loop of the program."""
+    for frame, line in frames:
+        tree = parsed(frame.f_code.co_filename) if is_of_program(frame) else None
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, (ast.For, ast.While)) and node.lineno < line <= (node.end_lineno or 0):
+                return True
+    return False
 
 
 def own_code_called(depth: int) -> bool:

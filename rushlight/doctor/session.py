@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from traceback import walk_tb
 from typing import Any
 
 from ..core.dispatch.extension_points import training_observer
@@ -72,6 +73,7 @@ def watch() -> Iterator[Report]:
     try:
         yield Report(doctor)
     except BaseException as error:
+        doctor.left(walk_tb(error.__traceback__))
         doctor.failed(error)
         raise
     finally:

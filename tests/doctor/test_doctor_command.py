@@ -51,6 +51,54 @@ def test_however_it_ends(end, tmp_path):
     assert Path(written["program"]).name == "train.py" and oct((tmp_path / "o.json").stat().st_mode)[-3:] == "644"
 
 
+EPOCHS = """import os, signal, sys
+import torch
+from torch.utils.data import DataLoader, TensorDataset
+
+m = torch.nn.Linear(2, 1)
+o = torch.optim.SGD(m.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(o, 1)
+batches = DataLoader(TensorDataset(torch.ones(40, 2)), batch_size=4)
+for epoch in range(3):
+    for i, (x,) in enumerate(batches):
+        o.zero_grad()
+        m(x).mean().backward()
+        o.step()
+        if epoch == LAST and i == 6:
+            END
+"""
+
+
+@pytest.mark.parametrize("end", ["sys.exit()", "1 / 0", "os.kill(os.getpid(), signal.SIGTERM)", "break"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_what_comes_after_an_epoch_is_not_missed_before(end, last, tmp_path):
+    """A program that is left in the middle of its first epoch has not come to its scheduler's step."""
+    _, written = doctor(tmp_path, EPOCHS.replace("LAST", str(last)).replace("END", end))
+    found = [(f["check"], f["line"]) for f in written["findings"]]
+    assert found == ([("scheduler-never-stepped", 7)] if last or end == "break" else [])
+
+
+def test_files_are_written_where_nobody_reads_the_report(tmp_path):
+    """`rushlight doctor ... 2>&1 | head -1`"""
+    (tmp_path / "train.py").write_text(HEAD + LOOP)
+    words = [
+        "rushlight",
+        "doctor",
+        "--json",
+        tmp_path / "o.json",
+        "--report",
+        tmp_path / "o.html",
+        tmp_path / "train.py",
+    ]
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, "-m", *map(str, words)], stderr=write, stdout=subprocess.PIPE, cwd=ROOT)
+    os.close(write)
+    assert done.stdout == b"done\n" and done.returncode == 0
+    assert len(json.loads((tmp_path / "o.json").read_text())["findings"]) == 1
+    assert (tmp_path / "o.html").read_text().startswith("<!doctype html>")
+
+
 WORKERS = """
 import multiprocessing, subprocess, sys
 import torch

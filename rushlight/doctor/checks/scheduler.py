@@ -131,7 +131,7 @@ class Schedulers(Check):
             steps = known.optimizer.steps
             if not known.steps and id(known.optimizer) in taken_over:
                 continue  # told where the scheduler of the optimizer before it goes on
-            if not known.steps and steps >= 5:
+            if not known.steps and steps >= 5 and (known.epochs or not self.doctor.is_cut_short):
                 self.doctor.report(
                     SchedulerNeverStepped,
                     known.made,

@@ -21,7 +21,10 @@ class StaleGrad(Check):
         if not stale:
             return
         worst = max(stale, key=lambda e: e.used)
-        added = Counter(c.place for e in stale for c in e.contributions[e.used :]).most_common(1)[0][0]
+        latest = max(e.contributions[-1].steps for e in stale)  # not those of another optimizer's loss, before its step
+        added = Counter(c.place for e in stale for c in e.contributions[e.used :] if c.steps == latest).most_common(1)[
+            0
+        ][0]
         clear = "optimizer.zero_grad()" if event.optimizer is not None else f"{worst.name or 'w'}.grad = None"
         self.doctor.report(
             self,
