@@ -536,6 +536,17 @@ def _is_in(code: CodeType, line: int) -> bool:
     return min(lines) <= line <= max(lines)
 
 
+def is_in_custom_function(place: Place) -> bool:
+    """Whether a statement is in the body of a subclass of `torch.autograd.Function`, by the names of its bases."""
+    tree = parsed(place.code.co_filename)
+    return any(
+        isinstance(node, ast.ClassDef)
+        and node.lineno < place.line <= (node.end_lineno or 0)
+        and any(ast.unparse(base).endswith("Function") for base in node.bases)
+        for node in (ast.walk(tree) if tree is not None else ())
+    )
+
+
 def backward_line(function: type, index: int) -> Place | None:
     """Where a custom Function computes the gradient of one of its inputs: the last assignment to what it returns for it, or else the
     `return`; the definition of its backward where there are several."""

@@ -7,7 +7,7 @@ from typing import Any
 from ...core.dispatch.inplace import CopySlices
 from ...core.tensor.storage import Content
 from ..events import Backward
-from ..places import Place, place_of
+from ..places import Place, is_in_custom_function, place_of
 from ..tape import Tape
 from . import Check
 
@@ -28,6 +28,8 @@ class DataWrite(Check):
             return
         node, content = found
         place = place_of(*content.writer) if isinstance(content.writer, tuple) else None
+        if place is not None and is_in_custom_function(place):
+            return  # which answers for its gradient itself: "sneak past the version checker"
         forward = self.doctor.line_of(node, event.tape)
         place = self.writers.setdefault(forward, place) if place is not None else self.writers.get(forward)
         self.doctor.report(

@@ -102,9 +102,10 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _is_batch(tensor: Any) -> bool:
-    """Whether a result is that of several samples: acting on one state is no evaluation."""
+    """Whether a tensor holds several samples: acting on one state, be it a plain vector, is no evaluation."""
     shape = tensor._array.shape
-    return bool(shape) and shape[0] > 1
+    least = 1 if tensor._array.dtype.kind in "iub" else 2  # dimensions: the indices of several samples may be a vector
+    return len(shape) >= least and shape[0] > 1
 
 
 def _size(count: int) -> str:

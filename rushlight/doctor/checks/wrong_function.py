@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import io
 import random
+from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 import numpy as np
@@ -29,21 +29,19 @@ class WrongFunction(Check):
     def __init__(self, doctor):
         super().__init__(doctor)
         self.seen: set[type] = set()
-        self.busy = False
 
     def on_function(self, place: Place | None, function: Any, inputs: tuple, result: Any) -> None:
-        if self.busy or function in self.seen or place is None or self.doctor.here.backward is not None:
+        if function in self.seen or place is None or self.doctor.here.backward is not None:
             return
         tensors = [t for t in inputs if isinstance(t, Tensor) and t._edge is not None]
         if not tensors or any(t._array.size > _MOST or t._array.dtype.kind != "f" for t in tensors):
             return
         self.seen.add(function)
-        self.busy = True
-        armed = self.doctor._disarm()
         state = np.random.get_state(), random.getstate()
         own = default_generator.get_state()
         try:
-            with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            silent = io.StringIO()
+            with self.doctor.looking_away(), redirect_stdout(silent), redirect_stderr(silent):
                 wrong = _compare(function, inputs)
         except Exception:  # it does not take float64, or has effects of its own
             wrong = None
@@ -51,9 +49,6 @@ class WrongFunction(Check):
             np.random.set_state(state[0])
             random.setstate(state[1])
             default_generator.set_state(own)
-            self.busy = False
-            if armed:
-                self.doctor.witness.arm()
         if wrong is not None:
             analytic, numeric, index = wrong
             self.doctor.report(
