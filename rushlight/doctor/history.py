@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .places import Place
+from .places import Place, assigned_name
 
 if TYPE_CHECKING:
     from .doctor import Doctor
@@ -127,7 +126,13 @@ class History:
             "mixes": [[[places[place], n] for place, n in mix] for mix in mixes],
             "places": [_where(place) for place in places],
             "optimizers": [
-                {"number": o.number, "kind": o.kind, "name": _variable(o.place), "line": o.place.line, "steps": o.steps}
+                {
+                    "number": o.number,
+                    "kind": o.kind,
+                    "name": assigned_name(o.place),
+                    "line": o.place.line,
+                    "steps": o.steps,
+                }
                 for o in self.doctor.optimizers
                 if o.place is not None
             ],
@@ -152,9 +157,3 @@ class History:
 
 def _where(place: Place) -> dict[str, Any]:
     return {"file": place.file, "line": place.line, "text": place.text}
-
-
-def _variable(place: Place) -> str:
-    """What the program calls the optimizer that it makes in a statement, without `self.`; '' if that is not plain."""
-    found = re.match(r"([\w.]+)(?:\s*:[^=]*)?\s*=(?!=)", place.text)
-    return "" if found is None else found[1].removeprefix("self.")

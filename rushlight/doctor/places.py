@@ -385,6 +385,38 @@ def called_name(place: Place) -> str:
     return ""
 
 
+def assigned_name(place: Place) -> str:
+    """What the program calls the value that it makes at a place, without `self.`: `opt` of `self.opt = SGD(...)`.
+
+    Of `a, b = SGD(...), SGD(...)` the name for this value; empty where it is no plain name.
+    """
+    positions = next(islice(place.code.co_positions(), place.offset // 2, None), None)
+    tree = parsed(place.code.co_filename)
+    if positions is None or tree is None:
+        return ""
+    first, last, column, end_column = (p or 0 for p in positions)
+    begin, end = (first, column), (last, end_column)
+
+    def surrounds(node: ast.expr | None) -> bool:
+        if node is None or (node.lineno, node.col_offset) > begin:
+            return False
+        return end <= (node.end_lineno or 0, node.end_col_offset or 0)
+
+    for node in ast.walk(tree):
+        if not isinstance(node, (ast.Assign, ast.AnnAssign)) or not surrounds(node.value):
+            continue
+        target: ast.AST = node.targets[-1] if isinstance(node, ast.Assign) else node.target
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(node.value, ast.Tuple)
+            and len(target.elts) == len(node.value.elts)
+        ):
+            target = next(t for t, v in zip(target.elts, node.value.elts, strict=True) if surrounds(v))
+        name = ast.unparse(target).removeprefix("self.")
+        return name if re.fullmatch(r"[\w.]+", name) else ""
+    return ""
+
+
 def layer_made_within(place: Place, *kinds: str) -> Place | None:
     """Where the program makes the one layer of these kinds as a part of another: `nn.Sequential(nn.Linear(8, 2), nn.Softmax(1))`.
 

@@ -173,3 +173,29 @@ def test_names_tell_networks_apart(tmp_path):
         counts = [sum(n for _, n in shown["mixes"][mix]) for _, _, mix in series["values"]]
         assert lines == [[10 if series["optimizer"] == 2 else 13]] * 5
         assert counts == ([1, 1, 1, 1, 1] if series["optimizer"] == 2 else [1, 2, 3, 4, 5])
+
+
+OPTIMIZERS = """
+import rushlight as torch
+a, b = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+class Trainer: pass
+trainer = Trainer()
+lr = 0.1; opt_a = torch.optim.SGD(a.parameters(), lr=lr); opt_b = torch.optim.SGD(b.parameters(), lr=lr)
+first, second = torch.optim.SGD(a.parameters(), lr=lr), torch.optim.SGD(
+    b.parameters(), lr=lr)
+trainer.opt: object = torch.optim.Adam(
+    [*a.parameters(), *b.parameters()])
+for opt in [opt_a, opt_b, first, second, trainer.opt, torch.optim.SGD(a.parameters())]:
+    opt.zero_grad()
+    (a(torch.ones(1, 2)) + b(torch.ones(1, 2))).sum().backward()
+    opt.step()
+"""
+
+
+def test_an_optimizer_is_called_as_the_program_calls_it(tmp_path):
+    path = tmp_path / "train.py"
+    path.write_text(OPTIMIZERS)
+    with watch() as report:
+        exec(compile(OPTIMIZERS, str(path), "exec"), {})
+    names = [o["name"] for o in report.doctor.history.as_dict()["optimizers"]]
+    assert sorted(names) == sorted(["opt_a", "opt_b", "first", "second", "trainer.opt", ""])
