@@ -1,17 +1,21 @@
 """What the compiler puts into eager code: the only place that fills its extension points.
 
 `install` runs with `import rushlight` and loads nothing: what it installs loads the compiler when it is first called.
-`install_native` runs when a program is made, or after many draws or writes to repeated places, `install_in_thread` when a
-thread has its first compiled backward.
+`install_native` runs when a program is made, or after many draws or writes to repeated places, `install_in_thread` and
+`prefer_programs` when a thread has its first compiled backward.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..core.dispatch import extension_points
+from ..core.dispatch.op import JIT_CANDIDATES, Op
 from ..core.jit_switch import jit
 from ..core.random.mersenne import WORDS, blocks_by_numpy
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
@@ -22,7 +26,16 @@ if TYPE_CHECKING:
 _blocks_left = 10_000_000 // WORDS
 _elements_left = 4_000_000
 
-__all__ = ["install", "install_in_thread", "install_native"]
+
+class _Work(threading.local):
+    """Of each thread: elements that kernels of many calls have left to work on before programs may take their place."""
+
+    left = 20_000_000
+
+
+_work = _Work()
+
+__all__ = ["install", "install_in_thread", "install_native", "prefer_programs"]
 
 
 def install() -> None:
@@ -32,6 +45,8 @@ def install() -> None:
     extension_points.combine_repeated.register(_first_combine)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
+    for record in JIT_CANDIDATES:
+        _prefer_programs(record)
 
 
 def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
@@ -77,6 +92,34 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
     global _elements_left
     _elements_left -= values.size
     return _elements_left < 0 and jit.on and install_native()[1](how, out, where, values)
+
+
+def _prefer_programs(record: Op) -> None:
+    """Have an operator's kernel try a program where its first array is large enough."""
+    kernel, least = record.kernel, record.jit_min_elements
+    assert least is not None
+
+    def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
+        if type(first) is np.ndarray and first.size >= least and jit.on:
+            return _run_candidate(record, kernel, (first, *rest), keywords)
+        return kernel(first, *rest, **keywords)
+
+    record.override(preferred)
+
+
+def _run_candidate(record: Op, kernel: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> Any:
+    """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes."""
+    if _work.left > 0:
+        _work.left -= arguments[0].size
+        return kernel(*arguments, **keywords)
+    from .jit import eager
+
+    return eager.run(record, kernel, arguments, keywords)
+
+
+def prefer_programs() -> None:
+    """Let this thread's calls of such kernels be programs from now on, once they have come with the same shapes often enough."""
+    _work.left = 0
 
 
 def _first_loop(loop: FusedLoop, *arguments: Any, out: Any = None) -> Any:

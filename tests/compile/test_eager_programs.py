@@ -11,6 +11,7 @@ import pytest
 import rushlight as torch
 import rushlight.nn.functional as F
 from rushlight.backend.onednn import calls
+from rushlight.compile import install
 from rushlight.compile.jit import cache
 from rushlight.compile.jit import eager as eager_programs
 from rushlight.core.dispatch.op import JIT_CANDIDATES
@@ -24,10 +25,9 @@ CALLS = 5
 @pytest.fixture(autouse=True)
 def installed(monkeypatch):
     """With nothing known yet, in this thread."""
-    eager_programs.install()
+    install.prefer_programs()
     monkeypatch.setattr(jit, "on", True)
     eager_programs._route.forget()
-    eager_programs._state.is_on = True
     for record in JIT_CANDIDATES:
         monkeypatch.setattr(record, "jit_warmup", 3 * eager_programs._AT_LEAST)
 
@@ -91,7 +91,7 @@ def test_every_operator_on_its_samples(record, monkeypatch):
     name = SAMPLE_NAMES.get(name, name)
     tried, state = 0, eager_programs._state
     try:
-        eager_programs._prefer_programs(record)
+        install._prefer_programs(record)
         for i, sample in enumerate(samples_of(name)):
             args, kwargs = sample.make(torch.float32, False, False, i)
             rows = [results_of(name, args, kwargs) for _ in range(CALLS)]
@@ -238,6 +238,27 @@ for _ in range(200):
     layer(x)[0].sum().backward()
 print(before, len(eager_programs._state.programs))
 """
+
+
+WORK = """
+import rushlight as torch
+from rushlight.compile import install
+from rushlight.compile.jit import eager
+x, y = torch.randn(1 << 20), torch.randn(1 << 20)
+seen = []
+for _ in range(40):
+    torch.nn.functional.huber_loss(x, y)
+    seen.append(len(eager._state.programs))
+print(seen.index(1) if 1 in seen else 0)
+"""
+
+
+@pytest.mark.parametrize("jit, after", [("0", 0), ("1", 29)])
+def test_after_much_work_without_any_backward(jit, after):
+    """Twenty calls of 2 ** 20 are counted until the compiler may be loaded, ten more until a program is made."""
+    env = os.environ | {"RUSHLIGHT_JIT": jit}
+    out = subprocess.run([sys.executable, "-c", WORK], env=env, capture_output=True, text=True, check=True).stdout
+    assert int(out) == after
 
 
 @pytest.mark.parametrize("jit", ["0", "1"])

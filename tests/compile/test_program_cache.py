@@ -14,6 +14,7 @@ from rushlight.compile.jit import eager as eager_programs
 from rushlight.compile.jit.cache import Entry, Refused, Route
 from rushlight.compile.jit.step import _route as steps
 from rushlight.compile.lower.llvm import engine
+from rushlight.core.dispatch.op import JIT_CANDIDATES
 
 native = pytest.mark.skipif(not engine.available(), reason="no compiler here")
 
@@ -193,7 +194,7 @@ def trained(steps, seed=0):
 def eagerly_made(monkeypatch):
     """Programs are made early; all is forgotten before and after."""
     monkeypatch.setattr(loops, "_WORTHWHILE", 500_000)
-    for record in eager_programs.JIT_CANDIDATES:
+    for record in JIT_CANDIDATES:
         monkeypatch.setattr(record, "jit_warmup", 500_000)
     torch.compile.reset()
     yield

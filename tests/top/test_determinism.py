@@ -7,8 +7,8 @@ import pytest
 
 import rushlight as torch
 from rushlight.backend.onednn.library import available as has_onednn
+from rushlight.compile import install
 from rushlight.compile.jit import backward as repeated
-from rushlight.compile.jit import eager as eager_programs
 from rushlight.compile.jit import loops
 from rushlight.compile.lower.llvm import engine
 from rushlight.nn import functional as F
@@ -113,14 +113,14 @@ def test_programs_that_are_there_wait_while_the_mode_is_on(deterministic, monkey
     torch.use_deterministic_algorithms(False)
     repeated.forget()
     _training(8)
-    assert repeated._state.programs and eager_programs._state.is_on
+    assert repeated._state.programs and install._work.left == 0
     uses = [p.uses for p in repeated._state.programs]
     torch.use_deterministic_algorithms(True)
     found, _ = _training(4)
     assert [p.uses for p in repeated._state.programs] == uses
     with monkeypatch.context() as m:
         m.setattr("rushlight.core.jit_switch.jit.on", False)
-        m.setattr(eager_programs._state, "is_on", False)
+        m.setattr(install._work, "left", 1 << 60)
         expected, _ = _training(4)
     assert found == expected
     torch.use_deterministic_algorithms(False)

@@ -28,7 +28,7 @@ from ..capture.listening import listen
 from ..capture.memory import PATIENCE_S, Region, recording
 from ..capture.recorder import Recorder
 from ..capture.sources import Argument, CaptureError, Fresh, Into, Window, extent
-from ..install import install_in_thread
+from ..install import install_in_thread, prefer_programs
 from ..ir.graph import Call, Graph, Value
 from ..ir.prune import prune
 from ..log import show
@@ -36,7 +36,6 @@ from ..lower.llvm.engine import available
 from ..lower.onednn import few_channels_eager
 from ..runtime import heap
 from ..runtime.native import Native
-from . import eager
 from .cache import Entry, Refused, Route
 from .tape import Ineligible, Match, Tape
 
@@ -144,7 +143,7 @@ def _build(old: _Recorded, new: _Recorded) -> None:
             engine.running.wait(new.outline, _NEVER)
         return
     install_in_thread(few_channels_eager.make_forward)
-    eager.install()
+    prefer_programs()
     heap.keep_freed()
     _state.counts.pop(new.outline, None)
     engine.running.wait(new.outline, 1)

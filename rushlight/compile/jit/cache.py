@@ -85,14 +85,13 @@ class Entry:
 
 
 class _State:
-    """What a route knows: counts by key, programs by key, refused keys. `is_on`: for the client."""
+    """What a route knows: counts by key, programs by key, refused keys."""
 
     def __init__(self, is_held: bool = False):
         self.clock = count(1).__next__
         self.counts: dict[Hashable, int] = {}
         self.refused: set[Hashable] = set()
         self.programs: MutableMapping[Any, Any] = WeakValueDictionary() if is_held else {}
-        self.is_on = False
 
 
 class _OfThread(threading.local, _State):

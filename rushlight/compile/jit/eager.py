@@ -1,8 +1,8 @@
 """Programs of single operators, for eager kernels of many NumPy calls (`jit_min_elements` in their records).
 
-They are made only in loops whose backward is compiled (`backward.py`): the compiler is loaded by then. A program is made
-once calls with arrays of the same shapes, and the same other arguments, have worked on `jit_warmup` elements: for about
-as long as making it takes. Its results differ from the kernel's by rounding. It belongs to the thread in which it was
+They are made in loops whose backward is compiled (`backward.py`), since the compiler is loaded by then, and after much work of
+such kernels (`compile/install.py`). A program is made once calls with arrays of the same shapes, and the same other arguments,
+have worked on `jit_warmup` elements: for about as long as making it takes. Its results differ from the kernel's by rounding. It belongs to the thread in which it was
 made. Decision 24.
 """
 
@@ -15,14 +15,12 @@ import numpy as np
 
 from ...backend.onednn.precision import fpmath
 from ...core.determinism import mode
-from ...core.dispatch.op import JIT_CANDIDATES, Op
-from ...core.jit_switch import jit
-from ...core.locks import made_once
+from ...core.dispatch.op import Op
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
 from .cache import Entry, Refused, Route
 
-__all__ = ["install"]
+__all__ = ["run"]
 
 _AT_LEAST = 1 << 15  # elements that a call counts for
 
@@ -31,33 +29,10 @@ _route: Route[_Program] = Route("eager")
 _state = _route.state
 
 
-def install() -> None:
-    """Let this thread's calls of these operators be programs, once they have come with the same shapes often enough."""
-    _override()
-    _state.is_on = True
-
-
-@made_once
-def _override() -> None:
-    """Have the kernels ask, in threads that do."""
-    for record in JIT_CANDIDATES:
-        _prefer_programs(record)
-
-
-def _prefer_programs(record: Op) -> None:
-    """Have an operator's kernel try a program where its first array is large enough."""
-    kernel, least = record.kernel, record.jit_min_elements
-    assert least is not None
-
-    def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least and _state.is_on and jit.on and not mode.on:
-            return _run(record, kernel, (first, *rest), keywords)
-        return kernel(first, *rest, **keywords)
-
-    record.override(preferred)
-
-
-def _run(record: Op, kernel: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
+def run(record: Op, kernel: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
+    """What the kernel gives for these arguments: by a program, once they have come often enough."""
+    if mode.on:
+        return kernel(*arguments, **keywords)
     try:
         key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
