@@ -18,6 +18,7 @@ from ...core.determinism import mode
 from ...core.dispatch.op import Op
 from ..capture.sources import Argument, Fresh
 from ..ir.graph import Call, Graph, Value
+from ..runtime.native import Native
 from .cache import Entry, Refused, Route
 
 __all__ = ["run"]
@@ -57,8 +58,6 @@ class _Program(Entry):
     """Native code for a call of an operator with arrays of these shapes. It gives what the kernel gave."""
 
     def __init__(self, record: Op, arguments: tuple, keywords: dict[str, Any], results: Any):
-        from ..runtime.native import Native
-
         graph = Graph()
         graph.as_eager = True
         n = len(record.signature.arrays)
