@@ -13,6 +13,7 @@ import numpy as np
 
 from ...core.dispatch.scalars import exact
 from ...core.tensor.casting import cast
+from ..pointwise.building_blocks import CHUNK
 
 _DOUBLE = np.dtype(np.float64)
 _SINGLE = np.dtype(np.float32)
@@ -40,10 +41,13 @@ def _spaced(start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
     if not n:
         return np.empty(0, kind)
     start, end = kind.type(start), kind.type(end)
-    i = np.arange(n)
-    rising = i < n // 2
-    count = np.where(rising, i, i - (n - 1)).astype(kind)
-    return _fused(count, (end - start) / kind.type(n - 1), np.where(rising, start, end))
+    count = np.arange(n, dtype=kind)
+    count[n // 2 :] -= n - 1
+    limits = np.full(n, end)
+    limits[: n // 2] = start
+    with np.errstate(over="ignore"):
+        step = (end - start) / kind.type(n - 1)
+    return _fused(count, step, limits)
 
 
 def powers(base: float, start: Any, end: Any, n: int, kind: np.dtype) -> np.ndarray:
@@ -96,15 +100,35 @@ def _rounded(x: np.ndarray, y: Any, z: Any, kind: np.dtype) -> np.ndarray:
 def _fused(x: np.ndarray, y: Any, z: np.ndarray) -> np.ndarray:
     """x * y + z rounded once to x's type, float32 or float64."""
     with np.errstate(all="ignore"):
+        if x.dtype == _SINGLE:
+            return _fused_single(x, np.float64(y), z)
         plain = x * y + z
-        if x.dtype == _SINGLE:  # products are exact in float64
-            fused = _to_odd(x.astype(_DOUBLE) * float(y), z.astype(_DOUBLE)).astype(_SINGLE)
-        else:
-            high, low = _product(x, y)
-            total, rest = _sum(z, low)
-            total, error = _sum(high, total)
-            fused = total + _to_odd(rest, error)
+        high, low = _product(x, y)
+        total, rest = _sum(z, low)
+        total, error = _sum(high, total)
+        fused = total + _to_odd(rest, error)
         return np.where(np.isfinite(fused), fused, plain)
+
+
+def _fused_single(x: np.ndarray, y: np.float64, z: np.ndarray) -> np.ndarray:
+    """x * y + z rounded once to float32: the product is exact in float64, and rounding the sum twice is rarely wrong."""
+    out = np.empty(x.shape, _SINGLE)
+    is_tiny = abs(y) < 2.0**-70 or bool(((z != 0) & (np.abs(z) < 2.0**-70)).any())  # else no sum is, unless it is 0
+    for i in range(0, x.size, CHUNK):
+        piece = slice(i, i + CHUNK)
+        products = x[piece] * y
+        total = products + z[piece]
+        out[piece] = total
+        doubtful = (total.view(np.int64) & 0x1FFFFFFF) == 0x10000000  # in the middle between two float32
+        if is_tiny:
+            doubtful |= np.abs(total) < 2.0**-125  # float32 holds these with fewer digits
+        if doubtful.any():
+            addends = z[piece].astype(_DOUBLE)[doubtful]
+            out[piece][doubtful] = _to_odd(products[doubtful], addends)
+    wrong = ~np.isfinite(out)
+    if wrong.any():
+        out[wrong] = (x * _SINGLE.type(y) + z)[wrong]
+    return out
 
 
 def _sum(a: Any, b: Any) -> tuple[Any, Any]:
