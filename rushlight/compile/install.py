@@ -17,6 +17,7 @@ import numpy as np
 from ..core.dispatch import extension_points
 from ..core.dispatch.op import JIT_CANDIDATES, Op
 from ..core.jit_switch import jit
+from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 
@@ -42,6 +43,7 @@ def install() -> None:
     """Let tapes that come again, and large elementwise work, reach the compiler."""
     extension_points.try_compiled.register(_first_tape)
     extension_points.random_blocks.register(_first_blocks)
+    extension_points.random_normals.register(_first_normals)
     extension_points.combine_repeated.register(_first_combine)
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
@@ -61,6 +63,8 @@ def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
         extension_points.random_order.register(draws.shuffle)
         extension_points.random_uniforms.register(draws.uniforms)
         extension_points.random_normals.register(draws.normals)
+    else:
+        extension_points.random_normals.register(normals_by_numpy)
     extension_points.random_trials.register(trials.decide)
     extension_points.combine_repeated.register(combine.combine if combine.available() else None)
     return twister.words, combine.combine
@@ -85,6 +89,19 @@ def _first_blocks(stream: Any, blocks: int) -> Any:
     if _blocks_left < 0 and jit.on:
         return install_native()[0](stream, blocks)
     return blocks_by_numpy(stream, blocks)
+
+
+def _first_normals(words: Any, out: Any, mean: float, std: float) -> None:
+    """NumPy's normal numbers, counted: a call for a few of them takes as long as their share of six blocks in a large one."""
+    global _blocks_left
+    _blocks_left -= 6
+    if _blocks_left >= 0 or not jit.on:
+        normals_by_numpy(words, out, mean, std)
+        return
+    install_native()
+    normals = extension_points.random_normals.value
+    assert normals is not None
+    normals(words, out, mean, std)
 
 
 def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:

@@ -91,6 +91,23 @@ def test_many_draws_load_it(native, monkeypatch):
     assert extension_points.random_normals.value is draws.normals
 
 
+def test_many_small_draws_load_it(native, monkeypatch):
+    """Each takes NumPy as long as thousands of numbers in one draw."""
+    native(False)
+    extension_points.random_normals.register(install._first_normals)
+    monkeypatch.setattr(install, "_blocks_left", 10_000)
+    calls = 0
+    torch.manual_seed(0)
+    values = []
+    while extension_points.random_normals.value is install._first_normals and calls < 2000:
+        values.append(torch.randn(17).tolist())
+        calls += 1
+    assert extension_points.random_normals.value is draws.normals and 700 < calls < 900  # two blocks each
+    native(False)
+    torch.manual_seed(0)
+    assert values == [torch.randn(17).tolist() for _ in range(calls)]
+
+
 def test_a_switch_turns_it_off(native, monkeypatch):
     native(False)
     monkeypatch.setattr(install, "_blocks_left", 1)

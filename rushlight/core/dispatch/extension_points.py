@@ -113,7 +113,8 @@ Costs: 1 us a call."""
 
 random_normals: Slot[Callable[[np.ndarray, np.ndarray, float, float], None]] = Slot()
 """The same for normal numbers of a mean and a deviation, in whole blocks of sixteen.
-Read by `core/random/continuous.py`: for each draw of at least sixteen. Filled by `compile/install.py`, as `random_blocks`.
+Read by `core/random/continuous.py`: for each draw of at least sixteen. Filled by `compile/install.py`, as `random_blocks`: until
+then with a function that counts calls, too.
 Costs: 1 us a call."""
 
 random_order: Slot[Callable[[np.ndarray, np.ndarray], None]] = Slot()

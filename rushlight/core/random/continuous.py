@@ -45,6 +45,16 @@ def canonical32(gen: Generator, n: int) -> np.ndarray:
     return unit
 
 
+def normals_by_numpy(words: np.ndarray, out: np.ndarray, mean: float, std: float) -> None:
+    """Write a normal number for each word to `out`, in whole blocks of sixteen. The words are used up.
+
+    Shape: words (n,) uint32, out (n,)
+    """
+    words &= _LOW_24
+    np.multiply(words, _UNIT, out, casting="same_kind")
+    boxmuller.blocks32(out[: out.size - out.size % 16], mean, std)
+
+
 def _filled(gen: Generator, n: int, native: Callable[..., None], *numbers: float) -> np.ndarray:
     """n float32 numbers that generated code makes of a word each. The caller holds the generator's lock."""
     out = np.empty(n, F32)
