@@ -274,3 +274,66 @@ def test_negative_numbers_wrap_in_unsigned_types():
     x = torch.zeros(2, dtype=torch.uint8)
     x[0] = -3
     assert x.tolist() == [253, 0] and torch.full((1,), -255, dtype=torch.uint8).tolist() == [1]
+
+
+PLAIN = [
+    0,
+    -1,
+    slice(1, 2),
+    slice(None, None, 2),
+    slice(5, 9),
+    (0, 1),
+    (slice(None), -1),
+    (0, slice(1, 3)),
+    (),
+    MASK[0],
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int64], ids=str)
+@pytest.mark.parametrize("index", PLAIN, ids=str)
+def test_numbers_are_written_as_numpy_writes_them(index, dtype):
+    """Plain indices of floats take a shorter way than other indices and types."""
+    whole, part = torch.zeros(3, 4, 3, dtype=dtype), None
+    part = whole[..., 1]  # no contiguous memory
+    expected = np.zeros((3, 4), part.numpy().dtype)
+    for value in (2, 1.5, True):
+        before = part._version
+        part[_ours(index)] = value
+        expected[index] = value
+        assert part.numpy().tolist() == expected.tolist() and part._version == before + 1 == whole._version
+    assert not whole[..., 0].any() and not whole[..., 2].any()
+
+
+@pytest.mark.parametrize(
+    "index", [3, -4, (0, 1, 2), (slice(None), 5), slice(None, None, -1), slice(0, 2, 0), slice(1.5, 2)]
+)
+def test_nothing_is_written_where_an_index_is_wrong(index):
+    x = torch.zeros(3, 4)
+    with pytest.raises((IndexError, ValueError, TypeError)):
+        x[index] = 1.0
+    assert not x.any() and x._version == 0
+    with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+        x[index] = 1e300  # torch looks at the number first
+
+
+def test_short_ways_of_writing_ask_before_they_write():
+    w, mask = torch.ones(3, requires_grad=True), torch.tensor([True, False, True])
+    for write in (
+        lambda: w.__setitem__(0, 1.0),
+        lambda: w.fill_(1),
+        lambda: w.copy_(torch.ones(3)),
+        lambda: w.masked_fill_(mask, 2.0),
+    ):
+        with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+            write()
+    y = w * 2
+    y[0], z = 5.0, y.clone()
+    z.masked_fill_(mask, 7.0)[1:].copy_(torch.zeros(2))
+    (y + z).sum().backward()
+    assert w.grad.tolist() == [0, 2, 2] and z.tolist() == [7, 0, 0]
+    with torch.no_grad():
+        assert w.masked_fill_(mask, -1).fill_(3).copy_(torch.arange(3.0))._version == 3
+    row = torch.zeros(1, 3).expand(2, 3)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        row.copy_(torch.ones(2, 3))

@@ -113,8 +113,8 @@ Costs: 1 us a call."""
 
 random_normals: Slot[Callable[[np.ndarray, np.ndarray, float, float], None]] = Slot()
 """The same for normal numbers of a mean and a deviation, in whole blocks of sixteen.
-Read by `core/random/continuous.py`: for each draw of at least sixteen. Filled by `compile/install.py`, as `random_blocks`: until
-then with a function that counts calls, too.
+Read by `core/random/continuous.py`: for each draw of at least sixteen, and by `compile/install.py`.
+Filled by `compile/install.py`, as `random_blocks`: until then with a function that counts calls, too.
 Costs: 1 us a call."""
 
 random_order: Slot[Callable[[np.ndarray, np.ndarray], None]] = Slot()
@@ -290,7 +290,8 @@ class TrainingObserver(Protocol):
 
 module_caller: Slot[Callable[[Any, Callable, Any, tuple, dict[str, Any]], Any]] = Slot()
 """`(module, call, hooked, args, kwargs)`: returns what `call(module, hooked, args, kwargs)` does, around which it may look.
-Read by `nn/modules/module.py`: at each call of a module. Filled by `doctor/doctor.py`, while a program is watched.
+Read by `nn/modules/module.py`: at each call of a module, and by `doctor/doctor.py`.
+Filled by `doctor/doctor.py`, while a program is watched.
 Costs: 2 to 5 ns for each call."""
 
 training_observer: Slot[TrainingObserver] = Slot()

@@ -225,7 +225,10 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     tensors = (self, *others)
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata, writes=True)
-    recording = state.grad and any(getattr(t, "_edge", None) is not None for t in tensors)
+    recording = False
+    for t in tensors if state.grad else ():
+        if getattr(t, "_edge", None) is not None:
+            recording = True
     try:
         check_writable(self, state)
         arrays = _prepare(record, self, tensors)
@@ -236,10 +239,11 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             if state.level > 1:
                 emit_event("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
-        if any(isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array) for t in others):
-            r = _compute_in_order(record, arrays, metadata, self._array)
-        else:
-            r = _compute(record, arrays, metadata, self._array)
+        compute = _compute
+        for t in others:
+            if isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array):
+                compute = _compute_in_order
+        r = compute(record, arrays, metadata, self._array)
     except NoArray as error:
         return write_without_array(record, self, others, metadata, error)
     except TypeError:

@@ -44,6 +44,12 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
         return np.array(value, d.numpy)
 
 
+def fits_floats(value: Any) -> bool:
+    """Whether a value is a Python number, no bool, that float32 holds without infinity or NaN."""
+    kind = type(value)
+    return (kind is float or kind is int) and -3e38 < value < 3e38
+
+
 def exact(value: Any, kind: np.dtype) -> Any:
     """The number as Python's, fit for elements of NumPy's type `kind`. Raises torch's error where the type cannot hold it.
 

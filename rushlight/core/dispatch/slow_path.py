@@ -25,7 +25,7 @@ from ..warn import warn
 from .autocast import Off
 from .errors import argument_type, explain
 from .extension_points import pack_saved, trace_results
-from .mode import emit_event, thread
+from .mode import emit_event, in_kernel, thread
 from .overlap import check_apart, is_read_again
 from .scalars import number_as
 from .torch_kernels import error_of, kernel_word, lacks
@@ -129,8 +129,10 @@ def execute(record: Op, arrays: list, metadata: tuple) -> Any:
     if record.lacks:
         _refuse_lacking(record, arrays)
     try:
+        where = backend_of(arrays)
+        if where is None and not in_kernel.get():
+            return thread.state.run(record.invoke, record.kernel, arrays, metadata)
         with np.errstate(all="ignore"):
-            where = backend_of(arrays)
             if where is None:
                 return record.invoke(record.kernel, arrays, metadata)
             return record.invoke(where.kernel(record), operands(where, record, arrays), metadata)

@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 
 from ...core.device.backend import on_device_of
-from ...core.dispatch.inplace import write
+from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.scalars import exact, number_as, type_name
+from ...core.dispatch.scalars import exact, fits_floats, number_as, type_name
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
 from ...core.warn import warn
 from ..creation.from_data import array_from
 from ..shape.slicing import embed, part
 from .duplicate_index import add_at
+from .mask import fill_where
 
 # ---------------------------------------------------------------------------------------------- reading x[...]
 
@@ -214,10 +215,16 @@ def _dims_taken(i: Any) -> int:
 
 def _slice(s: slice) -> slice:
     def end(v: Any) -> Any:
-        return v if v is None or type(v) is int else v.__index__()
+        if v is None or type(v) is int:
+            return v
+        if not hasattr(type(v), "__index__"):
+            raise TypeError("slice indices must be integers or None or have an __index__ method")
+        return v.__index__()
 
     step = end(s.step)
-    if step is not None and step <= 0:
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step is not None and step < 0:
         raise ValueError("step must be greater than zero")
     return slice(end(s.start), end(s.stop), step)
 
@@ -296,12 +303,16 @@ def _(g, tensors_rest):
 
 @composite(name="__setitem__", method=True, function=False)
 def _setitem(self, index, value):
+    if fits_floats(value) and _write_number(self, index, value):
+        return
     if _is_mask(index) and not index.is_cpu and _is_single(value):  # without asking the device where the mask is true
         _check_mask(index._array, self._array.shape, 0)
         self.masked_fill_(index.reshape(index.shape + (1,) * (self.ndim - index.ndim)), value)
         return
     if not isinstance(value, _VALUES):
         raise _not_assignable(value, self)
+    if type(value) is float and self._array.dtype == np.float32:
+        exact(value, self._array.dtype)  # raises where it is too large, before the index is looked at
     basic, advanced, kind = _parse(self, index)
     target = self if basic is None else kind(self, basic) if _is_part(basic) else self
     if advanced:
@@ -314,6 +325,47 @@ def _setitem(self, index, value):
         if target._array.dtype == np.float16:  # what is too large becomes infinite here, unlike in fill_
             value = constant(number_as(value, target.dtype))
         target.fill_(value)
+
+
+def _write_number(self: Tensor, index: Any, value: float) -> bool:
+    """Do `x[index] = value` for a plain index where it needs no checks and no history. Whether it was done."""
+    a = self._array
+    if type(a) is not np.ndarray:
+        return False
+    kind = type(index)
+    if kind is not int:
+        if kind is not tuple:
+            return (
+                fill_where(self, index, value)
+                if kind is not slice
+                else _is_rising(index) and _put_number(self, index, value)
+            )
+        for i in index:
+            if type(i) is not int and not (type(i) is slice and _is_rising(i)):
+                return False
+    return _put_number(self, index, value)
+
+
+def _put_number(self: Tensor, index: Any, value: float) -> bool:
+    a = self._array
+    try:
+        a[index]
+    except IndexError:
+        return False
+    if accept_inplace(self) is None:
+        return False
+    a[index] = value
+    return True
+
+
+def _is_rising(index: slice) -> bool:
+    """Whether a slice has plain bounds, and a step that torch takes."""
+    start, stop, step = index.start, index.stop, index.step
+    return (
+        (start is None or type(start) is int)
+        and (stop is None or type(stop) is int)
+        and (step is None or (type(step) is int and step > 0))
+    )
 
 
 def _is_mask(index: Any) -> bool:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ...core.dispatch.inplace import write
+from ...core.dispatch.inplace import accept_inplace, write
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import composite, primitive
-from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
@@ -105,9 +105,27 @@ def masked_fill(input, mask, value, *, out=None):
     return result if out is None else write_out("masked_fill", (input,), result, out)
 
 
+def fill_where(self: Tensor, mask: Any, value: Any) -> bool:
+    """Write a number where a mask of the same shape is true, if that needs no checks and no history. Whether it was done."""
+    if not (fits_floats(value) and isinstance(mask, Tensor)):
+        return False
+    a, m = self._array, mask._array
+    if type(a) is not np.ndarray or type(m) is not np.ndarray or m.dtype != np.bool_ or m.shape != a.shape:
+        return False
+    if mask._storage is not None and mask._storage is self._storage:
+        return False
+    state = accept_inplace(self)
+    if state is None:
+        return False
+    state.run(np.putmask, a, m, a.dtype.type(value))
+    return True
+
+
 @composite(method=True, function=False)
 def masked_fill_(self, mask, value):
     """In-place `masked_fill`."""
+    if fill_where(self, mask, value):
+        return self
     arrays, metadata = _mask_value(self, mask, value)
     return write(_masked_fill.record, self, arrays, metadata)
 

@@ -16,7 +16,7 @@ from ...core.dispatch.inplace import accept_inplace, check_writable, set_history
 from ...core.dispatch.mode import emit_event, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.overlap import is_read_again, write_in_order
-from ...core.dispatch.scalars import NUMBERS, exact, type_name
+from ...core.dispatch.scalars import NUMBERS, exact, fits_floats, type_name
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast_like, castable, copy_into
 from ...core.tensor.channels_last import CHANNELS_LAST
@@ -253,6 +253,11 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
 @composite(method=True, function=False)
 def copy_(self, src, non_blocking=False):
     """Overwrite the tensor with the values of `src`, which is broadcast and cast."""
+    if isinstance(src, Tensor) and type(self._array) is type(src._array) is np.ndarray:
+        state = accept_inplace(self, src)
+        if state is not None:
+            state.run(np.copyto, self._array, src._array)
+            return self
     if isinstance(src, NUMBERS):
         src = constant(np.asarray(src))
     if not isinstance(src, Tensor):
@@ -331,6 +336,11 @@ def fill_(self, value):
     >>> fill_(zeros(2), 3)
     tensor([3., 3.])
     """
+    if fits_floats(value):
+        a = self._array
+        if type(a) is np.ndarray and accept_inplace(self) is not None:
+            a.fill(value)
+            return self
     if type(self._array) is Wrapper or thread.state.dispatching:
         return write_by_class("fill_", self, value)
     source = ()
