@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core.device.backend import Backend
-from ..core.device.device import backend
+from ..core.device.devices import backend
 from ..core.random import manual_seed
 from ..core.tensor.tensor import Tensor, element_strides
 from .descriptions import Sample

@@ -8,7 +8,7 @@ import numpy
 from typing_extensions import Self, TypeIs
 
 from ..core.random import Generator as _Generator
-from ..core.device.device import device as _device
+from ..core.device.devices import device as _device
 from ..core.tensor.dtype import dtype as _dtype
 from ..core.tensor.layout import layout as _layout, memory_format as _memory_format
 from ..core.tensor.size import Size

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rushlight.core.device import device as devices
+from rushlight.core.device import devices
 from rushlight.core.device.backend import Backend
 from rushlight.core.device.buffer import Buffer, outline
 from rushlight.core.random.mersenne import Generator, drawing_from

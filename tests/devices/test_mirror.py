@@ -9,7 +9,7 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.core.device import device as devices
+from rushlight.core.device import devices
 from rushlight.utils.data import DataLoader, TensorDataset
 
 from .mirror import copies, open_mirror
@@ -297,7 +297,7 @@ def test_compiled_functions_run_plainly():
 def test_another_package_adds_a_device(monkeypatch):
     from importlib import metadata
 
-    from rushlight.core.device import device as devices
+    from rushlight.core.device import devices
 
     point = metadata.EntryPoint("looking", f"{__package__}.mirror:open_mirror", "rushlight.devices")
     monkeypatch.setattr(metadata, "entry_points", lambda **named: [point] if named["name"] == "looking" else [])

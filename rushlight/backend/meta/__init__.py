@@ -16,7 +16,7 @@ import numpy as np
 from ...core import determinism
 from ...core.device.backend import Backend, on_device
 from ...core.device.buffer import Buffer
-from ...core.device.device import device as Device
+from ...core.device.devices import device as Device
 from ...core.dispatch.op import Op
 from ...core.random.mersenne import Generator, drawing_from
 from ...core.tensor.casting import copy_into

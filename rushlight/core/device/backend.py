@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .buffer import Buffer, outline
-from .device import device as Device
+from .devices import device as Device
 
 if TYPE_CHECKING:
     from ..dispatch.op import Op

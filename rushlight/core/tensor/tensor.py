@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import own_code
 from ..device.buffer import Buffer, as_array
-from ..device.device import CPU
+from ..device.devices import CPU
 from ..dispatch.extension_points import size_observer, training_observer
 from ..dispatch.mode import emit_event, thread
 from ..warn import warn, warn_once

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
-from ...device.device import device
+from ...device.devices import device
 from ...tensor.dtype import dtype
 from ...tensor.tensor import Tensor
 
