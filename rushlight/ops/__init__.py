@@ -29,7 +29,7 @@ __all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files regis
 
 
 def __getattr__(name: str) -> object:
-    """What pickles written before look for in `create.py` and `join.py`, which are several files now, beyond operators."""
+    """What pickles written before look for in the modules `create` and `join`, which are several now, beyond operators."""
     if name in ("new", "new_full", "new_tensor"):
         return getattr(filled, name)
     if name in ("repeat", "_flip_method", "_tile_method"):
