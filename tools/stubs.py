@@ -23,7 +23,7 @@ from rushlight.core.dispatch.return_types import KNOWN
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn import functional
 from rushlight.ops import OPS
-from rushlight.torch import _lazy, special
+from rushlight.torch import _lazy, fft, linalg, special
 from rushlight.torch import functional as torch_functional
 from rushlight.torch._moved import MOVED
 from rushlight.torch.unavailable import REMOVED, ROWS
@@ -94,6 +94,16 @@ PARTICULAR = {
     ("conv_transpose1d", "padding"): INTS + " | _str", ("conv_transpose2d", "padding"): INTS + " | _str",
     ("conv_transpose3d", "padding"): INTS + " | _str", ("kaiser_window", "beta"): "_float", ("full_like", "fill_value"): TENSOR_OR_NUMBER, ("binary_cross_entropy_with_logits", "reduction"): "_str | _int",
     **{(f"{n}{_}", p): "_int" for n in ("unsqueeze", "cumsum", "cumprod", "cummax", "cummin", "logcumsumexp") for _ in ("", "_") for p in ("dim", "axis")},
+    **{(f"fft.{name}", p): kind for name in vars(fft)["__all__"] for p, kind in {"norm": "_str", "s": "Sequence[_int]"}.items()},
+    **{(f"linalg.{name}", "ord"): "_Number | _str" for name in ("norm", "matrix_norm", "vector_norm")},
+    **{(f"linalg.{name}", "driver"): "_str" for name in ("lstsq", "svd", "svdvals")},
+    **{(f"linalg.{name}", p): TENSOR_OR_NUMBER for name in ("pinv", "matrix_rank", "lstsq") for p in ("rcond", "tol", "atol", "rtol")},
+    **{("linalg." + name, "other"): "Tensor" for name in ("cross", "matmul")}, ("linalg.vecdot", "x"): "Tensor",
+    ("linalg.vecdot", "y"): "Tensor", ("linalg.vander", "x"): "Tensor", ("linalg.vector_norm", "x"): "Tensor",
+    ("linalg.householder_product", "tau"): "Tensor", ("linalg.solve_triangular", "upper"): "_bool", ("linalg.tensorinv", "ind"): "_int",
+    ("linalg.cond", "p"): "_Number | _str", ("linalg.ldl_solve", "B"): "Tensor", ("linalg.tensorsolve", "dims"): "Sequence[_int]",
+    **{(f"linalg.{name}", p): "Tensor" for name in ("lstsq", "solve", "solve_ex", "solve_triangular", "lu_solve", "ldl_solve", "tensorsolve")
+       for p in ("B", "LU", "LD", "pivots")},
     ("interpolate", "mode"): "_str", ("is_storage", "obj"): "Any", ("isin", "elements"): TENSOR_OR_NUMBER,
 }  # fmt: skip
 TUPLE = "tuple[Tensor, ...]"
@@ -172,6 +182,8 @@ def stubs() -> dict[Path, str]:
         ROOT / "nn" / "functional" / "__init__.pyi": HEAD + _functional(),
         ROOT / "torch" / "return_types.pyi": HEAD + _return_types(),
         ROOT / "torch" / "special.pyi": HEAD + _names_of_operators(vars(special)["__all__"], "special."),
+        ROOT / "torch" / "linalg.pyi": HEAD + _functions_of(linalg, "linalg."),
+        ROOT / "torch" / "fft.pyi": HEAD + _functions_of(fft, "fft."),
         ROOT / "torch" / "functional.pyi": HEAD + _names_of_operators(vars(torch_functional)["__all__"]),
         ROOT / "py.typed": stub_package.MARKER,
         ROOT.parent / "rushlight_vision" / "py.typed": "",
@@ -206,23 +218,24 @@ def _as_method(node: ast.FunctionDef) -> str:
     return ast.unparse(copy)
 
 
-def _define(name: str, function: Callable, method: bool) -> str:
-    """The definition of a function as a stub has it."""
+def _define(name: str, function: Callable, method: bool, space: str = "") -> str:
+    """The definition of a function as a stub has it; the tables here have it under `space` + its name."""
     functions, methods = _by_hand()
+    key = space + name
     if method and name in methods:
         texts = [ast.unparse(node) for node in methods[name]]
-    elif name in functions and not (method and function is not OPS.get(name)):
+    elif key in functions and not (method and function is not OPS.get(name)):
         texts = [_as_method(node) if method else ast.unparse(node) for node in functions[name]]
     else:
         given = _given_parameters(function)
-        returned = _returned(name, function, method)
+        returned = _returned(key, function, method)
         if any(p.default is ... for p in given) and any(p.name == "axis" for p in given):  # `dim`, or NumPy's word
             needed = [p.replace(default=p.empty) if p.default is ... or p.name == "axis" else p for p in given]
             ways = [[p for p in needed if p.name != "axis"], [p for p in needed if p.name != "dim"]]
-            texts = [f"@overload\ndef {name}({_parameters(name, way, method)}) -> {returned}: ..." for way in ways]
+            texts = [f"@overload\ndef {name}({_parameters(key, way, method)}) -> {returned}: ..." for way in ways]
             parameters = ""
         else:
-            parameters = _parameters(name, given, method)
+            parameters = _parameters(key, given, method)
             texts = [f"def {name}({parameters}) -> {returned}: ..."]
         if _INDICES in parameters:
             plain = parameters.replace(_INDICES, "return_indices: Literal[False] = False")
@@ -315,6 +328,8 @@ def _returned(name: str, function: Any, method: bool = True) -> str:
     stated = _translated(inspect.signature(function).return_annotation)
     if stated:
         return "Self" if method and stated == "Tensor" and re.fullmatch(r"[a-z]\w*_", name) else stated
+    if (several := name.replace(".", "_")) in KNOWN:
+        return f"_return_types.{several}"
     record = getattr(function, "record", None)
     if name.endswith("_") and not name.startswith("_"):
         return "Self" if method else "Tensor"
@@ -426,6 +441,19 @@ def _names_of_operators(names: Iterable[str], space: str = "") -> str:
             lines.append(f"from ..ops import {name} as {name}")
         else:
             lines.append(_define(name, OPS[space + name], False))
+    head = OWN_TYPES.format(core="..core.", top="..") + "from ..core.tensor.tensor import Tensor\n"
+    return TYPES_OF_STUBS + head + ALIASES + "\n".join(lines) + "\n"
+
+
+def _functions_of(module: Any, space: str) -> str:
+    """A module of functions that are no operators of the registry by these names."""
+    lines = []
+    for name in sorted(vars(module)["__all__"]):
+        value = getattr(module, name)
+        if isinstance(value, type):
+            lines.append(f"from ..{value.__module__.removeprefix('rushlight.')} import {name} as {name}")
+        else:
+            lines.append(_define(name, value, False, space))
     head = OWN_TYPES.format(core="..core.", top="..") + "from ..core.tensor.tensor import Tensor\n"
     return TYPES_OF_STUBS + head + ALIASES + "\n".join(lines) + "\n"
 
