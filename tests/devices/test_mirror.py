@@ -10,6 +10,7 @@ import pytest
 import rushlight as torch
 from rushlight import nn, optim
 from rushlight.core.device import devices
+from rushlight.testing.devices import check_names
 from rushlight.utils.data import DataLoader, TensorDataset
 
 from .mirror import copies, open_mirror
@@ -314,6 +315,14 @@ def test_a_generator_keeps_its_device_in_copies():
     for twin in (pickle.loads(pickle.dumps(generator)), generator.clone_state()):
         assert twin.device == generator.device == torch.device("mirror", 0)
         assert torch.equal(torch.as_tensor(twin.get_state()), torch.as_tensor(generator.get_state()))
+
+
+def test_names_of_no_operator_are_found(monkeypatch):
+    check_names("mirror:0")
+    monkeypatch.setattr(type(open_mirror(0)), "lacks", ("svd", "cumsum"))
+    monkeypatch.setitem(open_mirror(0).kernels, "matmull", None)
+    with pytest.raises(AssertionError, match=r"no operators: matmull, svd; near: .*linalg_svd"):
+        check_names("mirror:0")
 
 
 def test_an_operator_that_a_device_lacks_raises_and_names_it(monkeypatch):

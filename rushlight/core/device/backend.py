@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .buffer import Buffer, outline
+from .buffer import Buffer, outline, outline_for
 from .devices import device as Device
 
 if TYPE_CHECKING:
@@ -102,8 +102,15 @@ class Backend(ABC):
     def buffer(
         self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None, memory: Any = None
     ) -> Buffer:
-        """A buffer with an outline of its own."""
+        """A buffer with an outline of its own: memory that no other buffer shares."""
         return Buffer(self, outline(shape, dtype, strides), memory)
+
+    def buffer_for(self, array: np.ndarray, memory: Any = None) -> Buffer:
+        """A buffer for what the device keeps as an array of NumPy; those of arrays that share memory share it, too.
+
+        memory: what the buffer keeps, by default the array itself.
+        """
+        return Buffer(self, outline_for(array), array if memory is None else memory)
 
 
 def backend_of(values: Any) -> Backend | None:

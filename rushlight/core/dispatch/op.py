@@ -36,6 +36,7 @@ from .wrong_arguments import explained
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
+RECORDS: list[Op] = []  # every operator's record, also of operators without a public name
 JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
 
 
@@ -94,6 +95,7 @@ class Op:
         numbers: bool = False,
         columns: tuple[int, ...] = (),
     ):
+        RECORDS.append(self)
         self.name = name
         self.host_indices = host_indices
         self.number_first = number_first
