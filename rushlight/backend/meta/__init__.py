@@ -40,6 +40,10 @@ class Meta(Backend):
     def unsupported(self, name: str) -> Exception:
         return refused(name)
 
+    def reference(self, record: Op) -> Callable:
+        kernel = record.reference
+        return lambda *args, **options: _as_zeros(kernel(*args, **options))
+
     def kernel(self, record: Op) -> Callable:
         if record.name in MASKED:
             return partial(_unless_masked, super().kernel(record), record.name)
@@ -114,6 +118,13 @@ class Meta(Backend):
             parts = [self._wrapped(v) for v in r]
             return type(r)(*parts) if hasattr(r, "_fields") else tuple(parts)
         return [self._wrapped(v) for v in r] if type(r) is list else r
+
+
+def _as_zeros(r: Any) -> Any:
+    """A kernel's results, those without memory as what computes nothing."""
+    if type(r) is tuple:
+        return tuple([_as_zeros(x) for x in r])
+    return r.view(Zeros) if type(r) is np.ndarray and holds(r) else r
 
 
 def _scaled(sample: tuple[int, ...], shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -88,8 +88,12 @@ class Backend(ABC):
             return own
         if record.name in self.lacks:
             raise self.unsupported(record.name)
-        reference = record.reference
+        reference = record.ordered_as_on_the_cpu(self.reference(record))
         return lambda *args, **kwargs: self.apply(reference, args, kwargs)
+
+    def reference(self, record: Op) -> Callable:
+        """The kernel that `apply` runs for an operator of which the device has none of its own."""
+        return record.reference
 
     def unsupported(self, name: str) -> Exception:
         """The error of an operator that the device does not have, with torch's message."""

@@ -104,6 +104,23 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
     return out.transpose(sorted(range(a.ndim), key=order.__getitem__))
 
 
+def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows.
+
+    Not below three dimensions: there entry points do not look, since looking costs as much as a tenth of the call.
+    """
+    if first.shape != r.shape or 0 in first.strides:
+        return r
+    order = sorted(range(r.ndim), key=lambda i: -first.strides[i])
+    if r.transpose(order).flags.c_contiguous:
+        return r
+    laid = np.empty([r.shape[i] for i in order], r.dtype, like=r).transpose(
+        np.argsort(order)
+    )  # like: on meta, no memory
+    laid[...] = r
+    return laid
+
+
 def _innermost_first(a: np.ndarray) -> list[int]:
     """The dimensions by stride, as torch sorts them: by insertion, from the last one on; a stride of 0 moves nothing."""
     order = list(range(a.ndim))[::-1]
