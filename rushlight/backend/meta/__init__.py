@@ -53,7 +53,7 @@ class Meta(Backend):
 
     def apply(self, function: Callable, args: tuple, kwargs: dict) -> Any:
         if function in REFUSED_FUNCTIONS:
-            raise refused(function.__name__)
+            raise refused({"array_equal": "equal"}.get(function.__name__, function.__name__))
         if function in _RULES:
             return _RULES[function](*args, **kwargs)
         if function in _CREATORS:

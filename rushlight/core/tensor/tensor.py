@@ -519,7 +519,7 @@ class Tensor:
         return _pickling().deepcopy_tensor(self, memo)
 
     def __format__(self, spec: str) -> str:
-        if not self._array.ndim and type(self) is Tensor:
+        if not self._array.ndim and type(self) is Tensor and not self.is_meta:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
