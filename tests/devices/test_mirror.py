@@ -335,3 +335,11 @@ def test_an_operator_that_a_device_lacks_raises_and_names_it(monkeypatch):
 def test_names_that_cannot_be_a_type_are_refused(name):
     with pytest.raises(ValueError, match="letters"):
         devices.register(name, open_mirror)
+
+
+def test_autocast_says_that_it_does_not_serve_the_device():
+    assert not torch.is_autocast_enabled("mirror") and not torch.amp.is_autocast_available("mirror")
+    with pytest.raises(RuntimeError, match="autocast has no lists of operators for the device mirror"):
+        torch.autocast("mirror")
+    with pytest.raises(RuntimeError, match=r"Expected one of cpu, cuda, .* at start of device string: miror"):
+        torch.autocast("miror")
