@@ -4,7 +4,7 @@ Where a whole number cannot hold a float (too large, infinity, NaN), torch's cas
 and to narrower types the lowest int32, cut to the type's bits; to int64 its lowest number; to uint64 what C compilers make
 of two such instructions. So is NumPy's cast on such a machine, measured for all types, sizes and strides:
 tests/core/test_casting.py holds the numbers. `castable` prepares the elements where it is not. Every cast of a tensor's
-elements comes by here; a cast of numbers that are known to fit may say `astype`.
+elements goes through this file; numbers that are known to fit may be cast by `astype`.
 """
 
 from __future__ import annotations

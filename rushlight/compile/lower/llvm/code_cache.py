@@ -60,7 +60,7 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> Module | None:
-    """The module of this key; None where there is none, or where it is damaged or somebody else's."""
+    """The module of this key; None where there is none, or where it is damaged or belongs to another user."""
     where = folder()
     if where is None or not _is_own(where):
         return None
