@@ -105,7 +105,7 @@ def test_limits_can_be_set(route):
     things[0].use(route)
     cache.set_limits("things", programs=1)
     assert list(route.state.programs) == ["a"] and things[1].gone
-    with pytest.raises(KeyError, match="no route .nothing.; the routes are .*things"):
+    with pytest.raises(KeyError, match=r"no route .nothing.; the routes are .*things"):
         cache.set_limits("nothing", programs=1)
     with pytest.raises(ValueError, match="not negative"):
         cache.set_limits("things", size_bytes=-1)
