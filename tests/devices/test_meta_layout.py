@@ -69,3 +69,11 @@ def test_no_memory(name, call):
     finally:
         tracemalloc.stop()
     assert peak < 8 << 20
+
+
+@pytest.mark.parametrize("device", ["cpu", "meta"])
+def test_sorted_elements_and_their_places_are_in_the_order_of_the_input(device):
+    x = torch.ones(4, 3, 2, device=device).permute(2, 1, 0)
+    for call in (lambda: x.sort(-1), lambda: x.sort(stable=True, dim=0, descending=True), lambda: x.int().sort(1)):
+        assert [r.stride() for r in call()] == [(1, 2, 6), (1, 2, 6)]
+    assert x.argsort(1).stride() == torch.polygamma(1, x).stride() == (1, 2, 6)
