@@ -178,8 +178,8 @@ As given, with the program's own default in parentheses:
 
 ## Changes in the copy
 
-Where a program has no option for it, a constant in the copy that runs is smaller, under both; a mistake at which torch stops
-as well is mended:
+Where a program has no option for it, a constant is smaller in the copy that runs under both; an error that stops torch as well
+is fixed:
 
 {edits}
 

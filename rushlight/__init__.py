@@ -16,7 +16,7 @@ from .torch.version import __version__
 from .compile.install import install as _install_compiler
 from .core.dispatch import extension_points as _extension_points
 from .core.tensor import dtype as _dtypes
-from .core.device.device import device
+from .core.device.devices import device
 from .core.tensor.dtype import (
     bfloat16, can_cast, cdouble, cfloat, chalf, complex32, complex64, complex128, double, dtype, float8_e4m3fn, float8_e4m3fnuz,
     float8_e5m2, float8_e5m2fnuz, float8_e8m0fnu, float16, float32, float64, get_default_dtype, half, int8, int16, int32, int64, long, promote_types,

@@ -1,4 +1,4 @@
-"""Images for people: `make_grid` and `save_image`, and what `drawing` draws."""
+"""Images to look at: `make_grid` and `save_image`, and what `drawing` draws."""
 
 import math
 from collections.abc import Sequence

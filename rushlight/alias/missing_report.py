@@ -8,6 +8,7 @@ import os
 import sys
 from pathlib import Path
 
+from ..core.atomic import replacing
 from .suggestions import nearest
 
 __all__ = ["VARIABLE", "is_kept", "join", "note", "start"]
@@ -95,13 +96,8 @@ def _write(entries):
             if touch not in item["touched"]:
                 item["touched"].append(touch)
         text = json.dumps({"missing": sorted(known.values(), key=lambda item: item["name"])}, indent=1)
-        _replace(_report, text + "\n")
-
-
-def _replace(path, text):
-    temporary = f"{path}.{os.getpid()}.tmp"
-    Path(temporary).write_text(text)
-    os.replace(temporary, path)
+        with replacing(_report) as file:
+            file.write(f"{text}\n".encode())
 
 
 class _lock:

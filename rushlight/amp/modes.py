@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ..core.device.devices import TYPES, device
 from ..core.tensor import dtype as dtypes
 from .region import settings
 
@@ -27,20 +28,12 @@ __all__ = [
     "set_autocast_gpu_dtype",
 ]
 
-_DEVICES = (
-    "cpu, cuda, ipu, xpu, mkldnn, opengl, opencl, ideep, hip, ve, fpga, maia, xla, lazy, vulkan, mps, meta, hpu, mtia, "
-    "privateuseone"
-)
-
 
 def _device(function: str, device_type: Any) -> str:
     if not isinstance(device_type, str):
         kind = type(device_type).__name__
         raise TypeError(f"{function}(): argument 'device_type' (position 1) must be str, not {kind}")
-    name = device_type.split(":")[0]
-    if name not in _DEVICES.split(", "):
-        raise RuntimeError(f"Expected one of {_DEVICES} device type at start of device string: {device_type}")
-    return name
+    return device(device_type).type
 
 
 def _deprecated(old: str, new: str) -> None:
@@ -70,10 +63,13 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
 
 def get_autocast_dtype(device_type: str) -> dtypes.dtype:
     """The type that autocast lowers to on a device type: bfloat16 on the CPU, float16 on CUDA, unless it was set."""
-    try:
-        return settings.dtypes[_device("get_autocast_dtype", device_type)]
-    except KeyError:
-        raise RuntimeError("unsupported scalarType") from None
+    name = _device("get_autocast_dtype", device_type)
+    if name not in settings.dtypes:
+        known = (
+            "unsupported scalarType" if name in TYPES else f"autocast has no lists of operators for the device {name}"
+        )
+        raise RuntimeError(known)
+    return settings.dtypes[name]
 
 
 def set_autocast_dtype(device_type: str, dtype: dtypes.dtype) -> None:

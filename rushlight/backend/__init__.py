@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.device import device as devices
+from ..core.device import devices
 
 
 def _open_meta(index: int | None) -> Any:

@@ -1,5 +1,6 @@
 """Whole functions, such as training steps, as one program. `rushlight.compile(step)` is the way in; see `api`."""
 
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
@@ -9,16 +10,22 @@ class _Callable(ModuleType):
     """The package is also the function: `compile(step)`. The compiler itself loads at the first use."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from .api import compile
+        return _api().compile(*args, **kwargs)
 
-        return compile(*args, **kwargs)
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(_api().compile)
+
+
+def _api() -> Any:
+    from . import api
+
+    return api
 
 
 def __getattr__(name: str) -> Any:
     if name in ("explain", "reset", "disable", "is_compiling"):
-        from . import api
-
-        return getattr(api, name)
+        return getattr(_api(), name)
     raise AttributeError(f"module 'rushlight.compile' has no attribute {name!r}")
 
 

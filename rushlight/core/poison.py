@@ -1,6 +1,6 @@
 """The check build (`RUSHLIGHT_CHECK=1`): memory that a run may not read before it writes is filled first.
 
-Memory is fresh from the system, and so zero, until somebody has used it. What reads an arena, a scratchpad or a reused
+Memory is fresh from the system, and so zero, until it has been used. What reads an arena, a scratchpad or a reused
 array too early is then right in a short test and wrong in a long run. Fillings take turns: NaN shows in any sum, and 7e5
 where NaN is passed over (a maximum, a comparison).
 """

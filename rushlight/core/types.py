@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from .device.device import device
+from .device.devices import device
 from .tensor import dtype as dtypes
 
 # NumPy's stubs have no `.real` and `.imag` for a plain `np.ndarray`, whose type of elements they take for unknown

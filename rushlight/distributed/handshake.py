@@ -6,7 +6,7 @@
     server -> client   the refusal's size (2 bytes), the refusal; size 0: welcome
 
 Until the client's proof has been checked, the server reads a few fixed sizes only, for at most `HELLO_S` seconds. The key
-itself is never sent. What follows the handshake is neither encrypted nor signed: it keeps out strangers, not somebody
+itself is never sent. What follows the handshake is neither encrypted nor signed: it keeps out strangers, not someone
 who controls the network between the processes.
 """
 

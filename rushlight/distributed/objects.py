@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import device as devices
+from ..core.device import devices
 from .collectives import _is_outside, _rank_in
 from .process_group import ProcessGroup
 from .world import group_of

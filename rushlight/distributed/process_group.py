@@ -26,7 +26,7 @@ from .reduce_op import RedOpType, combine
 
 __all__ = ["ProcessGroup"]
 
-_MARK = np.zeros(1, np.uint8)  # a message that says only that somebody has come
+_MARK = np.zeros(1, np.uint8)  # a message whose only content is that its sender has arrived
 _NOTE = 4000  # bytes of words that go with each message of a call
 SMALL = 1 << 15  # bytes: shorter arrays are sent whole to everybody, which takes one exchange in place of two
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
-from ..core.device import device as devices
+from ..core.device import devices
 from .mesh import Mesh
 from .process_group import ProcessGroup
 from .rendezvous import rendezvous

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from types import GenericAlias, UnionType
 from typing import Any, NamedTuple, get_args
 
-from ..core.device.device import device
+from ..core.device.devices import device
 from ..core.dispatch.extension_points import namespace
 from ..core.tensor.dtype import dtype
 from ..core.tensor.size import Size

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..core.device.device import device
+from ..core.device.devices import device
 from ..core.dispatch.op import OPS
 from ..core.dispatch.torch_function import activate
 from ..core.tensor.dtype import dtype

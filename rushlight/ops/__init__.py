@@ -3,6 +3,7 @@
 import sys
 
 from ..core.dispatch.op import OPS
+from ..core.tensor.tensor import Tensor
 from .nn import activation, attention, ctc, embedding, loss, native_forms, normalize, smooth, softmax
 from .spatial import adaptive_pool, avg_pool, conv, grid, interpolate, pool
 from .product import addmm, matmul, products
@@ -25,3 +26,14 @@ for _old, _module in {
     sys.modules[f"{__name__}.{_old}"] = _module
 globals().update(OPS)
 __all__ = [*OPS]  # pyright: ignore[reportUnsupportedDunderAll]: the files register the names
+
+
+def __getattr__(name: str) -> object:
+    """What pickles written before look for in the modules `create` and `join`, which are several now, beyond operators."""
+    if name in ("new", "new_full", "new_tensor"):
+        return getattr(filled, name)
+    if name in ("repeat", "_flip_method", "_tile_method"):
+        return getattr(Tensor, name.removeprefix("_").removesuffix("_method"))
+    if name == "complex_":
+        return OPS["complex"]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

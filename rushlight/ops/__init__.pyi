@@ -2,14 +2,14 @@
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Any, Literal, NamedTuple, TypeAlias, Union, overload
 
 import numpy
 from typing_extensions import Self, TypeIs
 
 
 from ..core.random import Generator as _Generator
-from ..core.device.device import device as _device
+from ..core.device.devices import device as _device
 from ..core.tensor.dtype import dtype as _dtype
 from ..core.tensor.layout import layout as _layout, memory_format as _memory_format
 from ..core.tensor.size import Size
@@ -1413,6 +1413,82 @@ def special_zeta(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> 
     """The Hurwitz zeta function: the sum over k = 0, 1, ... of 1 / (k + other)^input; Riemann's for other = 1."""
     ...
 
+def add(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
+    """input + alpha * other of each pair of elements."""
+    ...
+
+def sub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
+    """input - alpha * other of each pair of elements."""
+    ...
+
+def subtract(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
+    """input - alpha * other of each pair of elements."""
+    ...
+
+def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
+    """other - alpha * input of each pair of elements."""
+    ...
+
+def mul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The product of each pair of elements."""
+    ...
+
+def multiply(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The product of each pair of elements."""
+    ...
+
+def floor_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """The quotient of each pair of elements, rounded down."""
+    ...
+
+def div(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Any = None) -> Tensor:
+    """input / other of each pair of elements."""
+    ...
+
+def divide(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Any = None) -> Tensor:
+    """input / other of each pair of elements."""
+    ...
+
+def true_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """input / other of each pair of elements, as `div` without a rounding mode."""
+    ...
+
+def remainder(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
+    ...
+
+def fmod(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
+    """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
+    ...
+
+def neg(input: Tensor, *, out: Any = None) -> Tensor:
+    """Minus each element."""
+    ...
+
+def negative(input: Tensor, *, out: Any = None) -> Tensor:
+    """Minus each element."""
+    ...
+
+def neg_(self: Tensor) -> Tensor:
+    """In-place form of `neg`: the result is written into the tensor, which is returned."""
+    ...
+
+def negative_(self: Tensor) -> Tensor:
+    """In-place form of `neg`: the result is written into the tensor, which is returned."""
+    ...
+
+def positive(input: Tensor) -> Tensor:
+    """The input itself."""
+    ...
+
+def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
+    """1 / input of each element; infinite at 0."""
+    ...
+
+def reciprocal_(self: Tensor) -> Tensor:
+    """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
+    ...
+
 def sign(input: Tensor, *, out: Any = None) -> Tensor:
     """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
     ...
@@ -1807,82 +1883,6 @@ def igamma(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor
 
 def igammac(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
     """The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x) of a = input at x = other."""
-    ...
-
-def add(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """input + alpha * other of each pair of elements."""
-    ...
-
-def sub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """input - alpha * other of each pair of elements."""
-    ...
-
-def subtract(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1, out: Any = None) -> Tensor:
-    """input - alpha * other of each pair of elements."""
-    ...
-
-def rsub(input: Tensor, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-    """other - alpha * input of each pair of elements."""
-    ...
-
-def mul(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The product of each pair of elements."""
-    ...
-
-def multiply(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The product of each pair of elements."""
-    ...
-
-def floor_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """The quotient of each pair of elements, rounded down."""
-    ...
-
-def div(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Any = None) -> Tensor:
-    """input / other of each pair of elements."""
-    ...
-
-def divide(input: Tensor, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Any = None) -> Tensor:
-    """input / other of each pair of elements."""
-    ...
-
-def true_divide(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """input / other of each pair of elements, as `div` without a rounding mode."""
-    ...
-
-def remainder(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
-    ...
-
-def fmod(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:
-    """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
-    ...
-
-def neg(input: Tensor, *, out: Any = None) -> Tensor:
-    """Minus each element."""
-    ...
-
-def negative(input: Tensor, *, out: Any = None) -> Tensor:
-    """Minus each element."""
-    ...
-
-def neg_(self: Tensor) -> Tensor:
-    """In-place form of `neg`: the result is written into the tensor, which is returned."""
-    ...
-
-def negative_(self: Tensor) -> Tensor:
-    """In-place form of `neg`: the result is written into the tensor, which is returned."""
-    ...
-
-def positive(input: Tensor) -> Tensor:
-    """The input itself."""
-    ...
-
-def reciprocal(input: Tensor, *, out: Any = None) -> Tensor:
-    """1 / input of each element; infinite at 0."""
-    ...
-
-def reciprocal_(self: Tensor) -> Tensor:
-    """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
     ...
 
 def bitwise_and(input: Tensor, other: Tensor | _Number, *, out: Any = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""torch's inner operators in terms of ours, and ours in terms of torch's: for programs that meet them by `torch.ops.aten`.
+"""torch's inner operators in terms of ours, and ours in terms of torch's: for programs that use `torch.ops.aten`.
 
 `functions` are what `torch.ops.aten.<name>` runs where the arguments are others than those of our function of that name, or
 where there is none. `decomposed` are our operators that torch makes of several: a `__torch_dispatch__` sees those.

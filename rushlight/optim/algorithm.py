@@ -183,6 +183,7 @@ class over_lists:
             made = super().__new__(cls)
             parameters = [*signature(rule).parameters.values()]
             made.rule = rule
+            made.__qualname__ = rule.__qualname__.removesuffix("._rule")  # in the compiler's log
             made.state = [p.name for p in parameters[2:] if p.kind is p.POSITIONAL_OR_KEYWORD]
             made.names, made.converted = [], []
             for p in parameters:
@@ -195,6 +196,7 @@ class over_lists:
         return made
 
     rule: Callable
+    __qualname__: str
     on_tensors: bool
     state: list[str]
     names: list[str]  # of the options that are the group's as they are

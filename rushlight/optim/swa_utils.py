@@ -225,7 +225,7 @@ class SWALR(LRScheduler):
         self.anneal_func = _cosine if anneal_strategy == "cos" else _line
 
     def get_lr(self):
-        """The rates that this epoch's part of the way to ``swa_lr`` gives, worked out from the present rates."""
+        """The learning rates of this epoch on the way to ``swa_lr``, computed from the current ones."""
         _warn_get_lr_called_within_step(self)
         step = self._step_count - 1
         if self.anneal_epochs == 0:

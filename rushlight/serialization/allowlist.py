@@ -7,7 +7,7 @@ from collections import Counter, OrderedDict
 from pickle import UnpicklingError
 from typing import Any
 
-from rushlight.core.device.device import device
+from rushlight.core.device.devices import device
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.layout import get_layout, per_tensor_affine
 from rushlight.core.tensor.pickling import (

@@ -1,9 +1,10 @@
-"""Writing a file so that a reader, or a crash, meets the old one or the new one and nothing in between."""
+"""Saving to a file so that a reader, or a crash, meets the old one or the new one, with torch's errors."""
 
 import contextlib
 import os
-import re
 import stat
+
+from ..core.atomic import remove_leftovers, replacing, sync_folder
 
 __all__ = ["atomic_write"]
 
@@ -65,102 +66,11 @@ class _NotSynced(Exception):
 
 
 def _replace(target, mode):
-    remove_leftovers(os.path.dirname(target))
-    temporary, file = _open_beside(target)
+    folder = os.path.dirname(target)
+    remove_leftovers(folder)
+    with replacing(target, mode=None if mode is None else stat.S_IMODE(mode), sync=True) as file:
+        yield file
     try:
-        with file:  # open, and so locked, until it has its name
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
-            os.replace(temporary, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    try:
-        _sync_folder(os.path.dirname(target))
+        sync_folder(folder)
     except OSError as error:
         raise _NotSynced from error
-
-
-def _open_beside(target):
-    """(path, file) of a new temporary file, which is locked as long as its writer lives."""
-    folder, name = os.path.split(target)
-    while True:
-        # a long name is shortened: the temporary one must fit into the file system's limit too
-        temporary = os.path.join(folder, f".{name[:40]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
-        with contextlib.suppress(FileExistsError):
-            file = open(temporary, "xb")  # noqa: SIM115 (the caller closes it)
-            _lock(file)
-            if os.path.exists(temporary):  # else another save took it for a leftover, before it was locked
-                return temporary, file
-            file.close()
-
-
-# ---------------------------------------------------------------- what killed processes leave
-
-_TEMPORARY = re.compile(r"\..{1,40}\.(\d+)-[0-9a-f]{8}\.tmp", re.DOTALL)
-
-
-def remove_leftovers(folder):
-    """Remove the temporary files of dead processes in a folder: own ones that no process has locked.
-
-    The lock goes with the process, however it ended. A process that has the dead one's number by now is told by its start,
-    which came after the file's last write.
-    """
-    with contextlib.suppress(OSError):
-        for entry in os.scandir(folder):
-            match = _TEMPORARY.fullmatch(entry.name)
-            if match and entry.is_file(follow_symlinks=False):
-                with contextlib.suppress(OSError):
-                    _remove_if_left(entry.path, int(match[1]))
-
-
-def _remove_if_left(path, pid):
-    descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-    with open(descriptor, "rb") as file:
-        about = os.fstat(descriptor)
-        is_own = not hasattr(os, "geteuid") or about.st_uid == os.geteuid()
-        if is_own and not _has_run_since(pid, about.st_mtime) and _lock(file):
-            os.unlink(path)
-
-
-def _lock(file):
-    """Whether this process has the file's lock now; False where another one has it, or where there are no locks."""
-    try:
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
-
-
-def _has_run_since(pid, time):
-    """Whether a process of this number has been running since `time`."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # another user's
-        pass
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            ticks = int(file.read().rpartition(b")")[2].split()[19])
-        with open("/proc/stat", "rb") as file:
-            boot = int(re.findall(rb"^btime (\d+)$", file.read(), re.MULTILINE)[0])
-    except (OSError, ValueError, IndexError, TypeError):  # no such system
-        return True
-    return boot + ticks / os.sysconf("SC_CLK_TCK") <= time + 2  # btime is of whole seconds
-
-
-def _sync_folder(folder):
-    if os.name == "nt":  # a folder cannot be opened there
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -32,7 +32,7 @@ _SAME_THING = {
     ("rushlight.nn.parameter", "_rebuild_parameter_with_state"): ("torch._utils", "_rebuild_parameter_with_state"),
     ("rushlight.core.tensor.tensor", "Tensor"): ("torch", "Tensor"),
     ("rushlight.core.tensor.size", "Size"): ("torch", "Size"),
-    ("rushlight.core.device.device", "device"): ("torch", "device"),
+    ("rushlight.core.device.devices", "device"): ("torch", "device"),
     ("rushlight.core.tensor.hooks", "RemovableHandle"): ("torch.utils.hooks", "RemovableHandle"),
     ("rushlight.nn.modules.parameter_containers", "ParameterList"): ("torch.nn.modules.container", "ParameterList"),
     ("rushlight.nn.modules.parameter_containers", "ParameterDict"): ("torch.nn.modules.container", "ParameterDict"),

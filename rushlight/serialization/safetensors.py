@@ -10,7 +10,7 @@ import zlib
 
 import numpy as np
 
-from rushlight.core.device import device as devices
+from rushlight.core.device import devices
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.pickling import memory_of
 from rushlight.core.tensor.tensor import Tensor, wrap

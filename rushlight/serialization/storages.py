@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 
-from rushlight.core.device.device import device, is_known
+from rushlight.core.device.devices import device, is_known
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.pickling import Memory
 

@@ -33,7 +33,7 @@ _new = object.__new__
 
 @cache
 def _rules() -> ModuleType:
-    """What operators do with sparse tensors: a file above this one, as it makes them."""
+    """The operators' rules for sparse tensors: a file above this one, since they create sparse tensors."""
     from . import rules
 
     return rules

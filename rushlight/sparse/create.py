@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.device import device as devices
+from ..core.device import devices
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.layout import sparse_coo, sparse_csr, strided
 from ..core.tensor.legacy_types import CPU_TYPES, tensortype

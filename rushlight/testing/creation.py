@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import ops
 from ..core import random
-from ..core.device.device import check as check_device
+from ..core.device.devices import check as check_device
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor, wrap
 

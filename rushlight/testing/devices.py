@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from ..core.device.backend import Backend
-from ..core.device.device import backend
+from ..core.device.devices import backend
+from ..core.dispatch.op import RECORDS
 from ..core.random import manual_seed
 from ..core.tensor.tensor import Tensor, element_strides
 from .descriptions import Sample
 from .suite import _gradients, _replaced, _weights, results_of, tensors_in
 
-__all__ = ["check_operator"]
+__all__ = ["check_names", "check_operator"]
 
 
 def check_operator(
@@ -48,6 +49,26 @@ def check_operator(
         with within():
             grads.append(list(_gradients(results[1], leaves[1], weights[1])))
         _compare(grads[0], grads[1], where, values, f"{name}: a gradient")
+
+
+def check_names(device: Any) -> None:
+    """Raise AssertionError where `kernels` or `lacks` of a device has a name that no operator has, and so no effect.
+
+    Names are those of operators that compute something by themselves, `linalg_svd` for `torch.linalg.svd` and `torch.svd`.
+    """
+    where = backend(device)
+    assert where is not None, "the device to check is the CPU itself"
+    known = {record.name for record in RECORDS}
+    unknown = sorted({*where.kernels, *where.lacks} - known)
+    assert not unknown, f"no operators: {', '.join(unknown)}; near: {', '.join(_near(unknown, known))}"
+
+
+def _near(names: list[str], known: set[str]) -> list[str]:
+    from difflib import get_close_matches
+
+    return [
+        near for name in names for near in sorted(k for k in known if name in k) or get_close_matches(name, known, 2)
+    ]
 
 
 def _moved(given: Any, where: Backend) -> Any:

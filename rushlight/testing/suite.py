@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import autograd
 from ..core.dispatch.mode import no_grad
-from ..core.dispatch.op import OPS, Op
+from ..core.dispatch.op import OPS, RECORDS, Op
 from ..core.tensor import dtype as dtypes
-from ..core.tensor.node import Leaf, Node, Output
+from ..core.tensor.node import Leaf, Output
 from ..core.tensor.tensor import Tensor
 from ..func import vmap
 from .descriptions import Sample
@@ -463,7 +463,7 @@ def records_without_samples() -> list[str]:
                 break
             inputs = inputs + weights
     names = {r.name for r in seen} | _UNREACHED
-    return sorted({r.name for r in every_record() if r.rules and r.name not in names and not _loads_later(r)})
+    return sorted({r.name for r in RECORDS if r.rules and r.name not in names and not _loads_later(r)})
 
 
 def _loads_later(r: Op) -> bool:
@@ -483,13 +483,3 @@ def _collect(tensors: Any, seen: set[Op]) -> None:
         if type(node) is not Output and node.op is not None:
             seen.add(node.op)
         stack.extend(node.edges)
-
-
-def every_record() -> Iterator[Op]:
-    """Every operator's record: each has a node class of its own."""
-    stack = list(Node.__subclasses__())
-    while stack:
-        cls = stack.pop()
-        stack.extend(cls.__subclasses__())
-        if cls.op is not None:
-            yield cls.op

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.device.device import device
+from ..core.device.devices import device
 from ..core.dispatch.mode import is_grad_enabled, thread
 from ..core.dispatch.torch_function import DisableTorchFunction, DisableTorchFunctionSubclass
 from ..core.dispatch.torch_function import disabled_impl as _disabled_torch_function_impl

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, get_args, get_origin
 
-from ..core.device.device import device
+from ..core.device.devices import device
 from ..core.tensor import dtype as dtypes
 from ..core.tensor.dtype import dtype
 from ..core.tensor.tensor import Tensor

@@ -9,7 +9,7 @@ from ..backend.onednn.blas import leave_cores_to_openmp
 from ..backend.onednn.library import available
 from ..backend.onednn.precision import set_fpmath
 from ..core import determinism
-from ..core.device import device as devices
+from ..core.device import devices
 from ..core.dispatch.mode import emit_event, thread
 from ..core.tensor.legacy_types import set_default_tensor_type, typename
 from ..core.warn import Once

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .. import ops
-from ..core.device.device import device as Device
+from ..core.device.devices import device as Device
 from ..core.tensor.pickling import rebuild_meta_tensor as _rebuild_meta_tensor_no_storage
 from ..core.tensor.pickling import rebuild_tensor_v2 as _rebuild_tensor_v2
 from ..core.tensor.pickling import rebuild_tensor_v3 as _rebuild_tensor_v3

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
+from ..core.atomic import replacing
+
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
 _hub_dir: str | None = None
@@ -167,29 +169,22 @@ def download_url_to_file(url: str, dst: str, hash_prefix: str | None = None, pro
     """
     from hashlib import sha256
     from urllib.request import Request, urlopen
-    from uuid import uuid4
 
     from tqdm import tqdm
 
     dst = os.path.expanduser(dst)
-    part = f"{dst}.{uuid4().hex}.partial"
     digest = sha256()
-    try:
-        with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as answer, open(part, "xb") as file:
-            size = answer.headers.get("Content-Length")
-            total = None if size is None else int(size)
-            with tqdm(total=total, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024) as bar:
-                while block := answer.read(_CHUNK_BYTES):
-                    file.write(block)
-                    digest.update(block)
-                    bar.update(len(block))
+    with urlopen(Request(url, headers={"User-Agent": "torch.hub"})) as answer, replacing(dst) as file:
+        size = answer.headers.get("Content-Length")
+        total = None if size is None else int(size)
+        with tqdm(total=total, disable=not progress, unit="B", unit_scale=True, unit_divisor=1024) as bar:
+            while block := answer.read(_CHUNK_BYTES):
+                file.write(block)
+                digest.update(block)
+                bar.update(len(block))
         found = digest.hexdigest()
         if hash_prefix is not None and not found.startswith(hash_prefix):
             raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
-        os.replace(part, dst)
-    finally:
-        if os.path.exists(part):
-            os.remove(part)
 
 
 def load_state_dict_from_url(

@@ -2,13 +2,13 @@
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Any, Literal, NamedTuple, TypeAlias, Union, overload
 
 import numpy
 from typing_extensions import Self, TypeIs
 
 from ..core.random import Generator as _Generator
-from ..core.device.device import device as _device
+from ..core.device.devices import device as _device
 from ..core.tensor.dtype import dtype as _dtype
 from ..core.tensor.layout import layout as _layout, memory_format as _memory_format
 from ..core.tensor.size import Size

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import IO, Any, TypeAlias, Union
 
-from ..core.device.device import device as _device
+from ..core.device.devices import device as _device
 from ..core.tensor.pickling import Memory as Storage
 from ..core.tensor.size import Size
 from ..core.tensor.tensor import Tensor

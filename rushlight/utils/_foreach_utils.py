@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.device.device import device
+from ..core.device.devices import device
 from ..core.tensor.tensor import Tensor
 
 __all__: list[str] = []

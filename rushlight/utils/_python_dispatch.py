@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.device.device import CPU
+from ..core.device.devices import CPU
 from ..core.dispatch import torch_function
 from ..core.dispatch.aten.operators import operator
 from ..core.dispatch.aten.torch_dispatch import Modes, ask_mode

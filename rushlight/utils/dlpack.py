@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..core.device.device import check
+from ..core.device.devices import check
 from ..core.tensor.dlpack import DLDeviceType, taken_over
 from ..core.tensor.tensor import Tensor
 

@@ -63,7 +63,7 @@ class DataUnpickler(pickle._Unpickler):
             return _ALLOWED[key]
         raise pickle.UnpicklingError(
             f"global '{module}.{name}' is not allowed: data set files hold only dicts, lists, strings, numbers and "
-            "NumPy arrays, and calling anything else could run code that somebody put into the file. Fetch the file "
+            "NumPy arrays, and calling anything else could run code that was put into the file. Fetch the file "
             "again from its source."
         )
 

@@ -56,6 +56,13 @@ def test_a_compiled_module_trains_as_an_eager_one(wrap):
     assert train(True, wrap) == train(False)
 
 
+def test_compile_shows_its_signature():
+    from inspect import signature
+
+    assert signature(torch.compile) == signature(torch.compile.api.compile)
+    assert list(signature(torch.compile).parameters)[:2] == ["model", "fullgraph"]
+
+
 def test_the_wrapper_shows_the_module():
     model = network()
     wrapped = torch.compile(model, mode="max-autotune", fullgraph=True, dynamic=False)

@@ -106,7 +106,7 @@ def test_limits_can_be_set(route):
     things[0].use(route)
     cache.set_limits("things", programs=1)
     assert list(route.state.programs) == ["a"] and things[1].gone
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=r"no route .nothing.; the routes are .*things"):
         cache.set_limits("nothing", programs=1)
     with pytest.raises(ValueError, match="not negative"):
         cache.set_limits("things", size_bytes=-1)
@@ -295,3 +295,10 @@ def test_eight_threads_from_cold_caches(eagerly_made):
         alone.start()
         alone.join()
     assert together == rows
+
+
+def test_the_log_names_the_optimizer():
+    from rushlight.compile.jit.options import named
+    from rushlight.optim.algorithm import over_lists
+
+    assert named(over_lists(torch.optim.RMSprop._rule)) == "a step of RMSprop"

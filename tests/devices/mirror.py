@@ -6,37 +6,25 @@ the device's is needed, or the other way round, raises; so whatever runs on `mir
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from rushlight.core.device import device as devices
+from rushlight.core.device import devices
 from rushlight.core.device.backend import Backend
-from rushlight.core.device.buffer import Buffer, outline
+from rushlight.core.device.buffer import Buffer
 from rushlight.core.random.mersenne import Generator, drawing_from
 from rushlight.core.tensor import dtype as dtypes
-from rushlight.core.tensor.storage import address_of
 
 
 class _Memory:
-    """The device's memory: handle -> array; and of every allocation the outline by which its place is known outside."""
+    """The device's memory: handle -> array."""
 
     def __init__(self) -> None:
         self.next = 0
         self.blocks: dict[int, np.ndarray] = {}
-        self._shown: dict[int, tuple[weakref.ref, np.ndarray]] = {}
-
-    def allocation(self, array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The array that owns this one's memory, and the outline of that memory."""
-        while (base := getattr(array, "base", None)) is not None:
-            array = base  # also through what as_strided puts between
-        known = self._shown.get(id(array))
-        if known is None or known[0]() is not array:
-            known = self._shown[id(array)] = weakref.ref(array), outline((max(array.nbytes, 1),), np.uint8)
-        return array, known[1]
 
 
 class _Handle:
@@ -96,12 +84,7 @@ class Mirror(Backend):
     def _wrapped(self, value: Any) -> Any:
         if isinstance(value, (np.ndarray, np.generic)):
             array = np.asarray(value)
-            kind = dtypes.from_numpy(array.dtype).numpy
-            whole, shown = self._memory.allocation(array)
-            place = address_of(array) - address_of(whole) if array.size else 0
-            return Buffer(
-                self, np.ndarray(array.shape, kind, shown, place, array.strides), _Handle(self._memory, array)
-            )
+            return self.buffer_for(array, _Handle(self._memory, array))
         if isinstance(value, tuple):
             parts = [self._wrapped(v) for v in value]
             return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)

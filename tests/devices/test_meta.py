@@ -329,3 +329,14 @@ def test_packed_sequences():
     assert (packed.data.shape, packed.sorted_indices.device) == ((8, 3), META)
     with torch.device("meta"):
         assert nn.LSTM(3, 4)(packed)[0].data.shape == (8, 4)
+
+
+def test_errors_of_shapes_are_those_of_the_cpu():
+    with pytest.raises(RuntimeError, match=r"The size of tensor a \(3\) must match the size of tensor b \(4\)"):
+        torch.empty(2, 3, device="meta") + torch.empty(4, device="meta")
+    with pytest.raises(NotImplementedError, match=r"aten::equal: "):
+        torch.equal(torch.empty(2, device="meta"), torch.empty(2, device="meta"))
+
+
+def test_format_of_a_number_without_data():
+    assert f"{torch.empty(2, device='meta').mean()}" == "tensor(..., device='meta', size=())"

@@ -9,7 +9,8 @@ import pytest
 
 import rushlight as torch
 from rushlight import nn, optim
-from rushlight.core.device import device as devices
+from rushlight.core.device import devices
+from rushlight.testing.devices import check_names
 from rushlight.utils.data import DataLoader, TensorDataset
 
 from .mirror import copies, open_mirror
@@ -297,7 +298,7 @@ def test_compiled_functions_run_plainly():
 def test_another_package_adds_a_device(monkeypatch):
     from importlib import metadata
 
-    from rushlight.core.device import device as devices
+    from rushlight.core.device import devices
 
     point = metadata.EntryPoint("looking", f"{__package__}.mirror:open_mirror", "rushlight.devices")
     monkeypatch.setattr(metadata, "entry_points", lambda **named: [point] if named["name"] == "looking" else [])
@@ -316,6 +317,14 @@ def test_a_generator_keeps_its_device_in_copies():
         assert torch.equal(torch.as_tensor(twin.get_state()), torch.as_tensor(generator.get_state()))
 
 
+def test_names_of_no_operator_are_found(monkeypatch):
+    check_names("mirror:0")
+    monkeypatch.setattr(type(open_mirror(0)), "lacks", ("svd", "cumsum"))
+    monkeypatch.setitem(open_mirror(0).kernels, "matmull", None)
+    with pytest.raises(AssertionError, match=r"no operators: matmull, svd; near: .*linalg_svd"):
+        check_names("mirror:0")
+
+
 def test_an_operator_that_a_device_lacks_raises_and_names_it(monkeypatch):
     monkeypatch.setattr(type(open_mirror(0)), "lacks", ("sin",))
     with pytest.raises(NotImplementedError, match="sin is not implemented for tensors on mirror:0"):
@@ -326,3 +335,11 @@ def test_an_operator_that_a_device_lacks_raises_and_names_it(monkeypatch):
 def test_names_that_cannot_be_a_type_are_refused(name):
     with pytest.raises(ValueError, match="letters"):
         devices.register(name, open_mirror)
+
+
+def test_autocast_says_that_it_does_not_serve_the_device():
+    assert not torch.is_autocast_enabled("mirror") and not torch.amp.is_autocast_available("mirror")
+    with pytest.raises(RuntimeError, match="autocast has no lists of operators for the device mirror"):
+        torch.autocast("mirror")
+    with pytest.raises(RuntimeError, match=r"Expected one of cpu, cuda, .* at start of device string: miror"):
+        torch.autocast("miror")

@@ -22,6 +22,8 @@ PHRASES = {
     r"parts? from torch": "diverges from torch",
     r"nobody": "nothing, no one else, no other reference",
     r"who(ever)? asks": "the caller",
+    r"somebody": "name the part: the caller, a hook, another process; or say it in the passive",
+    r"has not got": "does not have",
     r"whoever listens": "the tracer, the listener",
     r"what stands for": "stand-in for",
     r"stands?(?!-in)": "is, represents, replaces, means, refers to",

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from rushlight.core.device.device import device
+from rushlight.core.device.devices import device
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.pickling import Memory
 from rushlight.core.tensor.tensor import Tensor, alias, wrap

@@ -15,7 +15,7 @@ import rushlight
 import rushlight.nn.functional
 import rushlight.serialization.storages
 import rushlight.utils.data
-from rushlight.core.device.device import device
+from rushlight.core.device.devices import device
 from rushlight.core.tensor import dtype as dtypes
 from rushlight.core.tensor.size import Size
 from rushlight.core.tensor.tensor import Tensor

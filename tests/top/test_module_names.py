@@ -58,6 +58,8 @@ SPLIT = {  # files that are several now, and functions that pickles find in them
     "ops.shape.join": ["roll"],
     "ops.special": ["sigmoid"],
     "ops.special.special": ["sigmoid"],
+    "ops.pointwise": ["add", "sub", "true_divide", "positive"],
+    "ops.join": ["tile"],
 }
 
 
@@ -65,6 +67,38 @@ SPLIT = {  # files that are several now, and functions that pickles find in them
 def test_pickle_finds_functions_of_a_file_that_was_split(path, name):
     function = getattr(rushlight.nn.functional if path.startswith("nn.") else rushlight, name)
     assert pickle.loads(f"crushlight.{path}\n{name}\n.".encode()) is function
+
+
+METHODS = {
+    "ops.pointwise": ["add_", "div_", "sub_"],
+    "ops.create": ["new", "new_full", "new_tensor"],
+    "ops.join": ["repeat", "_flip_method", "_tile_method"],
+}
+
+
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, names in METHODS.items() for name in names])
+def test_pickle_finds_methods_of_a_file_that_was_split(path, name):
+    method = pickle.loads(f"crushlight.{path}\n{name}\n.".encode())
+    new = getattr(rushlight.Tensor, name.removeprefix("_").removesuffix("_method"))
+    argument = ([0],) if "flip" in name else (2,)
+    here, there = rushlight.ones(2, dtype=rushlight.int64), rushlight.ones(2, dtype=rushlight.int64)
+    if name == "new_full":
+        argument = ((2,), 3)
+    if name == "div_":
+        here, there = here.double(), there.double()
+    assert method(here, *argument).equal(new(there, *argument)) or name == "new"
+
+
+@pytest.mark.parametrize("path", ["core.device", "core.device.device", "core.tensor.device", "core.device.devices"])
+def test_pickle_of_a_device_loads_from_every_place_that_its_class_had(path):
+    """In a process that has loaded one from another place before, as well."""
+    for first in ("core.device", "core.device.device", "core.tensor.device"):
+        assert pickle.loads(f"crushlight.{first}\ndevice\n(S'cpu'\ntR.".encode()) == rushlight.device("cpu")
+    assert pickle.loads(f"crushlight.{path}\ndevice\n(S'cuda'\nI1\ntR.".encode()) == rushlight.device("cuda", 1)
+
+
+def test_pickle_finds_the_function_complex_in_its_old_place():
+    assert pickle.loads(b"crushlight.ops.create\ncomplex_\n.") is rushlight.complex
 
 
 def test_moved_names_lead_to_modules_that_are_there():

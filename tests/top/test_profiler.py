@@ -1,6 +1,8 @@
 """Profiles: which operators and blocks they name, over which steps."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from rushlight.profiler import ProfilerAction, ProfilerActivity, profile, record_function, schedule
@@ -27,6 +29,15 @@ def test_operators_and_blocks():
     table = p.key_averages().table(sort_by="cpu_time_total", row_limit=2)
     longest = max(by_name.values(), key=lambda event: event.cpu_time_total)
     assert table.splitlines()[3].split()[0] == longest.key and "Self CPU time total" in table
+
+
+def test_operators_that_run_for_the_first_time_are_there():
+    code = (
+        "import rushlight as torch\nwith torch.profiler.profile() as p:\n  x = torch.ones(3, requires_grad=True)\n"
+        "  (x.sin() @ x).backward()\nprint(*sorted(e.key for e in p.key_averages()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert {"aten::sin", "aten::cos", "aten::dot"} <= set(done.stdout.split()), done
 
 
 def test_the_numbers_stay(tmp_path):

@@ -31,6 +31,13 @@ def test_stubs_are_current():
     assert done.returncode == 0, f"run `python -m tools.stubs`: {done.stdout}{done.stderr}"
 
 
+def test_no_member_of_a_tensor_is_spelled_so_that_jedi_completes_nothing():
+    """`Tensor | Any` has no completions there; `Union[Tensor, Any]` has."""
+    text = (ROOT / "rushlight" / "core" / "tensor" / "tensor.pyi").read_text()
+    assert "def grad(self) -> Union[Tensor, Any]" in text
+    assert not re.findall(r"(?:->|:) \w+ \| Any\b", text)
+
+
 def _as_rushlight(text: str) -> str:
     """A program with `import rushlight as torch` in place of `import torch`, line by line."""
     text = re.sub(r"^(\s*)import torchvision$", r"\1import rushlight_vision as torchvision", text, flags=re.M)

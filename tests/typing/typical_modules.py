@@ -132,3 +132,16 @@ def work(rank: int, world_size: int):
 
 if __name__ == "__main__":
     mp.spawn(work, args=(2,), nprocs=2, join=True)
+square = torch.eye(3)
+left_vectors, singular, right_vectors = torch.linalg.svd(square, full_matrices=False)
+solution = torch.linalg.lstsq(square, torch.ones(3, 1)).solution
+factors, pivots = torch.linalg.lu_factor(square)
+torch.linalg.solve_triangular(square, torch.ones(3, 1), upper=False).norm()
+torch.linalg.vector_norm(square, ord=float("inf"), dim=(0, 1)) + torch.linalg.matrix_norm(square, "nuc")
+torch.linalg.eigh(square).eigenvalues.sum() + torch.linalg.slogdet(square)[1] + torch.linalg.cond(square, 2)
+torch.linalg.multi_dot([square, square, torch.linalg.inv(square)]) @ torch.linalg.pinv(square, rtol=1e-3)
+(
+    torch.fft.irfft(torch.fft.rfft(square, n=4, norm="ortho"), n=3).abs()
+    + torch.fft.fftn(square, s=(3, 3), dim=(0, 1)).real
+)
+torch.fft.fftshift(torch.fft.fftfreq(8, d=0.5), dim=0)

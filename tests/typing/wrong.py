@@ -64,3 +64,9 @@ torch.jit.scripts(model)  # wrong
 x.dtype.is_float  # wrong
 torch.utils.dat  # wrong
 torch.distributed.get_ranks()  # wrong
+torch.linalg.norm(x, order=2)  # wrong
+torch.linalg.solve(x)  # wrong
+torch.linalg.svd(x, full=False)  # wrong
+torch.linalg.eigh(x).values  # wrong
+torch.fft.fft(x, dim="a")  # wrong
+torch.fft.fft(x, axis=0)  # wrong

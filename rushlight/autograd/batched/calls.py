@@ -44,7 +44,7 @@ class Call:
         return t if self.batched[i] or t is None else t.unsqueeze(0).expand(self.size, *t.shape)
 
     def aligned(self, i: int, rank: int) -> Any:
-        """Argument `i` with as many dimensions as broadcasting among ranks up to `rank` wants. Shape: (size, 1..., *)"""
+        """Argument `i` with as many dimensions as broadcasting among ranks up to `rank` needs. Shape: (size, 1..., *)"""
         t = self.tensors[i]
         if t is None or not self.batched[i] or self.ranks[i] == rank:
             return t

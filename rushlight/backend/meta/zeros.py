@@ -275,7 +275,7 @@ def _where(condition: Any, *both: Any) -> Any:
     if not both:
         return np.where(plain(condition))
     small = np.where(*map(sample_of, (condition, *both)))
-    return outline(np.broadcast_shapes(*map(_shape, (condition, *both))), small.dtype).view(Zeros)
+    return shaped(small, np.broadcast_shapes(*map(_shape, (condition, *both))))
 
 
 def _made_like(

@@ -158,7 +158,7 @@ PATIENCE_S = 10.0
 def instances(*kinds: type) -> list[Any]:
     """All objects of these classes that the garbage collector knows; of tensors, those that are finished.
 
-    No other thread may run while somebody holds what `gc.get_objects` gives: there are tuples among it that are still
+    No other thread may run while a list from `gc.get_objects` exists: there are tuples among it that are still
     being made, and making them fails if anybody else holds them (SystemError). So all is done within one call of C
     functions, `list`, from filling `every` to clearing it, and without a collection, which would run finalizers.
     """

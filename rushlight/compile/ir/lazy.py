@@ -1,4 +1,4 @@
-"""Arrays that are expressions: running a kernel's own NumPy code over them gives the loops that it means.
+"""Arrays that are expressions: running a kernel's own NumPy code on them gives the loops that it describes.
 
 `Lazy` answers NumPy's protocols (`__array_ufunc__`, `__array_function__`) and the methods of arrays that kernels use.
 Nothing is computed: an elementwise call makes a larger expression, a reduction adds a node to the builder, a view
@@ -22,7 +22,7 @@ from .scalar_ops import BY_UFUNC, LOGICAL, REDUCTIONS, SCALAR_OPS, cost
 
 
 class Untraceable(Exception):
-    """A kernel did what expressions cannot say."""
+    """A kernel did what expressions cannot represent."""
 
 
 class Builder:
@@ -335,14 +335,14 @@ class Lazy:
 
 
 class _Flags:
-    """No promise: kernels take the way that is right for any memory."""
+    """Always False: kernels then choose the method that is correct for any memory layout."""
 
     c_contiguous = f_contiguous = contiguous = owndata = False
     writeable = True
 
 
 class _NeedsCopy(Exception):
-    """No strides show this view."""
+    """A view that strides cannot describe."""
 
 
 # --------------------------------------------------------------------------------------------- operators

@@ -286,7 +286,9 @@ class _Recorded:
         unshared = [old for old in before if old is not None and old._storage is None]
         listen(recorder, engine.run, ([(root, g)], False, False), {})
         for old in unshared:
-            old._storage = None  # the recorder's sums are operators and count; the engine's do where somebody may see
+            old._storage = (
+                None  # the recorder's sums are operators and count; the engine's do where a hook may see them
+            )
         self.failed = recorder.failed
         if self.failed is None:
             try:

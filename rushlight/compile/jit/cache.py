@@ -219,6 +219,8 @@ def set_limits(route: str, programs: int | None = None, size_bytes: int | None =
     """
     if min(programs or 0, size_bytes or 0) < 0:
         raise ValueError(f"limits of the cache of programs are not negative: {programs}, {size_bytes}")
+    if route not in limits:
+        raise KeyError(f"no route {route!r}; the routes are {', '.join(limits)}")
     limit = limits[route]
     limit.programs = limit.programs if programs is None else programs
     limit.size_bytes = limit.size_bytes if size_bytes is None else size_bytes

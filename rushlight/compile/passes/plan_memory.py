@@ -172,7 +172,7 @@ class _Planner:
         self.graph.outputs = outputs
 
     def _continue(self) -> None:
-        """Put what continues an older value on top of it, with a copy first where somebody still needs the older one."""
+        """Put what continues an older value on top of it, with a copy first where the older one is still needed."""
         nodes: list[Node] = []
         outside = {*self.graph.inputs, *self.graph.constants}
         final = self._final()

@@ -1,4 +1,4 @@
-"""Matrix products: windows and strides are the library's business, so transposes and batches cost nothing here."""
+"""Matrix products: the library handles windows and strides, so transposes and batches cost nothing here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sums and extremes whose kernels choose among NumPy's ways by looking at the values' memory."""
+"""Sums and extremes whose kernels choose one of NumPy's methods by memory layout."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def vector_norm(b, input, ord, dim, keepdim, dtype):
 
 
 def _variance(input: Lazy, dim: Any, correction: float, keepdim: bool) -> Lazy:
-    """The kernel's way for many elements of float32, for any number of them: in float64."""
+    """The kernel's method for many elements of float32, for any number of elements: in float64."""
     if input.dtype != np.float32 or not input.size or not input.ndim:
         raise Untraceable(f"a variance of {input.dtype}, or of an empty axis")
     axes = axes_of(dim, input.ndim)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .buffer import Buffer, outline
-from .device import device as Device
+from .buffer import Buffer, outline, outline_for
+from .devices import device as Device
 
 if TYPE_CHECKING:
     from ..dispatch.op import Op
@@ -88,8 +88,12 @@ class Backend(ABC):
             return own
         if record.name in self.lacks:
             raise self.unsupported(record.name)
-        reference = record.reference
+        reference = record.ordered_as_on_the_cpu(self.reference(record))
         return lambda *args, **kwargs: self.apply(reference, args, kwargs)
+
+    def reference(self, record: Op) -> Callable:
+        """The kernel that `apply` runs for an operator of which the device has none of its own."""
+        return record.reference
 
     def unsupported(self, name: str) -> Exception:
         """The error of an operator that the device does not have, with torch's message."""
@@ -102,8 +106,15 @@ class Backend(ABC):
     def buffer(
         self, shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None = None, memory: Any = None
     ) -> Buffer:
-        """A buffer with an outline of its own."""
+        """A buffer with an outline of its own: memory that no other buffer shares."""
         return Buffer(self, outline(shape, dtype, strides), memory)
+
+    def buffer_for(self, array: np.ndarray, memory: Any = None) -> Buffer:
+        """A buffer for what the device keeps as an array of NumPy; those of arrays that share memory share it, too.
+
+        memory: what the buffer keeps, by default the array itself.
+        """
+        return Buffer(self, outline_for(array), array if memory is None else memory)
 
 
 def backend_of(values: Any) -> Backend | None:

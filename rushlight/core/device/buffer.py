@@ -15,6 +15,7 @@ Nothing is copied to the host unless it was asked for: `np.asarray` of a buffer 
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from operator import index
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..dispatch.mode import in_kernel
+from ..tensor.dtype import from_numpy
 from ..tensor.placeholder import NoArray, Placeholder, marked_type
 
 if TYPE_CHECKING:
@@ -209,6 +211,35 @@ def outline(shape: tuple[int, ...], dtype: Any, strides: tuple[int, ...] | None 
         n -= 2 * lowest
     start = _space.take(max(n, 1)) - lowest
     return np.ndarray(shape, kind, _space.room, start, strides)
+
+
+_allocations: dict[int, tuple[weakref.ref, np.ndarray]] = {}
+
+
+def allocation(owner: Any, nbytes: int) -> np.ndarray:
+    """The bytes that represent the memory of `owner`, an object that lives as long as the memory: the same ones each time.
+
+    The outline of what begins `offset` bytes into it is `np.ndarray(shape, dtype, allocation(owner, nbytes), offset, strides)`.
+    """
+    key = id(owner)
+    if key not in _allocations:
+        _allocations[key] = (
+            weakref.ref(owner, lambda _: _allocations.pop(key, None)),
+            outline((max(nbytes, 1),), np.uint8),
+        )
+    return _allocations[key][1]
+
+
+def outline_for(array: np.ndarray) -> np.ndarray:
+    """The outline of an array of NumPy: arrays that share memory have outlines that do, at the same distance."""
+    whole: Any = array
+    base: Any = array
+    while (base := getattr(base, "base", None)) is not None:  # also through what as_strided puts between
+        whole = base if isinstance(base, np.ndarray) else whole
+    first = whole.__array_interface__["data"][0]
+    offset = array.__array_interface__["data"][0] - first if array.size else 0
+    kind = from_numpy(array.dtype).numpy
+    return np.ndarray(array.shape, kind, allocation(whole, whole.nbytes), offset, array.strides)
 
 
 def outlined(a: np.ndarray) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..device.buffer import outline_of
 from ..tensor import dtype as dtypes
 from ..tensor.dtype import type_word
 from ..tensor.size import broadcast_shapes
@@ -16,6 +17,7 @@ from .torch_kernels import kernel_word
 
 def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()) -> Exception:
     """The exception that torch raises where NumPy raised `error` inside the kernel of operator `name`."""
+    arrays = [outline_of(a) for a in arrays]
     shapes = [a.shape for a in arrays if isinstance(a, np.ndarray)]
     ambiguous = isinstance(error, RuntimeError) and str(error).startswith("Boolean value of Tensor")
     if ambiguous:

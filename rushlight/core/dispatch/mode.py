@@ -74,7 +74,7 @@ class State:
         self.refresh()
 
     def is_watched(self) -> bool:
-        """Whether somebody sees every call: level 2 for another reason than autocast."""
+        """Whether every call is observed: level 2 for a reason other than autocast."""
         return self.listener is not None or self.anomaly or bool(self.hooks_saved) or self.dispatching is not None
 
     def refresh(self) -> None:

@@ -60,7 +60,7 @@ def hide_from_signature(f: Any) -> Any:
 
 
 class _Shown:
-    """Carries a function's signature without `*number_first`; `inspect` is not imported before somebody asks."""
+    """Carries a function's signature without `*number_first`; `inspect` is imported only when it is read."""
 
     __slots__ = ("made_from",)
 

@@ -23,7 +23,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..locks import making
+from ..tensor.casting import ordered
 from ..tensor.channels_last import follow_channels
 from ..tensor.column_order import return_columns
 from ..tensor.node import Node
@@ -36,6 +39,7 @@ from .wrong_arguments import explained
 
 OPS: dict[str, Callable[..., Any]] = {}  # every operator by its public name (aliases included)
 FUNCTIONAL: set[str] = set()  # the names that torch has in nn.functional
+RECORDS: list[Op] = []  # every operator's record, also of operators without a public name
 JIT_CANDIDATES: list[Op] = []  # the records with `jit_min_elements`
 
 
@@ -94,6 +98,7 @@ class Op:
         numbers: bool = False,
         columns: tuple[int, ...] = (),
     ):
+        RECORDS.append(self)
         self.name = name
         self.host_indices = host_indices
         self.number_first = number_first
@@ -144,6 +149,11 @@ class Op:
             kernel = return_columns(kernel, self.columns)
         return follow_channels(kernel, self.follows) if self.follows else kernel
 
+    def ordered_as_on_the_cpu(self, kernel: Callable) -> Callable:
+        """A kernel of the operator, whose results have the memory order that entry points give to those of the CPU."""
+        kernel = follow_channels(kernel, self.follows) if self.follows else kernel
+        return _in_first_order(kernel) if self.kind == "binary" else kernel
+
     def vjp(self, rule: Any) -> Any:
         """Decorator: the gradient rule. `@op.vjp` for a single or joint rule, `@op.vjp("weight")` for one input's."""
         if isinstance(rule, str):
@@ -191,6 +201,17 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<operator {self.name}>"
+
+
+def _in_first_order(kernel: Callable) -> Callable:
+    """A kernel of two operands whose result has the order of the first one's axes."""
+
+    def run(x: Any, y: Any) -> Any:
+        r = kernel(x, y)
+        looked_at = isinstance(r, np.ndarray) and r.ndim > 2 and isinstance(x, np.ndarray)
+        return ordered(r, x) if looked_at else r
+
+    return run
 
 
 def node_name(name: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from ..device.backend import backend_of, operands
 from ..device.buffer import as_array
 from ..tensor import dtype as dtypes
-from ..tensor.casting import cast, copy_into, dense_like
+from ..tensor.casting import cast, copy_into, dense_like, ordered
 from ..tensor.node import Leaf, Output
 from ..tensor.placeholder import call_without_array
 from ..tensor.resizing import resize
@@ -75,21 +75,6 @@ def number_in(value: Any) -> Any:
     if isinstance(value, Tensor) and not value._array.ndim and not value.requires_grad:
         return value.item()
     return value
-
-
-def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows.
-
-    Not below three dimensions: there entry points do not look, since looking costs as much as a tenth of the call.
-    """
-    if first.shape != r.shape or 0 in first.strides:
-        return r
-    order = sorted(range(r.ndim), key=lambda i: -first.strides[i])
-    if r.transpose(order).flags.c_contiguous:
-        return r
-    laid = np.empty([r.shape[i] for i in order], r.dtype).transpose(np.argsort(order))
-    laid[...] = r
-    return laid
 
 
 def _in_region(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:

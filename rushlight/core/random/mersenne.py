@@ -15,7 +15,7 @@ from typing import Any, SupportsInt
 
 import numpy as np
 
-from ..device.device import CPU, backend, check, device, opened
+from ..device.devices import CPU, backend, check, device, opened
 from ..dispatch.extension_points import random_blocks
 from ..dispatch.mode import emit_event, thread
 from ..locks import lock, open_in_child

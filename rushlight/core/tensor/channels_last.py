@@ -33,7 +33,7 @@ def in_channels_last(a: np.ndarray) -> np.ndarray:
     if a.ndim not in _BY_RANK:
         return a
     order, back = _BY_RANK[a.ndim]
-    return np.ascontiguousarray(a.transpose(order)).transpose(back)
+    return np.ascontiguousarray(a.transpose(order), like=a).transpose(back)
 
 
 def in_suggested_format(a: np.ndarray) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device.device import device
+from ..device.devices import device
 from ..dispatch.op import OPS, composite
 from ..warn import warn
 from . import dtype as dtypes

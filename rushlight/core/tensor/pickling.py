@@ -19,7 +19,7 @@ import numpy as np
 
 from ..device.backend import on_device
 from ..device.buffer import Buffer
-from ..device.device import CPU, backend, check
+from ..device.devices import CPU, backend, check
 from ..warn import warn
 from . import dtype as dtypes
 from .storage import Storage, address_of, storage_of

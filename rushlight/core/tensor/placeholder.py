@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import own_code
-from ..device.device import CPU
+from ..device.devices import CPU
 
 if TYPE_CHECKING:
     from ..dispatch.op import Op

@@ -23,7 +23,7 @@ __all__ = ["move", "resize", "views_of", "whole"]
 def resize(t: Tensor, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
     """Give `t` the shape and the strides (in bytes; rows by default). New elements are undefined.
 
-    Raises RuntimeError where a longer memory is needed and this one belongs to somebody else.
+    Raises RuntimeError where a longer memory is needed and this one is not the tensor's own.
     """
     s, a = storage_of(t), t._array
     memory = whole(s.root)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import own_code
 from ..device.buffer import Buffer, as_array
-from ..device.device import CPU
+from ..device.devices import CPU
 from ..dispatch.extension_points import size_observer, training_observer
 from ..dispatch.mode import emit_event, thread
 from ..warn import warn, warn_once
@@ -519,7 +519,7 @@ class Tensor:
         return _pickling().deepcopy_tensor(self, memo)
 
     def __format__(self, spec: str) -> str:
-        if not self._array.ndim and type(self) is Tensor:
+        if not self._array.ndim and type(self) is Tensor and not self.is_meta:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 

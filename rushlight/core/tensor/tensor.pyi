@@ -2,7 +2,7 @@
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int, str as _str
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Any, Literal, NamedTuple, TypeAlias, Union, overload
 
 import numpy
 from typing_extensions import Self, TypeIs
@@ -12,7 +12,7 @@ from types import ModuleType as ModuleType
 import numpy as np
 from .. import own_code as own_code
 from ..device.buffer import Buffer as Buffer, as_array as as_array
-from ..device.device import CPU as CPU
+from ..device.devices import CPU as CPU
 from ..dispatch.extension_points import size_observer as size_observer, training_observer as training_observer
 from ..dispatch.mode import emit_event as emit_event, thread as thread
 from ..warn import warn as warn, warn_once as warn_once
@@ -26,7 +26,7 @@ from .size import Size as Size, wrap_dim as wrap_dim
 from .storage import Storage as Storage, address_of as address_of, expose as expose, private_storage as private_storage, storage_of as storage_of
 
 from ..random import Generator as _Generator
-from ..device.device import device as _device
+from ..device.devices import device as _device
 from .dtype import dtype as _dtype
 from .layout import layout as _layout, memory_format as _memory_format
 from .size import Size
@@ -206,7 +206,7 @@ class Tensor:
     def output_nr(self) -> _int:
         ...
     @property
-    def grad(self) -> Tensor | Any:
+    def grad(self) -> Union[Tensor, Any]:
         ...
     @grad.setter
     def grad(self, value: Tensor | None) -> None: ...
@@ -1195,6 +1195,202 @@ class Tensor:
         """In-place form of `mvlgamma`."""
         ...
 
+    def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
+        """self += alpha * other, in place."""
+        ...
+
+    def __add__(self, other: Tensor | _Number) -> Tensor:
+        """The sum of two tensors."""
+        ...
+
+    def __radd__(self, other: Tensor | _Number) -> Tensor:
+        """The sum of two tensors."""
+        ...
+
+    def __iadd__(self, other: Tensor | _Number) -> Self: ...
+
+    def sub_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
+        """self -= alpha * other, in place."""
+        ...
+
+    def __sub__(self, other: Tensor | _Number) -> Tensor:
+        """The difference of two tensors."""
+        ...
+
+    def __rsub__(self, other: Tensor | _Number) -> Tensor:
+        """other - input."""
+        ...
+
+    def __isub__(self, other: Tensor | _Number) -> Self: ...
+
+    def add(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
+        """input + alpha * other of each pair of elements."""
+        ...
+
+    def sub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
+        """input - alpha * other of each pair of elements."""
+        ...
+
+    def subtract(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
+        """input - alpha * other of each pair of elements."""
+        ...
+
+    def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
+        """other - alpha * input of each pair of elements."""
+        ...
+
+    def subtract_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
+        """self -= alpha * other, in place."""
+        ...
+
+    def mul(self, other: Tensor | _Number) -> Tensor:
+        """The product of each pair of elements."""
+        ...
+
+    def multiply(self, other: Tensor | _Number) -> Tensor:
+        """The product of each pair of elements."""
+        ...
+
+    def mul_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `mul`: the result is written into the tensor, which is returned."""
+        ...
+
+    def multiply_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `mul`: the result is written into the tensor, which is returned."""
+        ...
+
+    def __mul__(self, other: Tensor | _Number) -> Tensor:
+        """The product of each pair of elements."""
+        ...
+
+    def __rmul__(self, other: Tensor | _Number) -> Tensor:
+        """The product of each pair of elements."""
+        ...
+
+    def __imul__(self, other: Tensor | _Number) -> Self: ...
+
+    def div_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Self:
+        """self /= other, in place."""
+        ...
+
+    def __truediv__(self, other: Tensor | _Number) -> Tensor:
+        """The quotient of two tensors."""
+        ...
+
+    def __rtruediv__(self, other: Tensor | _Number) -> Tensor:
+        """other / self, computed as torch does: the reciprocal times `other`."""
+        ...
+
+    def __itruediv__(self, other: Tensor | _Number) -> Self: ...
+
+    def floor_divide(self, other: Tensor | _Number) -> Tensor:
+        """The quotient of each pair of elements, rounded down."""
+        ...
+
+    def floor_divide_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `floor_divide`: the result is written into the tensor, which is returned."""
+        ...
+
+    def __floordiv__(self, other: Tensor | _Number) -> Tensor:
+        """The quotient of each pair of elements, rounded down."""
+        ...
+
+    def __rfloordiv__(self, other: Tensor | _Number) -> Tensor:
+        """The quotient of each pair of elements, rounded down."""
+        ...
+
+    def __ifloordiv__(self, other: Tensor | _Number) -> Self: ...
+
+    def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
+        """input / other of each pair of elements."""
+        ...
+
+    def divide(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
+        """input / other of each pair of elements."""
+        ...
+
+    def true_divide(self, other: Tensor | _Number) -> Tensor:
+        """input / other of each pair of elements, as `div` without a rounding mode."""
+        ...
+
+    def divide_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Self:
+        """self /= other, in place."""
+        ...
+
+    def true_divide_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `div`: the result is written into the tensor, which is returned."""
+        ...
+
+    def __rdiv__(self, other: Tensor | _Number) -> Tensor:
+        """other / self, computed as torch does: the reciprocal times `other`."""
+        ...
+
+    def __div__(self, other: Tensor | _Number) -> Tensor:
+        """The quotient of two tensors."""
+        ...
+
+    def remainder(self, other: Tensor | _Number) -> Tensor:
+        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
+        ...
+
+    def remainder_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `remainder`: the result is written into the tensor, which is returned."""
+        ...
+
+    def __mod__(self, other: Tensor | _Number) -> Tensor:
+        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
+        ...
+
+    def __rmod__(self, other: Tensor | _Number) -> Tensor:
+        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
+        ...
+
+    def __imod__(self, other: Tensor | _Number) -> Self: ...
+
+    def fmod(self, other: Tensor | _Number) -> Tensor:
+        """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
+        ...
+
+    def fmod_(self, other: Tensor | _Number) -> Self:
+        """In-place form of `fmod`: the result is written into the tensor, which is returned."""
+        ...
+
+    def neg(self) -> Tensor:
+        """Minus each element."""
+        ...
+
+    def negative(self) -> Tensor:
+        """Minus each element."""
+        ...
+
+    def neg_(self) -> Self:
+        """In-place form of `neg`: the result is written into the tensor, which is returned."""
+        ...
+
+    def negative_(self) -> Self:
+        """In-place form of `neg`: the result is written into the tensor, which is returned."""
+        ...
+
+    def __neg__(self) -> Tensor:
+        """Minus each element."""
+        ...
+
+    def positive(self) -> Tensor:
+        """The input itself."""
+        ...
+
+    def __pos__(self) -> Tensor:
+        """The input itself."""
+        ...
+
+    def reciprocal(self) -> Tensor:
+        """1 / input of each element; infinite at 0."""
+        ...
+
+    def reciprocal_(self) -> Self:
+        """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
+        ...
+
     def sign(self) -> Tensor:
         """-1, 0 or 1 for each element; 0 for nan. The gradient is 0 everywhere."""
         ...
@@ -1569,202 +1765,6 @@ class Tensor:
 
     def igammac_(self, other: Tensor | _Number) -> Self:
         """In-place form of `igammac`: the result is written into the tensor, which is returned."""
-        ...
-
-    def add_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
-        """self += alpha * other, in place."""
-        ...
-
-    def __add__(self, other: Tensor | _Number) -> Tensor:
-        """The sum of two tensors."""
-        ...
-
-    def __radd__(self, other: Tensor | _Number) -> Tensor:
-        """The sum of two tensors."""
-        ...
-
-    def __iadd__(self, other: Tensor | _Number) -> Self: ...
-
-    def sub_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
-        """self -= alpha * other, in place."""
-        ...
-
-    def __sub__(self, other: Tensor | _Number) -> Tensor:
-        """The difference of two tensors."""
-        ...
-
-    def __rsub__(self, other: Tensor | _Number) -> Tensor:
-        """other - input."""
-        ...
-
-    def __isub__(self, other: Tensor | _Number) -> Self: ...
-
-    def add(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """input + alpha * other of each pair of elements."""
-        ...
-
-    def sub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """input - alpha * other of each pair of elements."""
-        ...
-
-    def subtract(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """input - alpha * other of each pair of elements."""
-        ...
-
-    def rsub(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Tensor:
-        """other - alpha * input of each pair of elements."""
-        ...
-
-    def subtract_(self, other: Tensor | _Number, *, alpha: _Number = 1) -> Self:
-        """self -= alpha * other, in place."""
-        ...
-
-    def mul(self, other: Tensor | _Number) -> Tensor:
-        """The product of each pair of elements."""
-        ...
-
-    def multiply(self, other: Tensor | _Number) -> Tensor:
-        """The product of each pair of elements."""
-        ...
-
-    def mul_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `mul`: the result is written into the tensor, which is returned."""
-        ...
-
-    def multiply_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `mul`: the result is written into the tensor, which is returned."""
-        ...
-
-    def __mul__(self, other: Tensor | _Number) -> Tensor:
-        """The product of each pair of elements."""
-        ...
-
-    def __rmul__(self, other: Tensor | _Number) -> Tensor:
-        """The product of each pair of elements."""
-        ...
-
-    def __imul__(self, other: Tensor | _Number) -> Self: ...
-
-    def div_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Self:
-        """self /= other, in place."""
-        ...
-
-    def __truediv__(self, other: Tensor | _Number) -> Tensor:
-        """The quotient of two tensors."""
-        ...
-
-    def __rtruediv__(self, other: Tensor | _Number) -> Tensor:
-        """other / self, computed as torch does: the reciprocal times `other`."""
-        ...
-
-    def __itruediv__(self, other: Tensor | _Number) -> Self: ...
-
-    def floor_divide(self, other: Tensor | _Number) -> Tensor:
-        """The quotient of each pair of elements, rounded down."""
-        ...
-
-    def floor_divide_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `floor_divide`: the result is written into the tensor, which is returned."""
-        ...
-
-    def __floordiv__(self, other: Tensor | _Number) -> Tensor:
-        """The quotient of each pair of elements, rounded down."""
-        ...
-
-    def __rfloordiv__(self, other: Tensor | _Number) -> Tensor:
-        """The quotient of each pair of elements, rounded down."""
-        ...
-
-    def __ifloordiv__(self, other: Tensor | _Number) -> Self: ...
-
-    def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """input / other of each pair of elements."""
-        ...
-
-    def divide(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
-        """input / other of each pair of elements."""
-        ...
-
-    def true_divide(self, other: Tensor | _Number) -> Tensor:
-        """input / other of each pair of elements, as `div` without a rounding mode."""
-        ...
-
-    def divide_(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Self:
-        """self /= other, in place."""
-        ...
-
-    def true_divide_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `div`: the result is written into the tensor, which is returned."""
-        ...
-
-    def __rdiv__(self, other: Tensor | _Number) -> Tensor:
-        """other / self, computed as torch does: the reciprocal times `other`."""
-        ...
-
-    def __div__(self, other: Tensor | _Number) -> Tensor:
-        """The quotient of two tensors."""
-        ...
-
-    def remainder(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
-        ...
-
-    def remainder_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `remainder`: the result is written into the tensor, which is returned."""
-        ...
-
-    def __mod__(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
-        ...
-
-    def __rmod__(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded down leaves over, input - floor(input / other) * other: it has the sign of `other`."""
-        ...
-
-    def __imod__(self, other: Tensor | _Number) -> Self: ...
-
-    def fmod(self, other: Tensor | _Number) -> Tensor:
-        """What division rounded to zero leaves over, input - trunc(input / other) * other: it has the sign of `input`."""
-        ...
-
-    def fmod_(self, other: Tensor | _Number) -> Self:
-        """In-place form of `fmod`: the result is written into the tensor, which is returned."""
-        ...
-
-    def neg(self) -> Tensor:
-        """Minus each element."""
-        ...
-
-    def negative(self) -> Tensor:
-        """Minus each element."""
-        ...
-
-    def neg_(self) -> Self:
-        """In-place form of `neg`: the result is written into the tensor, which is returned."""
-        ...
-
-    def negative_(self) -> Self:
-        """In-place form of `neg`: the result is written into the tensor, which is returned."""
-        ...
-
-    def __neg__(self) -> Tensor:
-        """Minus each element."""
-        ...
-
-    def positive(self) -> Tensor:
-        """The input itself."""
-        ...
-
-    def __pos__(self) -> Tensor:
-        """The input itself."""
-        ...
-
-    def reciprocal(self) -> Tensor:
-        """1 / input of each element; infinite at 0."""
-        ...
-
-    def reciprocal_(self) -> Self:
-        """In-place form of `reciprocal`: the result is written into the tensor, which is returned."""
         ...
 
     def bitwise_and(self, other: Tensor | _Number) -> Tensor:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..device.backend import on_device
 from ..device.buffer import Buffer
-from ..device.device import CPU, backend, check, device
+from ..device.devices import CPU, backend, check, device
 from ..dispatch.mode import emit_event, thread
 from . import dtype as dtypes
 from .pickling import memory_of

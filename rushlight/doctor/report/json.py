@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from typing import TYPE_CHECKING, Any
+
+from ...core.atomic import replacing
 
 if TYPE_CHECKING:
     from ..session import Report
@@ -27,15 +27,5 @@ def write(report: Report, path: str) -> None:
 
 def write_text(path: str, text: str) -> None:
     """Write a file so that a reader finds the old one or the new one, never a part. Raises OSError."""
-    folder = os.path.dirname(os.path.abspath(path))
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=f".{os.path.basename(path)}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            mask = os.umask(0)
-            os.umask(mask)
-            os.fchmod(file.fileno(), 0o666 & ~mask)  # as open() would have made it
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(path) as file:
+        file.write(text.encode())

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self, overload
 
 from rushlight import ops
-from rushlight.core.device.device import device as Device
+from rushlight.core.device.devices import device as Device
 from rushlight.core.dispatch.aten.wrapper import wrapped_by
 from rushlight.core.dispatch.mode import no_grad
 from rushlight.core.tensor.dtype import dtype as DType

@@ -118,7 +118,7 @@ def _check_levels(low: int, high: int, info: Any) -> None:
 
 
 class MinMaxObserver(UniformQuantizationObserverBase):
-    """The least and the greatest value of all tensors that it was called with.
+    """The minimum and maximum of all tensors that it was called with.
 
     Symmetric: scale = 2 max(|least|, greatest) / (quant_max - quant_min), and zero is level 0 (quint8: 128). Affine: scale =
     (greatest - least) / (quant_max - quant_min), with zero within, and zero is level quant_min - round(least / scale).
@@ -192,7 +192,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
 
 
 class PlaceholderObserver(ObserverBase):
-    """Looks at nothing: says which dtype activations are quantized to in each call."""
+    """Observes nothing: states the dtype to which activations are quantized in each call."""
 
     def __init__(
         self,

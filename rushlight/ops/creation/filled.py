@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...core import determinism
-from ...core.device import device as devices
+from ...core.device import devices
 from ...core.device.backend import run_on
 from ...core.device.buffer import Buffer
 from ...core.dispatch.aten.torch_dispatch import ask_for

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.device import device as devices
+from ...core.device import devices
 from ...core.device.buffer import Buffer
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact, scalar_of

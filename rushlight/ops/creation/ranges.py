@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.device import device as devices
+from ...core.device import devices
 from ...core.device.backend import run_on
 from ...core.dispatch.op import composite
 from ...core.dispatch.scalars import exact

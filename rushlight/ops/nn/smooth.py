@@ -119,7 +119,7 @@ def _silu(input, /):
 def _silu_of(x):
     d = x.dtype
     if not x.ndim or (d is not F32 and d is not F64):
-        return np.asarray(x / (1 + np.exp(-x)))
+        return np.asanyarray(x / (1 + np.exp(-x)))
     r = np.negative(x)
     np.exp(r, r)
     np.add(r, ONE32 if d is F32 else ONE64, r)

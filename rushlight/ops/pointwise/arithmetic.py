@@ -91,7 +91,7 @@ def _add_scaled(input, other, /, alpha):
     """input + alpha * other of floats, rounded once; alpha takes their type."""
     d = input.dtype
     if d.itemsize == 2:
-        return np.asarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
+        return np.asanyarray(multiply_add(other.astype(F32), d.type(alpha), input.astype(F32))).astype(d)
     return multiply_add(other, alpha, input)
 
 

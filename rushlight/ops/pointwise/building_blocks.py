@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.dispatch.op import primitive
-from ...core.dispatch.slow_path import ordered
+from ...core.tensor.casting import ordered
 from ...core.tensor.tensor import Tensor
 from .checks import not_implemented
 
@@ -26,14 +26,14 @@ _SMALL = 1024  # elements below which NumPy's own selection beats arithmetic on 
 
 def dense(r):
     """A reduction's result made C-contiguous, as torch has it; NumPy keeps the order of the operand's axes."""
-    if type(r) is np.ndarray and r.ndim > 1 and not r.flags.c_contiguous:
-        return np.ascontiguousarray(r)
+    if isinstance(r, np.ndarray) and r.ndim > 1 and not r.flags.c_contiguous:
+        return np.ascontiguousarray(r, like=r)  # like: on meta, no memory
     return r
 
 
 def in_order_of(r, *arrays):
     """A fresh result in the order of the axes of the first of `arrays` that has its shape, as torch lays it."""
-    if type(r) is not np.ndarray or r.ndim < 2:
+    if not isinstance(r, np.ndarray) or r.ndim < 2:
         return r
     for a in arrays:
         if a.shape == r.shape:
@@ -77,7 +77,7 @@ def widened(kernel):
         if d is F32 or d is F64 or d.itemsize != 2 or d.kind in "iu":
             return kernel(a, *rest)
         rest = [b.astype(F32) if isinstance(b, np.ndarray) and b.dtype == d else b for b in rest]
-        return np.asarray(kernel(a.astype(F32), *rest)).astype(d)
+        return np.asanyarray(kernel(a.astype(F32), *rest)).astype(d)
 
     run.__name__, run.__doc__, run.__module__ = (
         kernel.__name__,
@@ -181,7 +181,7 @@ def in_memory_order(kernel):
         if x.ndim < 2 or x.flags.c_contiguous:
             return kernel(x, *rest)
         order = sorted(range(x.ndim), key=lambda dim: -x.strides[dim])
-        return kernel(np.asarray(x.transpose(order), order="C"), *rest).transpose(np.argsort(order))
+        return kernel(np.asarray(x.transpose(order), order="C", like=x), *rest).transpose(np.argsort(order))
 
     run.__name__, run.__doc__, run.__module__ = kernel.__name__, kernel.__doc__, kernel.__module__
     return run

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core import random as streams
-from ...core.device import device as devices
+from ...core.device import devices
 from ...core.device.backend import Backend, run_on
 from ...core.dispatch.aten.wrapper import Wrapper
 from ...core.dispatch.errors import argument_type

@@ -203,7 +203,7 @@ def diff(input, n=1, dim=-1, prepend=None, append=None):
 
 
 def _halves(y, x, dx, dim):
-    """The areas between neighbours."""
+    """The areas of the trapezoids between neighbours."""
     if x is not None:
         return _pairs(y, x, dim) / 2.0
     n = y.shape[dim]
@@ -211,7 +211,7 @@ def _halves(y, x, dx, dim):
 
 
 def _pairs(y, x, dim):
-    """Twice the areas between neighbours at the places `x`."""
+    """Twice the areas of the trapezoids between neighbours at the positions `x`."""
     n = y.shape[dim]
     pairs = y.narrow(dim, 0, n - 1) + y.narrow(dim, 1, n - 1) if n else y
     if x.ndim == 1 and y.ndim > 1:

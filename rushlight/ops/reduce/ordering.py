@@ -86,9 +86,15 @@ def _sort(input, /, dim, descending):
     index = np.ascontiguousarray(_order(input, d, descending))
     values = np.take_along_axis(input, index, d)
     if not input.flags.c_contiguous:
-        values, picked_ones = dense_like(input), values
-        values[...] = picked_ones
+        return _in_order_of(values, input), _in_order_of(index, input)
     return values, index
+
+
+def _in_order_of(r, a):
+    """`r` with the dimensions in the order of those of `a` in memory."""
+    laid = dense_like(a, r.dtype)
+    laid[...] = r
+    return laid
 
 
 @_sort.vjp
@@ -124,7 +130,10 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
 @primitive(public=False, name="argsort", differentiable=False)
 def _argsort(input, /, dim, descending):
     d = wrap_dim(dim, input.ndim)
-    return np.ascontiguousarray(_order(input, d, descending)) if input.ndim else np.zeros((), I64)
+    if not input.ndim:
+        return np.zeros((), I64)
+    index = np.ascontiguousarray(_order(input, d, descending))
+    return index if input.flags.c_contiguous else _in_order_of(index, input)
 
 
 @composite(method=True, out=True)

@@ -156,7 +156,7 @@ def total(a, axis, keepdims, dtype=None):
     if d.kind in "biu":
         return dense(add_reduce(a, axis, d if dtype is not None and d.kind != "b" else I64, None, keepdims))
     if d.itemsize == 2:
-        return dense(np.asarray(add_reduce(a, axis, F32, None, keepdims)).astype(d))
+        return dense(np.asanyarray(add_reduce(a, axis, F32, None, keepdims)).astype(d))
     return dense(add_reduce(a, axis, None, None, keepdims))
 
 
@@ -351,7 +351,7 @@ def _product(a, axis, keepdims, dtype):
         d = d if dtype is not None else I64
         return dense(multiply_reduce(a, axis, d, None, keepdims))
     if d.itemsize == 2:
-        return dense(np.asarray(multiply_reduce(a, axis, F32, None, keepdims)).astype(d))
+        return dense(np.asanyarray(multiply_reduce(a, axis, F32, None, keepdims)).astype(d))
     return dense(multiply_reduce(a, axis, d, None, keepdims))
 
 
@@ -452,7 +452,7 @@ def prod(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, kee
 
 def _logical(ufunc, input, dim, keepdim):
     axes = () if isinstance(dim, (list, tuple)) and not dim else axes_of(dim, input.ndim)  # no dims: none is reduced
-    r = np.asarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
+    r = np.asanyarray(ufunc.reduce(input if input.dtype.kind == "b" else input != 0, axes, None, None, keepdim))
     return dense(r.astype(np.uint8) if input.dtype == np.uint8 else r)
 
 

@@ -94,7 +94,7 @@ def _squares_of_all(a):
         np.subtract(way, mean, way)
         first += np.add.reduce(way)
         second += way.dot(way)
-    return np.asarray(second - first * first / a.size)
+    return np.asanyarray(second - first * first / a.size)
 
 
 def _variance_rule(g, x, dim, correction, keepdim):

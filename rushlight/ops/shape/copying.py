@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.device import device as devices
+from ...core.device import devices
 from ...core.device.backend import Backend, on_device, run_on
 from ...core.device.buffer import Buffer, outline_of
 from ...core.dispatch.aten import operator

@@ -138,9 +138,9 @@ _INVERSE = (
 @in_double
 def erfinv_of(x):
     """The inverse of the error function."""
-    size = np.asarray(np.abs(x))
+    size = np.asanyarray(np.abs(x))
     centre = np.minimum(size, 0.85)
-    y = np.asarray(0.5 * x * _ratio(0.180625 - 0.25 * centre * centre, *_INVERSE[0]))
+    y = np.asanyarray(0.5 * x * _ratio(0.180625 - 0.25 * centre * centre, *_INVERSE[0]))
     tail = size > 0.85
     if tail.any():
         far = size[tail]

@@ -11,7 +11,7 @@ from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ..pointwise.building_blocks import F64, in_shared_order
+from ..pointwise.building_blocks import F64, in_order_of, in_shared_order
 from .series import as_float, in_double
 
 _ROOT_TWO_PI = math.sqrt(2 * math.pi)
@@ -148,7 +148,7 @@ def _from_zeta(x, n):
 def _polygamma(input, /, n):
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
-    return polygamma_of(as_float(input), n)
+    return in_order_of(polygamma_of(as_float(input), n), input)
 
 
 @_polygamma.vjp

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, MutableMapping, MutableSequence, Sequence
 from typing import Any
 
-from rushlight.core.device.device import accelerator
+from rushlight.core.device.devices import accelerator
 from rushlight.core.tensor.tensor import Tensor
 
 __all__ = ["device_to_pin_for", "pinned"]

@@ -58,7 +58,7 @@ class FileWriter:
         self.add_event(Event(tagged_run_metadata=tagged), None, walltime)
 
     def flush(self) -> None:
-        """See to it that all is in the file."""
+        """Write everything that is pending to the file."""
         self.event_writer.flush()
 
     def close(self) -> None:
@@ -66,7 +66,7 @@ class FileWriter:
         self.event_writer.close()
 
     def reopen(self) -> None:
-        """Go on in a new file after `close`."""
+        """Continue in a new file after `close`."""
         self.event_writer.reopen()
 
 

@@ -189,7 +189,7 @@ def _pack(b: Builder, x: Matrix, row: Val, sums: tuple[Val, Val], target: Val, f
 
 
 class _multiplying:
-    """The product of two panels into the tiles 0 to 3, a loop over steps; what is written inside is done besides."""
+    """The product of two panels into the tiles 0 to 3, a loop over steps; instructions written inside run in the same loop."""
 
     def __init__(self, b: Builder, x: Val, y: Val, steps: Val):
         self.b, self.panels = b, (x, y)

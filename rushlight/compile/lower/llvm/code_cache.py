@@ -16,11 +16,11 @@ import json
 import os
 import stat
 import sys
-import tempfile
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
+from ....core.atomic import replacing
 from ...log import show
 
 __all__ = ["MOST_BYTES", "Module", "folder", "key_of", "load", "store"]
@@ -60,7 +60,7 @@ def key_of(*parts: str) -> str:
 
 
 def load(key: str) -> Module | None:
-    """The module of this key; None where there is none, or where it is damaged or somebody else's."""
+    """The module of this key; None where there is none, or where it is damaged or belongs to another user."""
     where = folder()
     if where is None or not _is_own(where):
         return None
@@ -91,14 +91,8 @@ def store(key: str, module: Module) -> None:
         where.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_own(where):
             return
-        handle, aside = tempfile.mkstemp(prefix=".", suffix=".part", dir=where)
-        try:
-            with open(handle, "wb") as file:
-                file.write(sha256(rest).hexdigest().encode() + b"\n" + rest)
-            os.replace(aside, where / f"{key}.o")
-        except BaseException:
-            os.unlink(aside)
-            raise
+        with replacing(where / f"{key}.o", mode=0o600) as file:
+            file.write(sha256(rest).hexdigest().encode() + b"\n" + rest)
         if _stored % _SWEEP_EVERY == 0:
             _sweep(where)
         _stored += 1
@@ -125,7 +119,7 @@ def _sweep(where: Path) -> None:
     files = []
     for entry in os.scandir(where):
         with contextlib.suppress(OSError):
-            if entry.name.endswith((".o", ".part")):
+            if entry.name.endswith((".o", ".tmp", ".part")):  # .part: what older versions left
                 found = entry.stat()
                 files.append((found.st_mtime, found.st_size, entry.path))
     total = sum(size for _, size, _ in files)

@@ -68,7 +68,7 @@ class Code:
 
 
 class Shared:
-    """Compiled things by what decides their code: as long as somebody holds them, and the latest `recent` beyond that.
+    """Compiled things by what decides their code: as long as they are referenced, and the latest `recent` beyond that.
 
     So programs that are made and dropped again and again compile once, and what is no longer run is bounded.
     """

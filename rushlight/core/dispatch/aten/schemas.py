@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import Any, NamedTuple
 
-from ...device.device import device
+from ...device.devices import device
 from ...tensor.dtype import dtype
 from ...tensor.tensor import Tensor
 
@@ -90,7 +90,7 @@ def _lines() -> dict[str, list[str]]:
 
 @cache
 def overloads(name: str) -> tuple[Schema, ...]:
-    """The overloads of an operator in torch's order; none where Rushlight has not got it."""
+    """The overloads of an operator in torch's order; none where Rushlight does not have it."""
     return tuple(map(parse, _lines().get(name, ())))
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...device.device import CPU
-from ...device.device import device as Device
+from ...device.devices import CPU
+from ...device.devices import device as Device
 from ...tensor import dtype as dtypes
 from ...tensor.layout import strided
 from ...tensor.placeholder import NoArray, Placeholder

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
-from ....core.device.device import device
+from ....core.device.devices import device
 from ....core.tensor.dtype import dtype
 from ....core.tensor.layout import layout, memory_format
 from ....core.tensor.tensor import Tensor

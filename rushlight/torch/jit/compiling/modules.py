@@ -230,7 +230,7 @@ def script(obj: Any, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None
     """A script of a function or module, which runs as the Python that it is; a class itself.
 
     What it gives has `.graph`, `.code` and `.save`, for which the source is compiled: they raise NotImplementedError, with
-    the line, for what has no graph here (break, return inside a loop, classes of one's own, ...).
+    the line, for what has no graph here (break, return inside a loop, user-defined classes, ...).
 
     Raises RuntimeError for what torch cannot script either.
     """

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from ....core.device.device import device
+from ....core.device.devices import device
 from ....core.tensor.tensor import Tensor
 from ..compiling.statements import RETURN, Statements, stored_names
 from ..ir.graph import (

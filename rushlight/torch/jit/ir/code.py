@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ....core.device.device import device
+from ....core.device.devices import device
 from ....core.tensor.tensor import Tensor
 from .graph import Block, Graph, Node, Value, nodes_of
 from .literals import object_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.device.device import device
+from ....core.device.devices import device
 from ....core.tensor import dtype as dtypes
 from ....core.tensor import layout as layouts
 from ....core.tensor.tensor import Tensor

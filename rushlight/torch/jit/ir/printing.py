@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from ....core.device.device import device
+from ....core.device.devices import device
 from ....core.tensor.tensor import Tensor
 from .graph import Graph, Node, Value
 from .literals import NAMES_OF_TYPES

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ....core.device.device import device
+from ....core.device.devices import device
 from ....core.dispatch.aten import schemas as dispatched
 from ....core.dispatch.aten.schemas import Parameter, Schema
 from ....core.tensor.dtype import dtype

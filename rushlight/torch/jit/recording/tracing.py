@@ -245,7 +245,7 @@ def _make_module(mod: Module, methods: dict[str, tuple], strict: bool) -> Any:
 
 
 def _name(frame: Any, graph: Graph, name: str, taken: dict[str, Program]) -> None:
-    """Give the graph of a call the name of a method that its module has not got yet."""
+    """Give the graph of a call the name of a method that its module does not have yet."""
     base, number = name, 0
     while name in taken:
         number += 1
