@@ -39,7 +39,7 @@ class _Run:
         if id(finding) in self.told or not any(finding is f for f in self.report.findings):
             return
         self.told.add(id(finding))
-        with suppress(OSError):  # nobody reads it any more: `2>&1 | head`
+        with suppress(OSError):  # its reader has gone: `2>&1 | head`
             terminal.show(finding, sys.stderr)
         if self.json:
             self._write()

@@ -24,13 +24,14 @@ from .findings import Finding, Findings, Related
 from .history import History
 from .latest import Latest
 from .ledger import Contribution, Entry, Ledger, Watched, stamp_of, writer_of
-from .places import Place, called_name, here, is_in_loop, own_code_called
+from .places import Place, called_name, caller_of, here, is_caught_outside_loop, is_in_loop, own_code_called, returns
 from .tape import Tape, constant_factor
 from .witness import Witness
 
 __all__ = ["Doctor"]
 
 _ARMED_WINDOWS = 2  # at the start, in which the lines of operators are taken
+_ARMED_OPTIMIZERS = 4  # of several, whose windows follow one another
 _MOST_OPTIMIZERS = 256  # that are remembered
 _NAMED_OPTIMIZERS = 8  # whose models are looked for, which takes some 20 ms each
 _MOST_TAPES = 64  # of different operators, whose lines are remembered
@@ -83,6 +84,9 @@ class Doctor:
         self.loaders: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
         self.is_cut_short = False  # an error or an exit has ended the program in a loop over a loader's batches
         self.caught: dict[Place, int] = {}
+        self.abandoned: tuple[int, Callable[[], Any]] | None = (
+            None  # (backwards then, report) of a caught error that left a loop
+        )
         self.tries: dict[int, int] = {}  # ... how often they were asked for
         self.untold: set[int] = set()  # kinds of tapes that checks are to be told of once the lines are known
         self.lines_by_kind: dict[type, set[Place]] = {}
@@ -144,6 +148,8 @@ class Doctor:
         if self.finished:
             return
         self.finished = True
+        if self.abandoned is not None and self.abandoned[0] == self.backwards:
+            self.abandoned[1]()
         names.give(self.ledger, self.variables)
         for check in sorted(self.checks, key=lambda check: check.is_last):
             finish = getattr(check, "finish", None)
@@ -161,6 +167,7 @@ class Doctor:
 
     def failed(self, error: BaseException) -> None:
         """The program ended by an error that nothing caught."""
+        self.abandoned = None
         seen: set[int] = set()
         link: BaseException | None = error
         while link is not None and id(link) not in seen:
@@ -172,10 +179,11 @@ class Doctor:
             self._tell(handler, error)
 
     def report_if_uncaught(self, error: BaseException, report: Callable[[], Any], place: Place) -> None:
-        """Report where an error ends the program, or where a program catches it at the same place time and again."""
+        """Report where an error ends the program or its training, or is caught at the same place time and again."""
         reports = error.__dict__.setdefault("_reports", [])
         reports.append(report)
         self.caught[place] = self.caught.get(place, 0) + 1
+        self.abandoned = (self.backwards, report) if is_caught_outside_loop(sys._getframe(1), error) else None
         if self.caught[place] >= 3:
             reports.remove(report)
             report()
@@ -548,8 +556,12 @@ class Doctor:
         """An optimizer has its parameters."""
         with self.lock:
             watched = self.watched(optimizer)
+            if watched.place is not None and returns(watched.place):
+                watched.caller = caller_of(sys._getframe(1), watched.place)
             if watched.number <= _NAMED_OPTIMIZERS:
                 watched.models = names.models_of({id(e.ref()) for e in watched.entries})
+            if self.armed_windows and not self.steps:  # a window is over with each step of each of them
+                self.armed_windows = max(self.armed_windows, min(self.made, _ARMED_OPTIMIZERS) * _ARMED_WINDOWS)
             self.emit("optimizer", watched)
 
     @contextmanager

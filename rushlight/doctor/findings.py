@@ -98,6 +98,10 @@ class Findings:
         for key in [k for k, f in self.suspected.items() if k[0] == check and (place is None or f.place is place)]:
             del self.suspected[key]
 
+    def has(self, check: str, place: Place | None = None) -> bool:
+        """Whether a check suspects anything, or the statement at a place."""
+        return any(f.check == check and (place is None or f.place.line == place.line) for f in self.suspected.values())
+
     def is_certain(self, finding: Finding) -> bool:
         """Whether it has been seen often enough to be reported."""
         return finding.count >= finding.after or (self.over and finding.count >= finding.at_end)

@@ -102,6 +102,7 @@ class Watched:
     def __init__(self, optimizer: Any, place: Place, number: int) -> None:
         self.ref = weakref.ref(optimizer)
         self.place, self.number = place, number
+        self.caller: Place | None = None  # of the function that does nothing but return it
         self.kind = type(optimizer).__name__
         self.keeps_gradients = is_own_class(type(optimizer))  # those of programs may write into them
         self.entries: list[Entry] = []

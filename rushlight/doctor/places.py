@@ -121,6 +121,14 @@ def here(depth: int = 1) -> Place | None:
     return None if library is None else place_of(library.f_code, library.f_lasti)
 
 
+def caller_of(frame: FrameType | None, place: Place) -> Place | None:
+    """The program's statement that called the running function of a place."""
+    while frame is not None and frame.f_code is not place.code:
+        frame = frame.f_back
+    frame = None if frame is None else frame.f_back
+    return place_of(frame.f_code, frame.f_lasti) if frame is not None and is_of_program(frame) else None
+
+
 def place_of_error(error: BaseException) -> Place | None:
     """The program's innermost statement in an error's traceback."""
     found, link = None, error.__traceback__
@@ -139,6 +147,45 @@ def is_in_loop(frames: Iterable[tuple[FrameType, int]]) -> bool:
             if isinstance(node, (ast.For, ast.While)) and node.lineno < line <= (node.end_lineno or 0):
                 return True
     return False
+
+
+def is_caught_outside_loop(frame: FrameType | None, error: BaseException) -> bool:
+    """Whether the innermost `try` of the program that catches an error is outside a loop that the error leaves."""
+    left_loop = False
+    while frame is not None:
+        if is_of_program(frame):
+            file, line, function = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_firstlineno
+            loops = _loops_at(file, line, function)
+            caught = max((n for n, kinds in _tries_at(file, line, function) if _catches(kinds, error)), default=0)
+            left_loop = left_loop or any(loop > caught for loop in loops)
+            if caught:
+                return left_loop
+        frame = frame.f_back
+    return False
+
+
+@cache
+def _tries_at(file: str, line: int, function: int) -> list[tuple[int, tuple[str, ...]]]:
+    """The `try` statements of a function around a line: where each begins, and the names that it catches."""
+    tree = parsed(file)
+    return [
+        (node.lineno, tuple(name for h in node.handlers for name in _names_in(h.type)))
+        for node in (ast.walk(tree) if tree is not None else ())
+        if isinstance(node, ast.Try) and function <= node.lineno and node.handlers
+        if node.body[0].lineno <= line <= (node.body[-1].end_lineno or 0)
+    ]
+
+
+def _names_in(kind: ast.expr | None) -> list[str]:
+    """The names of an `except`; of a bare one that of all errors."""
+    if kind is None:
+        return ["BaseException"]
+    return [_last_name(part) for part in (kind.elts if isinstance(kind, ast.Tuple) else [kind])]
+
+
+def _catches(kinds: tuple[str, ...], error: BaseException) -> bool:
+    mine = {cls.__name__.lower() for cls in type(error).__mro__}
+    return any(kind.lower() in mine for kind in kinds)
 
 
 def own_code_called(depth: int) -> bool:
@@ -357,6 +404,19 @@ def statements_at(place: Place) -> list[ast.stmt]:
 
 
 @cache
+def returns(place: Place) -> bool:
+    """Whether a statement's function returns what it makes, and does not train with it."""
+    names, tree = names_given(place), parsed(place.code.co_filename)
+    mine = [n for n in ast.walk(tree) if _is_in(place.code, getattr(n, "lineno", 0))] if tree is not None else []
+    if any(isinstance(n, ast.Attribute) and n.attr in ("step", "backward") for n in mine):
+        return False
+    return any(
+        isinstance(n, ast.Return) and n.value is not None and (n.lineno == place.line or ast.unparse(n.value) in names)
+        for n in mine
+    )
+
+
+@cache
 def is_expression(place: Place) -> bool:
     """Whether a statement only calls something, such as `print(...)`: it keeps no value."""
     found = statements_at(place)
@@ -435,6 +495,37 @@ def layer_made_within(place: Place, *kinds: str) -> Place | None:
 
 def _last_name(node: ast.expr) -> str:
     return (node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")).lower()
+
+
+_WRITTEN = {"pow": ast.Pow, "div": ast.Div, "sub": ast.Sub}
+
+
+@cache
+def lines_of_operator(file: str, name: str) -> list[int]:
+    """The lines of a file at which an operator is called, as a function, a method or in symbols."""
+    tree, symbol = parsed(file), _WRITTEN.get(name, ())
+    return sorted(
+        {
+            node.lineno
+            for node in (ast.walk(tree) if tree is not None else ())
+            if (isinstance(node, ast.Call) and _last_name(node.func) == name)
+            or (isinstance(node, ast.BinOp) and symbol and isinstance(node.op, symbol))
+        }
+    )
+
+
+def only_place_of(name: str, like: Place) -> Place | None:
+    """The one statement of the program, of all its files, that calls an operator; None where there are several."""
+    files = {f for m in list(sys.modules.values()) if isinstance(f := getattr(m, "__file__", None), str)}
+    found = [
+        (file, line)
+        for file in {like.code.co_filename, *(f for f in files if f.endswith(".py") and is_of_program_file(f))}
+        for line in lines_of_operator(file, name)
+    ]
+    if len({(file, *statement(file, line)) for file, line in found}) != 1:
+        return None
+    file, line = found[0]
+    return place_in(like.code if file == like.code.co_filename else like.code.replace(co_filename=file), line)
 
 
 def limits_gradients(place: Place) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from ...autograd.engine import keeps_tensors
 from ...core.tensor.node import Freed, Leaf, Output
+from ...core.tensor.storage import tick
 from ..events import Backward
 from ..places import Place, attribute_carried, place_of
 from ..tape import Tape
@@ -22,6 +23,7 @@ class DoubleBackward(Check):
         super().__init__(doctor)
         self.freed: set[int] = set()  # nodes of the running backward's tape that were freed before it
         self.latest_root = 0  # of the backwards so far, by time
+        self.latest = 0  # when the last of them was over
 
     def on_before_backward(self, event: Backward) -> None:
         self.freed = {id(n) for n in event.tape.nodes if type(n.saved) is Freed} if event.tape is not None else set()
@@ -29,6 +31,7 @@ class DoubleBackward(Check):
     def on_backward(self, event: Backward) -> None:
         if event.tape is not None and event.tape.nodes:
             self.latest_root = max(self.latest_root, event.tape.nodes[0].seq)
+            self.latest = tick()
 
     def on_failed(self, event: Backward, error: BaseException) -> None:
         if not isinstance(error, RuntimeError) or "backward through the graph a second time" not in str(error):
@@ -49,6 +52,8 @@ class DoubleBackward(Check):
         else:
             used = self.doctor.outer_line_of(user) or inner_used
             made = self.doctor.outer_line_of(crossing) or inner_made or used
+        if user is not None and user.seq < self.latest:  # both losses were there before the first backward
+            first = first if first is not event.place else None
         self.doctor.report_if_uncaught(error, lambda: self._tell(event, first, made, used), event.place)
 
     def _tell(self, event: Backward, first: Place | None, made: Place | None, used: Place | None) -> None:
@@ -68,7 +73,7 @@ class DoubleBackward(Check):
         self.doctor.report(
             self,
             event.place,
-            f"this backward needs values of the graph that the backward{at} has freed",
+            f"this backward needs values of the graph that the backward{at or ' before it'} has freed",
             "add the losses and call backward() once; detach what the first loss is not to reach; or retain_graph=True in the first",
             [(first, "the backward that freed the graph"), (made, "made the tensor that both need")],
             after=1,

@@ -29,6 +29,7 @@ class Exploding(Check):
 
     name = "exploding"
     severity = "warning"
+    is_last = True
 
     def __init__(self, doctor):
         super().__init__(doctor)
@@ -53,6 +54,12 @@ class Exploding(Check):
         self.loss = loss
 
     def finish(self) -> None:
+        if any(
+            f.check in ("stale-grad", "stale-grad-other-net") and f.count >= f.at_end
+            for f in self.doctor.findings.suspected.values()
+        ):
+            self.doctor.findings.withdraw(self.name)  # gradients that add up explain it
+            return
         if self.rises >= _RISES and self.loss > 10 * self.first > 0:
             self._tell_of_rise(self.rises, self.first, self.loss)
 

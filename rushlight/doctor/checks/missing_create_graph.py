@@ -35,6 +35,7 @@ class MissingCreateGraph(Check):
         self.sources: dict[
             int, tuple[Any, _Source]
         ] = {}  # weak references: results of grad() and what was computed of them, by identity
+        self.scaled: dict[int, tuple[Any, _Source]] = {}  # the same of what has a history by another factor
         self.joined: dict[int, Place] = {}  # a node's time -> the grad() whose constant it adds to a loss
         self.updated: dict[int, _Source] = {}  # a node's time -> the grad() whose constant it adds to a tensor
 
@@ -59,6 +60,7 @@ class MissingCreateGraph(Check):
         self.doctor.arm()
         if len(self.sources) > 5000:
             self.sources.clear()
+        self.scaled.clear()
         source = _Source(place, frozenset(self.through))
         for t in results:
             if t is not None:
@@ -74,10 +76,19 @@ class MissingCreateGraph(Check):
         ref, source = self.sources.get(id(tensor), (None, None))
         return source if ref is not None and ref() is tensor and getattr(tensor, "_edge", None) is None else None
 
+    def _scaled_of(self, tensor: Any) -> _Source | None:
+        ref, source = self.scaled.get(id(tensor), (None, None))
+        return source if ref is not None and ref() is tensor else None
+
     def on_call(self, call: Call, inputs: tuple, results: tuple) -> None:
         if not self.sources:
             return
         source = next((s for t in inputs if (s := self._source_of(t)) is not None), None)
+        if source is None and call.name in ("add", "sub"):
+            source = next((s for t in inputs if (s := self._scaled_of(t)) is not None), None)
+        elif source is not None and call.has_history and call.name in ("mul", "neg"):
+            for r in results:  # by a learning rate that is learned
+                self.scaled[id(r)] = weakref.ref(r), source
         for r in results:
             if source is None or call.has_history:
                 self.sources.pop(id(r), None)

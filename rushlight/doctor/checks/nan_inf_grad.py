@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from ...core.tensor.node import Freed, Leaf, Output
 from ...core.tensor.tensor import Tensor, constant
 from ..events import Backward
 from ..ledger import FLOATING, Entry
-from ..places import Place
+from ..places import Place, only_place_of
 from ..tape import Tape, name_of
 from . import Check
 
@@ -47,6 +48,21 @@ _GROWING = frozenset(
 _ELSE = "look at this operator's inputs: a logarithm or root of 0, 0/0, an overflow"
 _EACH = 100  # backwards whose gradients are all looked at; later every fourth, and each loss
 
+_LOOKS = 4  # backwards after the first that is not finite, in which its line is looked for
+
+
+@dataclass
+class _Found:
+    """What was found. kinds: of the tape, index: of the node in it, looks: at later backwards."""
+
+    kinds: int
+    backward: Place
+    name: str
+    message: str
+    step: int
+    index: int = 0
+    looks: int = 0
+
 
 class NanInfGrad(Check):
     """Told at once, from the tape of that very backward, the first time only: after it everything is nan."""
@@ -60,6 +76,7 @@ class NanInfGrad(Check):
         self.looks = 0
         self.was_whole = True  # the last look
         self.kept: list[tuple[Any, Any]] = []
+        self.waiting: _Found | None = None  # for its line
 
     def on_before_backward(self, event: Backward) -> None:
         self.kept = []
@@ -70,6 +87,8 @@ class NanInfGrad(Check):
         self.kept = []
 
     def on_backward(self, event: Backward) -> None:
+        if self.waiting is not None:
+            self._look_for_line(event, self.waiting)
         kept, self.kept = self.kept, []
         if self.done or event.tape is None or event.scaled or not kept:
             return
@@ -118,14 +137,37 @@ class NanInfGrad(Check):
         message = f"{where} is not finite from here on"
         if node is not None:
             message += f": {what} of {node.name()} {said}"
-        self.doctor.report(
+        finding = _Found(event.kinds, event.place, name, message, self.doctor.steps + 1)
+        if place is None and node is not None and not self.doctor.known_lines.get(event.kinds):
+            finding.index = event.tape.nodes.index(node)
+            self.waiting = finding  # the next step, which is nan throughout, shows the line
+        else:
+            self._tell(finding, place)
+
+    def _look_for_line(self, event: Backward, waiting: _Found) -> None:
+        known = self.doctor.known_lines.get(waiting.kinds)
+        waiting.looks += 1
+        if known or waiting.looks >= _LOOKS:
+            self.waiting = None
+            self._tell(waiting, known[waiting.index] if known else None)
+
+    def finish(self) -> None:
+        if self.waiting is not None:
+            self._tell(self.waiting, None)
+
+    def _tell(self, found: _Found, place: Place | None) -> None:
+        name = found.name
+        place = place or (only_place_of(name.partition(".")[0], found.backward) if name else None)
+        told = self.doctor.report(
             self,
-            place or event.place,
-            message,
+            place or found.backward,
+            found.message,
             _WHY.get(name, _ELSE),
-            [(event.place, "the backward")],
+            [(found.backward, "the backward")],
             after=1,
         )
+        if told is not None:
+            told.first_step = found.step
 
 
 def _is_sum_finite(entries: list[Entry]) -> bool:

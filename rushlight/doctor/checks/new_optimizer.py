@@ -42,11 +42,11 @@ class NewOptimizer(Check):
             if same and {id(e) for e in other.entries} == mine:
                 self.doctor.report(
                     self,
-                    event.place,
+                    event.caller or event.place,
                     f"this makes a new {event.kind} over the same {len(mine)} tensors after the last one made {other.steps} steps: its "
                     "state (averages, momentum) is lost each time",
                     "make the optimizer once, before the loop",
-                    [(other.step_place, "the step"), (enclosing_loop(event.place), "the loop")],
+                    [(other.step_place, "the step"), (enclosing_loop(event.caller or event.place), "the loop")],
                     after=2,
                 )
                 return

@@ -11,6 +11,8 @@ from ..places import Place, place_of_error, rebinds
 from . import Check
 from .leaf_rebound import LeafRebound, is_update
 
+_MOST_TRIES = 3  # of windows in which the line of the cut is looked for
+
 
 class NoGradPath(Check):
     """backward() raises, or, if the program has set requires_grad on the loss, trains nothing."""
@@ -23,6 +25,9 @@ class NoGradPath(Check):
         self.cuts: dict[Place, Call | None] = {}
         self.freezes: dict[int, Place] = {}
         self.of_leaf: tuple[Backward, Call | None] | None = None
+        self.waiting: dict[
+            Place, tuple[Backward, int]
+        ] = {}  # until lines are known: by a backward's, how often it was seen
 
     def on_frozen(self, place: Place | None, tensor: Any) -> None:
         if place is not None:
@@ -105,8 +110,18 @@ class NoGradPath(Check):
         if of_leaf is None or event.manual or any(e.pending > 0 for e in event.entries):
             return
         backward, cut = of_leaf
+        tries = self.waiting.get(backward.place, (backward, 0))[1]
+        if cut is None and tries < _MOST_TRIES and not self.cuts.get(backward.place):
+            self.waiting[backward.place] = backward, tries + 1
+            self.doctor.arm(len(self.doctor.optimizers) + 1)  # it may come once in a round of several optimizers
+            return
+        self.waiting.pop(backward.place, None)
         cut = self.cuts.setdefault(backward.place, cut)
         self._tell(backward, cut, at_error=False)
+
+    def finish(self) -> None:
+        for backward, _ in self.waiting.values():
+            self._tell(backward, None, at_error=False)
 
     def _tell_of_freeze(self, event: Backward, freeze: Place) -> None:
         self.doctor.report(

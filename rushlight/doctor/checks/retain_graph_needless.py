@@ -16,6 +16,7 @@ class RetainGraphNeedless(Check):
     name = "retain-graph-needless"
     severity = "warning"
     waits_for = "retained"
+    is_last = True
 
     def __init__(self, doctor):
         super().__init__(doctor)
@@ -58,7 +59,7 @@ class RetainGraphNeedless(Check):
         for place, _, _, _ in self.waiting:
             self.needless[place] = self.needless.get(place, 0) + 1
         for place, count in self.needless.items():
-            if place not in self.used and count >= 2:
+            if place not in self.used and count >= 2 and not self.doctor.findings.has("missing-create-graph", place):
                 self.doctor.report(
                     self,
                     place,

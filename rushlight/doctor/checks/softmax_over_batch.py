@@ -13,8 +13,10 @@ from . import Check
 _KEEP_LAST = frozenset(
     ("view", "reshape", "expand", "contiguous", "clone", "to", "_to_copy", "mul")
 )  # dropout multiplies
+_KEEP_ORDER = frozenset(("unsqueeze", "view", "reshape", "expand", "part", "contiguous", "clone", "to", "_to_copy"))
 _PRODUCTS = frozenset(("matmul", "bmm", "mm", "baddbmm"))
 _SCALED = VIEWS | {"mul", "div", "masked_fill", "masked_fill.number", "add", "sub", "where"}
+_SECOND = {2: (1, -1, (1,), (-1,)), 3: (1, -2, (1,), (-2,))}  # names of the second dimension, of so many
 _THROUGH = VIEWS | {"log", "clamp", "add", "mul", "neg"}
 
 
@@ -28,9 +30,9 @@ class SoftmaxOverBatch(Check):
         tape = event.tape
         assert tape is not None
         for node in tape.nodes:
-            if name_of(node) in ("sum", "sum.dim") and saved(node, "dim") in (1, -1, (1,), (-1,)):
+            if name_of(node) in ("sum", "sum.dim"):
                 self._look_at_weights(node, tape)
-            if name_of(node) in _PRODUCTS:
+            if name_of(node) in _PRODUCTS and not self._look_at_mixture(node, tape):
                 self._look_at_attention(event, node, tape)
             if name_of(node) not in LOSSES or not node.edges:
                 continue
@@ -52,6 +54,24 @@ class SoftmaxOverBatch(Check):
                 [(self.doctor.line_of(node, tape), "the loss")],
                 after=1,
             )
+
+    def _look_at_mixture(self, node: Any, tape: Tape) -> bool:
+        """A product for each sample, over which weights of shape (N, C) sum to 1. Whether it is one."""
+        for edge, summed in zip(node.edges[-2:], (-1, -2), strict=False):
+            if edge is None:
+                continue
+            source = behind(edge, _KEEP_ORDER)
+            if (
+                source is None
+                or type(source) is Leaf
+                or name_of(source) != "softmax"
+                or not _is_over_batch(source, tape)
+            ):
+                continue
+            if len(edge.shape) == 3 and (edge.shape[0], edge.shape[summed]) == tuple(source.shape):
+                self._tell_of_weights(source, node, tape)
+                return True
+        return False
 
     def _look_at_attention(self, event: Backward, node: Any, tape: Tape) -> None:
         """A product whose weights sum to 1 over its first dimension, while it sums over the last."""
@@ -79,27 +99,32 @@ class SoftmaxOverBatch(Check):
     def _look_at_weights(self, node: Any, tape: Tape) -> None:
         """A sum over the choices of each sample, by weights that sum to 1 over the samples."""
         product = behind(node.edges[0], VIEWS)
-        if type(product) is Leaf or name_of(product) != "mul" or len(product.shape) != 2:
+        if type(product) is Leaf or name_of(product) != "mul" or len(product.shape) not in (2, 3):
+            return
+        if saved(node, "dim") not in _SECOND[len(product.shape)]:
             return
         for edge in product.edges:
-            source = behind(edge, VIEWS)
+            source = behind(edge, _KEEP_ORDER)
             if (
-                type(source) is Leaf
-                or source is None
+                source is None
+                or type(source) is Leaf
                 or name_of(source) != "softmax"
                 or not _is_over_batch(source, tape)
             ):
                 continue
-            if tuple(source.shape) == tuple(product.shape):
-                self.doctor.report(
-                    self,
-                    self.doctor.line_of(source, tape),
-                    f"softmax over dimension 0 of {list(source.shape)}, whose rows are then weights in a sum over dimension 1: they sum "
-                    "to 1 over the batch, instead of over each sample's choices",
-                    "softmax over the choices: dim=1 (or dim=-1)",
-                    [(self.doctor.line_of(node, tape), "the sum")],
-                    after=1,
-                )
+            if tuple(source.shape) == tuple(product.shape)[:2]:
+                self._tell_of_weights(source, node, tape)
+
+    def _tell_of_weights(self, source: Any, node: Any, tape: Tape) -> None:
+        self.doctor.report(
+            self,
+            self.doctor.line_of(source, tape),
+            f"softmax over dimension 0 of {list(source.shape)}, whose rows are then weights in a sum over dimension 1: "
+            "they sum to 1 over the batch, instead of over each sample's choices",
+            "softmax over the choices: dim=1 (or dim=-1)",
+            [(self.doctor.line_of(node, tape), "the sum")],
+            after=1,
+        )
 
 
 def _is_over_batch(node: Any, tape: Tape) -> bool:
