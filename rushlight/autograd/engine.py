@@ -173,6 +173,9 @@ class _Pass:
         """The nodes from which a wanted edge can be reached (a wanted one only if another is reached through it)."""
         wanted = self.captured_edges
         needed: set[Any] = set()
+        if self.accumulate:  # what `backward(inputs=...)` names is computed too, although nothing takes what it gives
+            for e in wanted:
+                needed.add(e.edges[0] if type(e) is Output else e)
         for node in reversed(order):
             if any(e in wanted or e in needed for e in node.edges if e is not None):
                 needed.add(node)
@@ -239,7 +242,7 @@ class _Pass:
         if hooks.retain is not None:
             t = hooks.retain()
             if t is not None:
-                t._grad = g if t._grad is None else t._grad + g
+                t._grad = _own(g) if t._grad is None else t._grad + g
                 _tell_graded(t)
         if hooks.pre:
             g = _run_pre_hooks(hooks.pre, g)
@@ -341,6 +344,12 @@ def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
 def _tell_graded(t: Tensor) -> None:
     if thread.state.level > 1:
         emit_event("graded", t)
+
+
+def _own(g: Tensor) -> Any:
+    """A gradient whose elements each have their own place: that of a sum has one for all."""
+    a = g._array
+    return g.clone() if type(a) is np.ndarray and 0 in a.strides and a.size > 1 else g  # type: ignore[attr-defined]
 
 
 def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:

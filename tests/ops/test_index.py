@@ -274,3 +274,27 @@ def test_negative_numbers_wrap_in_unsigned_types():
     x = torch.zeros(2, dtype=torch.uint8)
     x[0] = -3
     assert x.tolist() == [253, 0] and torch.full((1,), -255, dtype=torch.uint8).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.scatter_(1, torch.zeros(2, 3, dtype=torch.int64), x),
+        lambda x: x.scatter_add_(1, torch.zeros(2, 3, dtype=torch.int64), x),
+        lambda x: x.index_add_(0, torch.tensor([0, 1]), x),
+        lambda x: x.index_copy_(0, torch.tensor([1, 0]), x),
+        lambda x: x.put_(torch.arange(6), x),
+        lambda x: x.__setitem__(torch.tensor([1, 0]), x),
+    ],
+)
+def test_placing_a_tensor_into_itself_is_refused(write):
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(torch.arange(6.0).reshape(2, 3))
+
+
+def test_placing_columns_beside_themselves_is_not_refused():
+    x = torch.arange(6.0).reshape(2, 3)
+    x[:, :2].scatter_(1, torch.zeros(2, 1, dtype=torch.int64), x[:, 2:])
+    assert x.tolist() == [[2.0, 1.0, 2.0], [5.0, 4.0, 5.0]]
+    x = torch.arange(3.0)
+    assert x.masked_fill_(x > 0, x[0]).tolist() == [0.0, 0.0, 0.0]

@@ -25,7 +25,7 @@ from ..tensor.tensor import Tensor, alias, type_word, wrap
 from . import number_first
 from .docs import of_inplace
 from .mode import State, emit_event, thread
-from .overlap import check_apart, is_read_again, write_in_order
+from .overlap import check_apart, check_disjoint, is_read_again, write_in_order
 from .scalars import number_as
 from .signatures import OfInplace
 from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
@@ -236,6 +236,10 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             if state.level > 1:
                 emit_event("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
+        if record.name in _READS_ELSEWHERE:
+            for t in others:
+                if isinstance(t, Tensor):
+                    check_disjoint(self._array, t._array)
         if any(isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array) for t in others):
             r = _compute_in_order(record, arrays, metadata, self._array)
         else:
@@ -256,6 +260,13 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if state.level > 1:
         observe(state, record, tensors, metadata, self, r)
     return self
+
+
+# operators that write at places which other tensors name: torch refuses these where they share memory with what is written
+_READS_ELSEWHERE = frozenset({
+    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.value", "scatter_add",
+    "scatter_reduce",
+})  # fmt: skip
 
 
 def _rule_reads_first(record: Op) -> bool:

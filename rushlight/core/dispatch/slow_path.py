@@ -50,7 +50,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     try:
         arrays = prepare(record, tensors)
         r = execute(record, arrays, metadata)
-        if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 2 and isinstance(arrays[0], np.ndarray):
+        if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 1 and isinstance(arrays[0], np.ndarray):
             r = ordered(r, arrays[0])
         if record.unrounded:
             r = _narrowed(r, arrays)
@@ -80,7 +80,8 @@ def number_in(value: Any) -> Any:
 def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
     """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows.
 
-    Not below three dimensions: there entry points do not look, since looking costs as much as a tenth of the call.
+    Entry points do not look at fresh matrices, since looking costs as much as a tenth of the call: one that is not C-contiguous
+    is nearly always a view.
     """
     if first.shape != r.shape or 0 in first.strides:
         return r

@@ -21,7 +21,7 @@ from ..warn import warn, warn_once
 from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
-from .node import Leaf, Output, hooks_of
+from .node import Leaf, Output, hooks_of, leaf_of, leave_leaf
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, wrap_dim
@@ -282,7 +282,7 @@ class Tensor:
         if requires_grad:
             if edge is None:
                 self._check_can_require_grad()
-                self._edge = Leaf(self)
+                self._edge = leaf_of(self)
         elif edge is not None:
             if type(edge) is not Leaf:
                 raise RuntimeError(
@@ -292,6 +292,7 @@ class Tensor:
             observer = training_observer.value
             if observer is not None:
                 observer.frozen(self)
+            leave_leaf(self, edge)
             self._edge = None
         return self
 
@@ -379,6 +380,8 @@ class Tensor:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if thread.state.level > 1 and self._edge is not None:
             emit_event("cut", self, self, "detach_()")
+        if type(self._edge) is Leaf:
+            leave_leaf(self, self._edge)
         self._edge = None
         return self
 

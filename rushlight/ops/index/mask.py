@@ -108,6 +108,8 @@ def masked_fill(input, mask, value, *, out=None):
 @composite(method=True, function=False)
 def masked_fill_(self, mask, value):
     """In-place `masked_fill`."""
+    if isinstance(value, Tensor) and not value._array.ndim and value._storage is not None:
+        value = value.clone()  # it is read before anything is written  # type: ignore[attr-defined]
     arrays, metadata = _mask_value(self, mask, value)
     return write(_masked_fill.record, self, arrays, metadata)
 

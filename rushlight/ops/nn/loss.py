@@ -15,14 +15,14 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word
-from ..pointwise.building_blocks import MANY
+from ..pointwise.building_blocks import MANY, in_order_of, zero_where
 from ..pointwise.checks import extremes, lies_within, not_implemented
 from .smooth import _log_sigmoid
 
 
-def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
+def _reduced(a: np.ndarray, reduction: str, *inputs: np.ndarray) -> np.ndarray:
     if reduction == "none":
-        return a
+        return in_order_of(a, *inputs)
     wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
     total = np.add.reduce(a, None, dtype=wide)
     if reduction == "mean":
@@ -39,6 +39,12 @@ def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
     if g._array.dtype is not t._array.dtype:
         g = g.to(t.dtype)  # type: ignore[attr-defined]
     return g / t._array.size if reduction == "mean" and t._array.size else g
+
+
+def _in_rows(g: Tensor) -> Tensor:
+    """A gradient that torch writes into C-contiguous zeros, whatever the order of the input."""
+    a = g._array
+    return g.contiguous() if type(a) is np.ndarray and not a.flags.c_contiguous else g  # type: ignore[attr-defined]
 
 
 def _float_only(a: np.ndarray, word: str) -> None:
@@ -65,19 +71,19 @@ def mse_loss(input, target, /, reduction="mean"):
     """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
     _float_only(input, "mse_cpu")
     d = input - target
-    return _reduced(d * d, reduction)
+    return _reduced(d * d, reduction, input, target)
 
 
 @mse_loss.vjp("input")
 def _(g, input, target, reduction):
     d = _difference(input, target)
-    return d * (_share(g, d, reduction) * 2.0)
+    return _in_rows(d * (_share(g, d, reduction) * 2.0))
 
 
 @mse_loss.vjp("target")
 def _(g, input, target, reduction):
     d = _difference(target, input)
-    return d * (_share(g, d, reduction) * 2.0)
+    return _in_rows(d * (_share(g, d, reduction) * 2.0))
 
 
 @composite()
@@ -86,8 +92,19 @@ def l1_loss(input, target, reduction="mean"):
     return _reduce((input - target).abs(), reduction)
 
 
+@primitive(public=False, name="bounded")
+def _bounded(input, /, limit):
+    """Each element, at most `limit` in size. Unlike that of `clamp`, the gradient is 0 where the limit is just reached."""
+    return np.clip(input, -limit, limit)
+
+
+@_bounded.vjp
+def _(g, input, limit):
+    return zero_where(g, ~(input.abs() < limit))
+
+
 def _smooth_slope(d: Tensor, beta: float) -> Tensor:
-    return (d / beta).clamp(-1.0, 1.0) if beta else d.sign()
+    return _bounded(d, beta) / beta if beta else d.sign()
 
 
 @primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY)
@@ -99,19 +116,19 @@ def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     d = np.abs(input - target)
     if beta:
         d = np.where(d < beta, d * d * d.dtype.type(0.5 / beta), d - d.dtype.type(0.5 * beta))
-    return _reduced(d, reduction)
+    return _reduced(d, reduction, input, target)
 
 
 @smooth_l1_loss.vjp("input")
 def _(g, input, target, reduction, beta):
     d = _difference(input, target)
-    return _smooth_slope(d, beta) * _share(g, d, reduction)
+    return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
 
 
 @smooth_l1_loss.vjp("target")
 def _(g, input, target, reduction, beta):
     d = _difference(target, input)
-    return _smooth_slope(d, beta) * _share(g, d, reduction)
+    return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
 
 
 @primitive(jit_min_elements=MANY)
@@ -128,21 +145,23 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
     _float_only(input, "huber_cpu")
     d = np.abs(input - target)
     kind = d.dtype.type
-    return _reduced(np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction)
+    return _reduced(
+        np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction, input, target
+    )
 
 
 @huber_loss.vjp("input")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(input, target)
-    return d.clamp(-delta, delta) * _share(g, d, reduction)
+    return _in_rows(_bounded(d, delta) * _share(g, d, reduction))
 
 
 @huber_loss.vjp("target")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(target, input)
-    return d.clamp(-delta, delta) * _share(g, d, reduction)
+    return _in_rows(_bounded(d, delta) * _share(g, d, reduction))
 
 
 @composite()
@@ -394,7 +413,7 @@ def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
     kind = input.dtype.type
     floor = kind(-100)
     loss = (target - kind(1)) * np.maximum(np.log1p(-input), floor) - target * np.maximum(np.log(input), floor)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else loss * weight, reduction, input, target)
 
 
 @_binary_cross_entropy.vjp("input")
@@ -424,7 +443,7 @@ def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"
     if pos_weight is not None:
         tail = tail * ((pos_weight - kind(1)) * target + kind(1))
     loss = (kind(1) - target) * input + tail
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else loss * weight, reduction, target, input)
 
 
 @_bce_logits.vjp("input")
@@ -481,7 +500,7 @@ def _bce_logits_of_two_types(input, target, weight=None, pos_weight=None, /, red
         tail = tail * ((pos_weight - one) * target + one)
     loss = ((one - target) * input).astype(kind)
     loss = (loss - tail).astype(kind)
-    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction)
+    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction, target, input)
 
 
 for _name, _rule in _bce_logits.record.rules.items():
@@ -491,7 +510,7 @@ for _name, _rule in _bce_logits.record.rules.items():
 @primitive(promote="same")
 def soft_margin_loss(input, target, /, reduction="mean"):
     """log(1 + exp(-target input)) for targets of 1 and -1."""
-    return _reduced(np.log1p(np.exp(-target * input)), reduction)
+    return _reduced(np.log1p(np.exp(-target * input)), reduction, input, target)
 
 
 @soft_margin_loss.vjp("input")

@@ -13,7 +13,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import dense_like
+from ...core.tensor.casting import cast, dense_like
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
@@ -297,9 +297,9 @@ def _median_along(name, a, dim, keepdim, ignore_nan):
 
 
 def _median_all(a, ignore_nan):
-    refuse("median_cpu", a.dtype, "bc")
+    refuse("median_cpu", a.dtype, "bc" if a.size else "c")
     if not a.size:
-        return np.array(np.nan, a.dtype) if a.dtype.kind in "fV" else np.array(np.iinfo(a.dtype).min, a.dtype)
+        return cast(np.array(np.nan, F32), a.dtype)
     a = a.reshape(-1)
     rank = _median_rank(a, 0, ignore_nan)
     if isinstance(rank, int) and a.dtype.kind != "V":
