@@ -555,6 +555,9 @@ from .ops import imag as imag
 from .ops import view_as_real as view_as_real
 from .ops import view_as_complex as view_as_complex
 from .ops import conj as conj
+from .ops import _neg_view as _neg_view
+from .ops import resolve_conj as resolve_conj
+from .ops import resolve_neg as resolve_neg
 from .ops import conj_physical as conj_physical
 from .ops import angle as angle
 from .ops import complex as complex
@@ -695,8 +698,6 @@ from .ops import lstm_cell as lstm_cell
 from .ops import gru_cell as gru_cell
 from .ops import rnn_tanh_cell as rnn_tanh_cell
 from .ops import rnn_relu_cell as rnn_relu_cell
-from .ops import resolve_conj as resolve_conj
-from .ops import resolve_neg as resolve_neg
 from .ops import is_floating_point as is_floating_point
 from .ops import is_complex as is_complex
 from .ops import is_signed as is_signed

@@ -21,6 +21,7 @@ from ..core.dispatch.entry import is_result
 from ..core.dispatch.extension_points import call_node, try_compiled
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, no_grad, thread
+from ..core.dispatch.slow_path import plain
 from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
 from ..core.tensor.dtype import from_numpy
@@ -279,6 +280,7 @@ class _Pass:
 
     def _capture(self, edge: Any, g: Any) -> None:
         known = self.captured.get(edge)
+        g = plain(g)
         self.captured[edge] = g if known is None else known + g
 
     def _free(self, node: Any) -> None:

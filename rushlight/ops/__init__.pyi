@@ -1954,7 +1954,19 @@ def view_as_complex(input: Tensor) -> Tensor:
     ...
 
 def conj(input: Tensor) -> Tensor:
-    """The conjugate of a complex tensor; any other tensor itself."""
+    """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
+    ...
+
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+    ...
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
+    ...
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
     ...
 
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2578,14 +2590,6 @@ def rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tens
 
 def rnn_relu_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh)."""
-    ...
-
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugation is never lazy here."""
-    ...
-
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negation is never lazy here."""
     ...
 
 def is_floating_point(input: Tensor) -> _bool:

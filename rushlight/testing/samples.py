@@ -134,6 +134,7 @@ _table(
         "mvlgamma": [S(F(2, 3, low=2.0, high=4.0), 2)],
         "frexp": [S(X)],
         "positive": [S(X)],
+        "_neg_view": [S(X)],
         "conj": [S(X), S(F(2, 3, complex=True))],
         "conj_physical": [S(X), S(F(2, 3, complex=True))],
         "real": [S(F(2, 3, complex=True))],

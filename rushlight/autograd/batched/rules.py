@@ -295,7 +295,7 @@ def matmul(this: Call) -> Any:
 def by_vectors(this: Call) -> Any:
     """The dot product."""
     x, y = (this.aligned(i, 1) for i in range(2))
-    x = x.conj() if this.record.name == "vdot" and x.is_complex() else x
+    x = x.conj_physical() if this.record.name == "vdot" and x.is_complex() else x
     return ops.matmul(x.unsqueeze(-2), y.unsqueeze(-1)).squeeze(-1).squeeze(-1)
 
 

@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import own_code
+from ..device import conjugated
 from ..device.buffer import as_array
+from ..device.conjugated import elements_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.node import Leaf, Node, Output, show_as
@@ -28,7 +30,7 @@ from .mode import State, emit_event, thread
 from .overlap import check_apart, check_disjoint, is_read_again, write_in_order
 from .scalars import number_as
 from .signatures import OfInplace
-from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
+from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, plain, prepare
 
 if TYPE_CHECKING:
     from .op import Op
@@ -222,6 +224,8 @@ def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:
 def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     """Write the result of `record(self, *others, *metadata)` into `self`."""
     state = thread.state
+    if conjugated.exist:
+        others = tuple(map(plain, others))
     tensors = (self, *others)
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata, writes=True)
@@ -236,6 +240,7 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             if state.level > 1:
                 emit_event("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
+        arrays[0] = elements_of(arrays[0])
         if record.name in _READS_ELSEWHERE:
             for t in others:
                 if isinstance(t, Tensor):
@@ -438,7 +443,7 @@ def _chain(view: Tensor) -> tuple[Tensor, tuple]:
     return t, tuple(reversed(steps))
 
 
-_SHOWN_AGAIN = ("view_as_real", "view_as_complex", "conj", "_conj")
+_SHOWN_AGAIN = ("view_as_real", "view_as_complex", "conj_view", "neg_view")
 
 
 def refresh_views(s: Any) -> None:

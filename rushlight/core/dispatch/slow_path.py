@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..device import conjugated
 from ..device.backend import backend_of, operands
 from ..device.buffer import as_array
+from ..device.conjugated import is_conjugated, view_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import cast, copy_into, dense_like
 from ..tensor.node import Leaf, Output
@@ -43,6 +45,8 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     state = thread.state
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata)
+    if conjugated.exist and any(map(is_conjugated, tensors)):
+        return _call_conjugated(record, tensors, metadata, state)
     if state.autocast is not None:
         tensors = state.autocast.inputs(record, tensors)
         if state.level > 1 and state.witness is None and not state.is_watched():
@@ -68,6 +72,27 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     if state.level > 1:
         observe(state, record, tensors, metadata, result, r)
     return result
+
+
+def _call_conjugated(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:
+    """The call of an operator among whose tensors are conjugated ones: a view of one is another."""
+    first = tensors[0]
+    if not (record.view and is_conjugated(first)):
+        return record.invoke(record.function, [plain(t) for t in tensors], metadata)
+    r = view_of(record.name, record.outputs is not None, first._array, lambda a: execute(record, [a], metadata))
+    result = _finish(record, tensors, [first._array.outline], metadata, r, state)
+    if state.level > 1:
+        observe(state, record, tensors, metadata, result, r)
+    return result
+
+
+def plain(t: Any) -> Any:
+    """A tensor with the elements of a conjugated one, and its history; anything else itself."""
+    if not is_conjugated(t):
+        return t
+    out = wrap(t._array.elements())
+    out._edge, out._storage = t._edge, t._storage  # the record tells backward of writes
+    return out
 
 
 def number_in(value: Any) -> Any:

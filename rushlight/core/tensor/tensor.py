@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import own_code
 from ..device.buffer import Buffer, as_array
+from ..device.conjugated import Conjugated
 from ..device.device import CPU
 from ..dispatch.extension_points import size_observer, training_observer
 from ..dispatch.mode import emit_event, thread
@@ -193,22 +194,12 @@ class Tensor:
         return self.dtype.is_signed
 
     def is_conj(self) -> bool:
-        """False: conjugation is never lazy here."""
-        return False
+        """Whether the elements are those of another tensor, conjugated when they are read."""
+        return type(self._array) is Conjugated and self._array.conj
 
     def is_neg(self) -> bool:
-        """False: negation is never lazy here."""
-        return False
-
-    def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here.
-
-        >>> Tensor([1.0]).resolve_conj()
-        tensor([1.])
-        """
-        return self
-
-    resolve_neg = resolve_conj
+        """Whether the elements are those of another tensor, negated when they are read."""
+        return type(self._array) is Conjugated and self._array.neg
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
@@ -431,6 +422,13 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if isinstance(self._array, Buffer):
             return self._array.backend.to_host(self._array) if force else self._array.__array__()
+        if type(self._array) is Conjugated:
+            if force:
+                return self._array.elements()
+            word, name = ("conjugate", "conj") if self._array.conj else ("negative", "neg")
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{name}().numpy() instead."
+            )
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         if thread.state.level > 1:

@@ -12,6 +12,7 @@ from types import ModuleType as ModuleType
 import numpy as np
 from .. import own_code as own_code
 from ..device.buffer import Buffer as Buffer, as_array as as_array
+from ..device.conjugated import Conjugated as Conjugated
 from ..device.device import CPU as CPU
 from ..dispatch.extension_points import size_observer as size_observer, training_observer as training_observer
 from ..dispatch.mode import emit_event as emit_event, thread as thread
@@ -19,7 +20,7 @@ from ..warn import warn as warn, warn_once as warn_once
 from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
-from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of
+from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of, leaf_of as leaf_of, leave_leaf as leave_leaf
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, wrap_dim as wrap_dim
@@ -148,19 +149,11 @@ class Tensor:
         ...
 
     def is_conj(self) -> _bool:
-        """False: conjugation is never lazy here."""
+        """Whether the elements are those of another tensor, conjugated when they are read."""
         ...
 
     def is_neg(self) -> _bool:
-        """False: negation is never lazy here."""
-        ...
-
-    def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here."""
-        ...
-
-    def resolve_neg(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here."""
+        """Whether the elements are those of another tensor, negated when they are read."""
         ...
 
     def is_inference(self) -> _bool:
@@ -1921,7 +1914,19 @@ class Tensor:
     @imag.setter
     def imag(self, value: Tensor) -> None: ...
     def conj(self) -> Tensor:
-        """The conjugate of a complex tensor; any other tensor itself."""
+        """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
+        ...
+
+    def _neg_view(self) -> Tensor:
+        """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+        ...
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
+        ...
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
         ...
 
     def conj_physical(self) -> Tensor:

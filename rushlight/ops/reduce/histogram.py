@@ -459,7 +459,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         free = total - correction * squared / total
     centred = x - mean.unsqueeze(1)
     weighed = centred if w is None else centred * w
-    c = centred.matmul(weighed.t().conj())
+    c = centred.matmul(weighed.t().conj_physical())
     free = max(free, 0) if not isinstance(free, Tensor) else free.clamp(min=0)
     return (c / free).squeeze()
 

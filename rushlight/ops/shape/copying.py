@@ -9,6 +9,7 @@ import numpy as np
 from ...core.device import device as devices
 from ...core.device.backend import Backend, on_device, run_on
 from ...core.device.buffer import Buffer, outline_of
+from ...core.device.conjugated import Conjugated, elements_of
 from ...core.dispatch.aten import operator
 from ...core.dispatch.aten.torch_dispatch import ask_for, ask_mode, write_by_class
 from ...core.dispatch.aten.wrapper import Wrapper
@@ -234,7 +235,11 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
     check_writable(self, state, may_share=np.ndim(a) == 0)
     storage = storage_of(self)
-    if sources and sources[0]._storage is storage and is_read_again(self._array, a):
+    if type(self._array) is Conjugated:
+        self._array.write(..., np.broadcast_to(elements_of(a), self._array.shape))
+    elif type(a) is Conjugated:
+        copy_into(self._array, a.elements())
+    elif sources and sources[0]._storage is storage and is_read_again(self._array, a):
         write_in_order(np.asarray, self._array, castable(a, self._array.dtype))
     elif isinstance(a, (np.ndarray, Buffer)):
         copy_into(self._array, a)
