@@ -114,7 +114,7 @@ _table(
         "true_divide": [S(X, POSITIVE)],
         "pow": [S(POSITIVE, Y), S(X, 3), S(X, 2), S(POSITIVE, 0.5), S(2.0, X), S(POSITIVE, -1), S(X, 0)],
         "float_power": [S(POSITIVE, Y), S(X, 2)],
-        "ldexp": [S(X, ROW)],
+        "ldexp": [S(X, ROW), S(X, Fixed([[1, 0, 2]]))],
         "lerp": [S(X, Y, 0.3), S(X, Y, HALF), S(X, ROW, ONE)],
         "addcmul": [S(X, Y, Z), S(X, ROW, COLUMN, value=0.5)],
         "addcdiv": [S(X, Y, POSITIVE), S(X, ROW, POSITIVE, value=0.5)],

@@ -298,3 +298,24 @@ def test_placing_columns_beside_themselves_is_not_refused():
     assert x.tolist() == [[2.0, 1.0, 2.0], [5.0, 4.0, 5.0]]
     x = torch.arange(3.0)
     assert x.masked_fill_(x > 0, x[0]).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_assigning_at_a_bool():
+    x = torch.zeros(3)
+    x[False] = torch.tensor([1, 2])  # nothing is looked at
+    x[True] = torch.tensor(2)
+    assert x.tolist() == [2.0] * 3
+    for index in (torch.tensor(True), torch.tensor([0])):
+        with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+            x[index] = torch.tensor(2)
+    with pytest.raises(RuntimeError, match="cannot be broadcast to indexing result"):  # before the types
+        x[torch.tensor([0])] = torch.tensor([1, 2])
+    with pytest.raises(RuntimeError, match=r"expanded size of the tensor \(2\) must match the existing size \(3\)"):
+        x[:2] = torch.ones(3)
+
+
+def test_filling_under_a_mask_reaches_places_that_are_shared():
+    x = torch.zeros(1)
+    with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors is deprecated"):
+        x.expand(3).masked_fill_(torch.tensor([True, False, False]), 2)
+    assert x.item() == 2

@@ -202,3 +202,19 @@ def test_gradients_are_in_rows_and_losses_in_the_order_of_the_input():
     for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss):
         assert loss(x, y, reduction="none").stride() == (1, 2)
         assert torch.autograd.grad(loss(x, y), x)[0].stride() == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "shape, target, kind, message",
+    [
+        ((4, 3), (1,), ValueError, r"Expected input batch_size \(4\) to match target batch_size \(1\)"),
+        ((4, 3), (2, 3), ValueError, r"Expected input batch_size \(4\) to match target batch_size \(2\)"),
+        ((2, 3), (2, 1), RuntimeError, "multi-target not supported"),
+        ((2, 3), (2, 3), RuntimeError, "Expected floating point type for target with class probabilities, got Long"),
+        ((2, 3, 4), (2, 5), RuntimeError, r"Expected target size \[2, 4\], got \[2, 5\]"),
+        ((2, 3, 4, 5), (2,), RuntimeError, "only batches of spatial targets supported"),
+    ],
+)
+def test_targets_are_checked_in_torchs_order(shape, target, kind, message):
+    with pytest.raises(kind, match=message):
+        F.cross_entropy(torch.zeros(shape), torch.full(target, 9))

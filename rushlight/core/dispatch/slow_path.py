@@ -469,6 +469,10 @@ _EXACT_OUT = frozenset({
 })  # fmt: skip
 
 
+# operators of torch whose kernel writes elements of the input's type
+_UNARY_OUT = frozenset({"bitwise_not", "ceil", "conj_physical", "floor", "frac", "neg", "sgn", "sign", "trunc"})
+
+
 def _takes_out(name: str, d: dtypes.dtype) -> bool:
     return d.is_complex if name == "abs" else d is dtypes.uint8 and name in ("any", "all")
 
@@ -478,6 +482,8 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
         raise RuntimeError(
             f"{name}(): Expected out tensor to have dtype {type_word(result.dtype)}, but got {type_word(out.dtype)} instead"
         )
+    if name in _UNARY_OUT and result.dtype is not out.dtype:
+        raise RuntimeError(f"Found dtype {type_word(out.dtype)} but expected {type_word(result.dtype)}")
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"

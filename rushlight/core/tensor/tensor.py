@@ -475,10 +475,10 @@ class Tensor:
     def __float__(self) -> float:
         if self.requires_grad and thread.state.grad:
             warn_once(_TO_NUMBER)
-        return float(self._one_value("float()"))
+        return float(_real_number(self._one_value("float()"), "double"))
 
     def __int__(self) -> int:
-        return int(self._one_value("int()"))
+        return int(_real_number(self._one_value("int()"), "int64_t"))
 
     def __complex__(self) -> complex:
         if self.requires_grad and thread.state.grad:
@@ -498,7 +498,7 @@ class Tensor:
         if isinstance(element, (int, float, complex, bool)):
             if thread.state.level > 1:
                 emit_event("read", self, "in")
-            return bool((self._array == element).any())
+            return bool((self == element).any().item())  # type: ignore[attr-defined]
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __iter__(self):
@@ -581,6 +581,14 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
 
 def _python_number(value: Any) -> Any:
     return value if isinstance(value, (int, float, complex, bool)) else float(value)
+
+
+def _real_number(value: Any, kind: str) -> Any:
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value
 
 
 def _check_grad(t: Tensor, value: Any) -> None:

@@ -13,7 +13,7 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ...core.tensor.size import broadcast_shapes
+from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
 from ..pointwise.building_blocks import MANY, in_order_of, zero_where
 from ..pointwise.checks import extremes, lies_within, not_implemented
@@ -185,20 +185,25 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
 
 
 def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
-    if input.ndim == 0 or input.ndim > 2 and target.ndim != input.ndim - 1:
-        raise RuntimeError(
-            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
-        )
-    if input.ndim <= 2 and target.ndim > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input.ndim == 1:
-        if target.size != 1:
-            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
-    elif target.ndim == 0 or input.shape[0] != target.shape[0]:
+    if input.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if input.ndim > 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
         n = target.shape[0] if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({n}).")
-    if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
-        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim == 1 and target.size != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
+    if input.ndim == 4:
+        if target.ndim != 3:
+            raise RuntimeError(
+                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
+            )
+        if input.shape[2:] != target.shape[1:]:
+            raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    elif input.ndim > 2 and input.shape[2:] != target.shape[1:]:
+        expected = [input.shape[0], *input.shape[2:]]
+        raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
     if target.dtype != np.int64 and target.dtype != np.uint8:
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}"
@@ -338,13 +343,17 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     d = 0 if input._array.ndim == 1 else 1
+    if target._array.shape == input._array.shape and not target.is_floating_point():
+        words = type_word(target.dtype)
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {words}")
+    wrap_dim(d, input._array.ndim)
     if not input._array.shape[d] and target._array.size and not target.is_floating_point():
+        _check_targets(input._array, target._array)
         raise IndexError(f"Target {target.reshape(-1)[0].item()} is out of bounds.")
     if target._array.shape == input._array.shape and target.is_floating_point():
         return _with_probabilities(input.log_softmax(d), target, weight, d, reduction, label_smoothing)
-    if target.is_floating_point() and target._array.ndim == input._array.ndim:
-        raise RuntimeError("Expected floating point type for target with class probabilities, of the input's shape "
-                           f"{list(input.shape)}, got {list(target.shape)}")  # fmt: skip
+    if target.is_floating_point():
+        _check_targets(input._array, target._array)
     logp = input.log_softmax(d)
     picked = _nll_loss2d if input._array.ndim > 2 else _nll_loss
     loss = picked(logp, target, weight, ignore_index, reduction)

@@ -20,7 +20,7 @@ from ..reduce.reduction import vector_norm
 
 
 def _check_softmax(x, dim, word):
-    if x.dtype.kind in "biuc":
+    if x.dtype.kind in "biuc" and x.size:
         raise not_implemented(word, x.dtype)
     n = x.ndim or 1
     if not -n <= dim < n:

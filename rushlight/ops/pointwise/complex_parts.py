@@ -14,7 +14,7 @@ from ...core.dispatch.op import OPS, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import shared_order, zeros_of
+from .building_blocks import dense, shared_order, zeros_of
 from .choice import where
 
 
@@ -245,7 +245,7 @@ def conj_physical_(self):
 
 def _angle(x):
     if x.dtype.kind == "c":
-        return np.angle(x)
+        return dense(np.angle(x))
     r = np.where(x < 0, x.dtype.type(math.pi) if x.dtype.kind != "V" else math.pi, 0).astype(x.dtype)
     return np.where(np.isnan(x), x, r)
 

@@ -45,6 +45,7 @@ def _check_selected(shape, dim):
 @primitive(public=False, name="unique_dim", outputs=1)
 def _unique_dim(input, /, dim):
     d = wrap_dim(dim, input.ndim)
+    refuse("unique_dim", input.dtype, "c")
     _check_selected(input.shape, d)
     if input.shape[d] == 0:
         return input.copy(), np.zeros(0, I64), np.zeros(0, I64)

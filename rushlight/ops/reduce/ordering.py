@@ -17,7 +17,7 @@ from ...core.tensor.casting import cast, dense_like
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
-from ..pointwise.building_blocks import F32, add_reduce, zero_where
+from ..pointwise.building_blocks import F32, add_reduce, in_order_of, zero_where
 from ..pointwise.checks import refuse
 from .extremum import picked, put_along, selection_rule
 from .reduction import accept_numpy
@@ -88,6 +88,7 @@ def _sort(input, /, dim, descending):
     if not input.flags.c_contiguous:
         values, picked_ones = dense_like(input), values
         values[...] = picked_ones
+        index = in_order_of(index, values)
     return values, index
 
 

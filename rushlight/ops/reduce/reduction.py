@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from ...core.device.buffer import Buffer
 from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
@@ -99,6 +100,8 @@ def _spread_view(input, /, shape, dim, keepdim):
         if not keepdim and input.ndim != len(shape):
             input = input.reshape([1 if d in axes else n for d, n in enumerate(shape)])
         strides = tuple([0 if d in axes else s for d, s in enumerate(input.strides)])
+    if type(input) is not np.ndarray:
+        return np.broadcast_to(input, shape)
     if input.flags.c_contiguous and input.dtype.kind != "V" and 0 not in shape:
         return np.ndarray(shape, input.dtype, input, 0, strides)  # a sixth of the time of as_strided
     return np.lib.stride_tricks.as_strided(input, shape, strides)
@@ -110,8 +113,8 @@ def _(g, input_shape, dim, keepdim):
 
 
 def sum_gradient(g, shape, dim, keepdim):
-    """The gradient of a sum: repeated without a copy, as torch has it; by `spread` for recorders, batches and devices."""
-    if thread.state.level <= 1 and type(g._array) is np.ndarray:
+    """The gradient of a sum: repeated without a copy, as torch has it; by `spread` for recorders and batches."""
+    if thread.state.level <= 1 and isinstance(g._array, (np.ndarray, Buffer)):
         return _spread_view(g, shape, dim, keepdim)
     return spread(g, shape, dim, keepdim)
 

@@ -25,8 +25,8 @@ from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
-from ...core.tensor.storage import expose, storage_of, tick, user_line
-from ...core.tensor.tensor import Tensor, alias, constant, wrap
+from ...core.tensor.storage import expose, private_storage, storage_of, tick, user_line
+from ...core.tensor.tensor import Tensor, alias, constant, version_of, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
@@ -422,17 +422,26 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     With `size`, the elements in that memory from `storage_offset` on.
     """
     if source is None:
+        version = version_of(self) + 1
         self._array, self._storage = run_on(backend_like(self), np.empty, 0, self.dtype.numpy), None
+        storage_of(self).version = version
         if thread.state.level > 1:
             emit_event("rebound", self)
         return self
     if not isinstance(source, Tensor):
+        if not hasattr(source, "_flat"):
+            raise TypeError(
+                f"set_() received an invalid combination of arguments - got ({type_name(source)}), but expected one of:\n"
+                " * ()\n * (Tensor source)\n * (torch.Storage source)\n * (torch.Storage source, int storage_offset, "
+                "tuple of ints size, tuple of ints stride)\n"
+            )
         source = _of_storage(source, self._array.dtype)
     if size is not None:
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
-    self._array, self._storage = source._array, storage_of(source)
+    self._storage = private_storage(storage_of(source), version_of(self) + 1)  # the counter is the tensor's own
+    self._array = source._array
     if thread.state.level > 1:
         emit_event("rebound", self)
     return self
