@@ -745,11 +745,11 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False,
 @overload
 def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
-def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) along `dim`, without overflow."""
     ...
 
-def log_softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """The logarithm of `softmax`, without overflow."""
     ...
 
