@@ -125,6 +125,7 @@ def test_modules_show_the_nodes_of_torch():
     x = torch.ones(2, 3, 4)
     output, _ = torch.nn.GRU(4, 5, batch_first=True)(x)
     assert _name(output) == "TransposeBackward1"
+    assert _name(torch.nn.LSTM(4, 5, batch_first=True)(x)[0]) == "TransposeBackward0"
     assert _name(torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2)).weight) == (
         "WeightNormInterfaceBackward0"
     )

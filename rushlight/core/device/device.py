@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -21,6 +21,11 @@ class device:
     __slots__ = ("type", "index")
     type: str
     index: int | None
+
+    @overload
+    def __init__(self, type: Any, index: int | None = None) -> None: ...
+    @overload
+    def __init__(self, *, device: Any) -> None: ...
 
     def __init__(self, type: Any = None, index: int | None = None, *, device: Any = None):
         if device is not None:

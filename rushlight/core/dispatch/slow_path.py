@@ -423,14 +423,15 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     _check_out(name, result, out)
     storage = storage_of(out)
+    written_last = is_conjugated(out)  # its elements are worked out first
     for t in inputs:
-        if isinstance(t, Tensor) and t._storage is storage:
+        if isinstance(t, Tensor) and t._storage is storage and not written_last:
             _check_reading(name, result, out, t)
     if out._array.shape != result._array.shape:
         resize_out(out, result._array)
     check_apart(out._array)
     for t in inputs:
-        if isinstance(t, Tensor) and t is not out and t._storage is storage:
+        if isinstance(t, Tensor) and t is not out and t._storage is storage and not written_last:
             is_read_again(out._array, t._array)  # raises where torch would
     copy_into(out._array, result._array)
     storage.wrote(f"{name}(out=...)")

@@ -172,7 +172,11 @@ def _run(name: str, layer, args: tuple, kwargs: dict) -> tuple:
         return output, *final
     x, batch_first = a["input"], a["batch_first"]
     output, final = _network(layer, x.transpose(0, 1) if batch_first else x, None, state, *rest)
-    return shown_as(output.transpose(0, 1), "TransposeBackward1") if batch_first else output, *final
+    if batch_first:
+        output = output.transpose(0, 1)
+        if name != "lstm":  # torch turns its result in place
+            shown_as(output, "TransposeBackward1")
+    return output, *final
 
 
 @composite()
