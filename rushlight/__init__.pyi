@@ -555,6 +555,9 @@ from .ops import imag as imag
 from .ops import view_as_real as view_as_real
 from .ops import view_as_complex as view_as_complex
 from .ops import conj as conj
+from .ops import _neg_view as _neg_view
+from .ops import resolve_conj as resolve_conj
+from .ops import resolve_neg as resolve_neg
 from .ops import conj_physical as conj_physical
 from .ops import angle as angle
 from .ops import complex as complex
@@ -643,12 +646,6 @@ from .ops import _standard_gamma as _standard_gamma
 from .ops import _standard_gamma_grad as _standard_gamma_grad
 from .ops import _sample_dirichlet as _sample_dirichlet
 from .ops import _dirichlet_grad as _dirichlet_grad
-from .ops import index_put as index_put
-from .ops import index_put_ as index_put_
-from .ops import index_select as index_select
-from .ops import index_add as index_add
-from .ops import index_copy as index_copy
-from .ops import index_fill as index_fill
 from .ops import gather as gather
 from .ops import scatter as scatter
 from .ops import scatter_add as scatter_add
@@ -658,6 +655,12 @@ from .ops import masked_scatter as masked_scatter
 from .ops import nonzero as nonzero
 from .ops import nonzero_static as nonzero_static
 from .ops import argwhere as argwhere
+from .ops import index_put as index_put
+from .ops import index_put_ as index_put_
+from .ops import index_select as index_select
+from .ops import index_add as index_add
+from .ops import index_copy as index_copy
+from .ops import index_fill as index_fill
 from .ops import scatter_reduce as scatter_reduce
 from .ops import index_reduce as index_reduce
 from .ops import segment_reduce as segment_reduce
@@ -695,8 +698,6 @@ from .ops import lstm_cell as lstm_cell
 from .ops import gru_cell as gru_cell
 from .ops import rnn_tanh_cell as rnn_tanh_cell
 from .ops import rnn_relu_cell as rnn_relu_cell
-from .ops import resolve_conj as resolve_conj
-from .ops import resolve_neg as resolve_neg
 from .ops import is_floating_point as is_floating_point
 from .ops import is_complex as is_complex
 from .ops import is_signed as is_signed

@@ -11,11 +11,10 @@ from copy import deepcopy
 from functools import wraps
 from typing import Any
 
-from rushlight.func import derivatives, vectorize
+from rushlight.func import calls, derivatives, vectorize
 from rushlight.func.calls import functional_call, stack_module_state
 from rushlight.nn.modules.module import Module
 
-from ..torch._stand_ins import stand_in
 from ..torch.version import __version__
 
 __all__ = [
@@ -60,7 +59,7 @@ def _deprecated(function: Callable, instead: str = "") -> Callable:
 grad, grad_and_value = _deprecated(derivatives.grad), _deprecated(derivatives.grad_and_value)
 vjp, jvp = _deprecated(derivatives.vjp), _deprecated(derivatives.jvp)
 jacrev, jacfwd, hessian = map(_deprecated, (derivatives.jacrev, derivatives.jacfwd, derivatives.hessian))
-functionalize = _deprecated(stand_in("func.functionalize"))
+functionalize = _deprecated(calls.functionalize)
 vmap = _deprecated(vectorize.vmap, "torch.vmap")
 
 

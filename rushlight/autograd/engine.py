@@ -21,6 +21,7 @@ from ..core.dispatch.entry import is_result
 from ..core.dispatch.extension_points import call_node, try_compiled
 from ..core.dispatch.inplace import CopySlices
 from ..core.dispatch.mode import emit_event, no_grad, thread
+from ..core.dispatch.slow_path import plain
 from ..core.jit_switch import jit
 from ..core.tensor.casting import add_into
 from ..core.tensor.dtype import from_numpy
@@ -173,6 +174,9 @@ class _Pass:
         """The nodes from which a wanted edge can be reached (a wanted one only if another is reached through it)."""
         wanted = self.captured_edges
         needed: set[Any] = set()
+        if self.accumulate:  # what `backward(inputs=...)` names is computed too, although nothing takes what it gives
+            for e in wanted:
+                needed.add(e.edges[0] if type(e) is Output else e)
         for node in reversed(order):
             if any(e in wanted or e in needed for e in node.edges if e is not None):
                 needed.add(node)
@@ -239,7 +243,7 @@ class _Pass:
         if hooks.retain is not None:
             t = hooks.retain()
             if t is not None:
-                t._grad = g if t._grad is None else t._grad + g
+                t._grad = _own(g) if t._grad is None else t._grad + g
                 _tell_graded(t)
         if hooks.pre:
             g = _run_pre_hooks(hooks.pre, g)
@@ -276,6 +280,7 @@ class _Pass:
 
     def _capture(self, edge: Any, g: Any) -> None:
         known = self.captured.get(edge)
+        g = plain(g)
         self.captured[edge] = g if known is None else known + g
 
     def _free(self, node: Any) -> None:
@@ -341,6 +346,12 @@ def _is_done(order: list[Node], root: Any, g: Tensor) -> bool:
 def _tell_graded(t: Tensor) -> None:
     if thread.state.level > 1:
         emit_event("graded", t)
+
+
+def _own(g: Tensor) -> Any:
+    """A gradient whose elements each have their own place: that of a sum has one for all."""
+    a = g._array
+    return g.clone() if type(a) is np.ndarray and 0 in a.strides and a.size > 1 else g  # type: ignore[attr-defined]
 
 
 def accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:

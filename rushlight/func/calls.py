@@ -2,12 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 from rushlight import ops
 from rushlight.nn.modules.batchnorm import _BatchNorm
 from rushlight.nn.utils.stateless import call_with
+
+_REMOVED = ("mutations", "mutations_and_views")
+
+
+def functionalize(func: Callable, *, remove: str = "mutations") -> Callable:
+    """`func` as a function of the same results whose writes to its arguments are made, too.
+
+    torch makes operators without writes of those that it calls, for backends that know no others; here they run as they are.
+
+    Args:
+        remove: "mutations" or "mutations_and_views".
+    Shape: a function (*) -> (*) -> one of the same shapes
+    Raises:
+        RuntimeError: `remove` is another text, as in `functionalize(abs, remove="x")`.
+
+    >>> functionalize(lambda x: x.clone().add_(1))(tensor([1.0]))
+    tensor([2.])
+    """
+    if remove not in _REMOVED:
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced with "
+            "their out-of-place equivalents.\n     remove='mutations_and_views': In addition to the above, all aliasing "
+            "operators {view} will be replaced with their {view}_copy equivalents."
+        )
+
+    @wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return func(*args, **kwargs)
+
+    return call
 
 
 def functional_call(

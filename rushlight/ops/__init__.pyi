@@ -745,11 +745,11 @@ def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False,
 @overload
 def logsumexp(input: Tensor, keepdim: _bool = False, *, axis: _int | Sequence[_int], keepdims: _bool | None = None, out: Any = None) -> Tensor: ...
 
-def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
+def softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """exp(input) / sum(exp(input)) along `dim`, without overflow."""
     ...
 
-def log_softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, _stacklevel: Any = 3, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
+def log_softmax(input: Tensor, dim: _int | Sequence[_int] | None = None, dtype: _dtype | None = None, *, out: Any = None, axis: _int | Sequence[_int] | None = None) -> Tensor:
     """The logarithm of `softmax`, without overflow."""
     ...
 
@@ -1954,7 +1954,19 @@ def view_as_complex(input: Tensor) -> Tensor:
     ...
 
 def conj(input: Tensor) -> Tensor:
-    """The conjugate of a complex tensor; any other tensor itself."""
+    """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
+    ...
+
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+    ...
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
+    ...
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
     ...
 
 def conj_physical(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2368,30 +2380,6 @@ def _dirichlet_grad(x: Any, alpha: _Number, total: Any) -> Tensor:
     """dx/d alpha / (1 - x) for samples x of Beta(alpha, total - alpha)."""
     ...
 
-def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
-    """The input with `values` at the places of the index tensors, which together name one element or slice each."""
-    ...
-
-def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
-    """`index_put` into the tensor itself, which is returned."""
-    ...
-
-def index_select(input: Tensor, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The slices along `dim` at the places `index`, as a copy."""
-    ...
-
-def index_add(input: Tensor, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The input with the slices of `source` added at the places `index` of `dim`."""
-    ...
-
-def index_copy(input: Tensor, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The input with the slices of `source` put at the places `index` of `dim`."""
-    ...
-
-def index_fill(input: Tensor, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
-    """The input with `value` at the places `index` of `dim`."""
-    ...
-
 def gather(input: Tensor, dim: _int | Sequence[_int], index: Tensor, *, sparse_grad: _bool = False, out: Any = None) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
     ...
@@ -2430,6 +2418,30 @@ def nonzero_static(input: Tensor, *, size: _int | Sequence[_int], fill_value: Te
 
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row each."""
+    ...
+
+def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
+    """The input with `values` at the places of the index tensors, which together name one element or slice each."""
+    ...
+
+def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
+    """`index_put` into the tensor itself, which is returned."""
+    ...
+
+def index_select(input: Tensor, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+    """The slices along `dim` at the places `index`, as a copy."""
+    ...
+
+def index_add(input: Tensor, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+    """The input with the slices of `source` added at the places `index` of `dim`."""
+    ...
+
+def index_copy(input: Tensor, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+    """The input with the slices of `source` put at the places `index` of `dim`."""
+    ...
+
+def index_fill(input: Tensor, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number, *, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
+    """The input with `value` at the places `index` of `dim`."""
     ...
 
 def scatter_reduce(input: Tensor, dim: _int | Sequence[_int], index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, axis: _int | Sequence[_int] | None = None, out: Any = None) -> Tensor:
@@ -2578,14 +2590,6 @@ def rnn_tanh_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tens
 
 def rnn_relu_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None) -> Tensor:
     """One step of Elman's network with relu: max(0, w_ih x + b_ih + w_hh h + b_hh)."""
-    ...
-
-def resolve_conj(input: Tensor) -> Tensor:
-    """The tensor itself: conjugation is never lazy here."""
-    ...
-
-def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: negation is never lazy here."""
     ...
 
 def is_floating_point(input: Tensor) -> _bool:

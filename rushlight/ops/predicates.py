@@ -9,24 +9,6 @@ from ..core.tensor import dtype as dtypes
 from ..core.tensor.tensor import Tensor
 
 
-@composite(method=False)
-def resolve_conj(input):
-    """The tensor itself: conjugation is never lazy here.
-
-    Shape: (*) -> (*)
-    """
-    return input
-
-
-@composite(method=False)
-def resolve_neg(input):
-    """The tensor itself: negation is never lazy here.
-
-    Shape: (*) -> (*)
-    """
-    return input
-
-
 def _predicate(name: str, doc: str, shown: str) -> None:
     def f(input):
         return getattr(input, name)()

@@ -228,8 +228,9 @@ class Optimizer:
         packed_groups = []
         start = 0
         for group in self.param_groups:
-            for i, p in enumerate(group["params"], start):
-                index.setdefault(id(p), i)
+            index = {
+                id(p): i for i, p in enumerate(group["params"], start)
+            } | index  # of one given twice the last counts
             packed = {key: value for key, value in group.items() if key != "params"}
             packed["params"] = [index[id(p)] for p in group["params"]]
             packed_groups.append(packed)

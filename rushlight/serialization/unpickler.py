@@ -302,8 +302,6 @@ def _copied(args):
     """About how many bytes a call with these arguments could copy."""
     size = sum(len(a) for a in args if type(a) in (str, bytes, bytearray))
     size += 8 * sum(len(a) for a in args if isinstance(a, (list, tuple, dict, set)))
-    if args and isinstance(args[0], Memory) and type(args[-1]) is dict and args[-1]:
-        size += args[0].nbytes()  # values that are to be conjugated or negated
     return size + sum(_copied(a) for a in args if type(a) is tuple and a and isinstance(a[0], Memory))
 
 

@@ -199,7 +199,7 @@ def var(
     work = result if result.is_floating_point or result.is_complex else dtypes.float32
     centre = sum(input, dim, keepdim=True, dtype=result, mask=mask) / _count(input, dim, True, mask)
     x = input - centre
-    total = sum(x * x.conj(), dim, keepdim=keepdim, dtype=work, mask=mask)
+    total = sum(x * x.conj_physical(), dim, keepdim=keepdim, dtype=work, mask=mask)
     count = _count(input, dim, keepdim, mask)
     if less != 0:
         real = {dtypes.complex64: dtypes.float32, dtypes.complex128: dtypes.float64}.get(work, work)

@@ -106,7 +106,6 @@ _NAMES = {
         "(shape, packed, meta, packed_t, meta_t, compressed_swizzled_bitmask, fuse_transpose_cusparselt=False, "
         "alg_id_cusparselt=0, requires_grad=False)"
     ): "sparse.SparseSemiStructuredTensor",
-    "(func, *, remove='mutations')": "func.functionalize",
     "(tensor, pattern, **axes_lengths)": "func.rearrange",
     "(op, dispatch_key)": "library.get_kernel",
     "(name, fn=None, /, *, mutates_args, schema=None)": "library.triton_op",

@@ -282,7 +282,6 @@ _GROUPS: tuple[tuple[str, str, Reason, dict[str, Any] | str], ...] = (
          "torch.sparse.SparseSemiStructuredTensor needs a CUDA device"),
     }),
     ("func", "function", NOT_IMPLEMENTED, {
-        "functionalize": ("Rewrite a program without in-place writes.", "torch.func.functionalize is not implemented"),
         "rearrange": ("The package einops has it, and works with these tensors.",
          "torch.func.rearrange is not implemented; use einops.rearrange"),
     }),

@@ -249,3 +249,39 @@ def test_assigning_a_gradient_is_checked():
     x.grad = rl.ones(2)
     x.sum().backward()
     assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_a_tensor_that_required_grad_before_is_the_same_leaf():
+    w = leaf(1.0, 2.0)
+    seen = []
+    w.register_hook(lambda g: seen.append("hook"))
+    y = (w * 3).sum()
+    w.requires_grad_(False)
+    w.requires_grad_(True)
+    y.backward()
+    assert w.grad.tolist() == [3.0, 3.0] and seen == ["hook"]
+    z = (w * 2).sum()
+    w.detach_()
+    w.requires_grad = True
+    z.backward()
+    assert w.grad.tolist() == [5.0, 5.0] and seen == ["hook"] * 2
+
+
+def test_the_gradient_of_a_sum_is_repeated_without_a_copy():
+    x = rl.ones(3, 2, requires_grad=True)
+    assert rl.autograd.grad(x.sum(), x)[0].stride() == (0, 0)
+    assert rl.autograd.grad((x.sum(1) * rl.arange(3.0)).sum(), x)[0].stride() == (1, 0)
+    assert rl.autograd.grad(x.mean(), x)[0].stride() == (2, 1)
+    y = x * 1
+    y.retain_grad()
+    y.sum().backward()
+    assert y.grad.stride() == x.grad.stride() == (2, 1)
+
+
+def test_what_inputs_names_is_walked_once():
+    x = leaf(2.0)
+    y = x * x
+    y.sum().backward(inputs=[y])
+    assert y.grad.item() == 1.0 and x.grad is None
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()

@@ -119,3 +119,20 @@ NAMES = {
 def test_name(name):
     wanted, function = NAMES[name]
     assert type(function(H * 1).grad_fn).__name__ == wanted
+
+
+def test_modules_show_the_nodes_of_torch():
+    x = torch.ones(2, 3, 4)
+    output, _ = torch.nn.GRU(4, 5, batch_first=True)(x)
+    assert _name(output) == "TransposeBackward1"
+    assert _name(torch.nn.LSTM(4, 5, batch_first=True)(x)[0]) == "TransposeBackward0"
+    assert _name(torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(2, 2)).weight) == (
+        "WeightNormInterfaceBackward0"
+    )
+    y = torch.ones(3, requires_grad=True)
+    assert _name(torch.sort(y, stable=True)[0]) == "SortBackward1"
+    assert _name(torch.atleast_2d(y)) == "UnsqueezeBackward0"
+
+
+def _name(t):
+    return type(t.grad_fn).__name__

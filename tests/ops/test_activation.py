@@ -173,7 +173,10 @@ def test_errors(call, error, words):
 
 def test_implicit_dim_warns():
     with pytest.warns(UserWarning, match="Implicit dimension choice for softmax"):
-        ops.softmax(rl.ones(2, 3))
+        rl.nn.functional.softmax(rl.ones(2, 3))
+    for f in (rl.softmax, rl.log_softmax):
+        with pytest.raises(TypeError, match='missing 1 required positional arguments: "dim"'):
+            f(rl.ones(2, 3))
 
 
 @pytest.mark.parametrize("dim", [0, 1])

@@ -294,7 +294,7 @@ PLAIN = [
 @pytest.mark.parametrize("index", PLAIN, ids=str)
 def test_numbers_are_written_as_numpy_writes_them(index, dtype):
     """Plain indices of floats take a shorter way than other indices and types."""
-    whole, part = torch.zeros(3, 4, 3, dtype=dtype), None
+    whole = torch.zeros(3, 4, 3, dtype=dtype)
     part = whole[..., 1]  # no contiguous memory
     expected = np.zeros((3, 4), part.numpy().dtype)
     for value in (2, 1.5, True):
@@ -337,3 +337,48 @@ def test_short_ways_of_writing_ask_before_they_write():
     row = torch.zeros(1, 3).expand(2, 3)
     with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
         row.copy_(torch.ones(2, 3))
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x.scatter_(1, torch.zeros(2, 3, dtype=torch.int64), x),
+        lambda x: x.scatter_add_(1, torch.zeros(2, 3, dtype=torch.int64), x),
+        lambda x: x.index_add_(0, torch.tensor([0, 1]), x),
+        lambda x: x.index_copy_(0, torch.tensor([1, 0]), x),
+        lambda x: x.put_(torch.arange(6), x),
+        lambda x: x.__setitem__(torch.tensor([1, 0]), x),
+    ],
+)
+def test_placing_a_tensor_into_itself_is_refused(write):
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(torch.arange(6.0).reshape(2, 3))
+
+
+def test_placing_columns_beside_themselves_is_not_refused():
+    x = torch.arange(6.0).reshape(2, 3)
+    x[:, :2].scatter_(1, torch.zeros(2, 1, dtype=torch.int64), x[:, 2:])
+    assert x.tolist() == [[2.0, 1.0, 2.0], [5.0, 4.0, 5.0]]
+    x = torch.arange(3.0)
+    assert x.masked_fill_(x > 0, x[0]).tolist() == [0.0, 0.0, 0.0]
+
+
+def test_assigning_at_a_bool():
+    x = torch.zeros(3)
+    x[False] = torch.tensor([1, 2])  # nothing is looked at
+    x[True] = torch.tensor(2)
+    assert x.tolist() == [2.0] * 3
+    for index in (torch.tensor(True), torch.tensor([0])):
+        with pytest.raises(RuntimeError, match="source and destination dtypes match"):
+            x[index] = torch.tensor(2)
+    with pytest.raises(RuntimeError, match="cannot be broadcast to indexing result"):  # before the types
+        x[torch.tensor([0])] = torch.tensor([1, 2])
+    with pytest.raises(RuntimeError, match=r"expanded size of the tensor \(2\) must match the existing size \(3\)"):
+        x[:2] = torch.ones(3)
+
+
+def test_filling_under_a_mask_reaches_places_that_are_shared():
+    x = torch.zeros(1)
+    with pytest.warns(UserWarning, match="masked_fill_ on expanded tensors is deprecated"):
+        x.expand(3).masked_fill_(torch.tensor([True, False, False]), 2)
+    assert x.item() == 2

@@ -187,3 +187,34 @@ def test_weights_wider_than_the_input_keep_its_classes():
     each = -(y * F.logsigmoid(x) + (1 - y) * F.logsigmoid(-x))
     loss = F.multilabel_soft_margin_loss(x, y, weight=torch.tensor([[2.0, 4.0]]), reduction="none")
     assert torch.allclose(loss, each * torch.tensor([2.0, 4.0]) / 2)
+
+
+@pytest.mark.parametrize("loss", [F.smooth_l1_loss, F.huber_loss])
+def test_second_derivatives_are_zero_at_the_kink(loss):
+    x = torch.tensor([1.0, -1.0, 0.5, 2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(loss(x, torch.zeros(4), reduction="sum"), x, create_graph=True)
+    assert g.tolist() == [1.0, -1.0, 0.5, 1.0]
+    assert torch.autograd.grad(g.sum(), x)[0].tolist() == [0.0, 0.0, 1.0, 0.0]
+
+
+def test_gradients_are_in_rows_and_losses_in_the_order_of_the_input():
+    x, y = torch.randn(3, 2).t().requires_grad_(), torch.randn(2, 3)
+    for loss in (F.mse_loss, F.smooth_l1_loss, F.huber_loss):
+        assert loss(x, y, reduction="none").stride() == (1, 2)
+        assert torch.autograd.grad(loss(x, y), x)[0].stride() == (3, 1)
+
+
+@pytest.mark.parametrize(
+    "shape, target, kind, message",
+    [
+        ((4, 3), (1,), ValueError, r"Expected input batch_size \(4\) to match target batch_size \(1\)"),
+        ((4, 3), (2, 3), ValueError, r"Expected input batch_size \(4\) to match target batch_size \(2\)"),
+        ((2, 3), (2, 1), RuntimeError, "multi-target not supported"),
+        ((2, 3), (2, 3), RuntimeError, "Expected floating point type for target with class probabilities, got Long"),
+        ((2, 3, 4), (2, 5), RuntimeError, r"Expected target size \[2, 4\], got \[2, 5\]"),
+        ((2, 3, 4, 5), (2,), RuntimeError, "only batches of spatial targets supported"),
+    ],
+)
+def test_targets_are_checked_in_torchs_order(shape, target, kind, message):
+    with pytest.raises(kind, match=message):
+        F.cross_entropy(torch.zeros(shape), torch.full(target, 9))

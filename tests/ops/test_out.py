@@ -171,3 +171,10 @@ def test_fill_diagonal_of_views(view, places):
 def test_as_strided_of_memory_with_gaps():
     x = np.arange(12.0)[::3]
     assert torch.from_numpy(x).as_strided((4,), (2,)).tolist() == [0, 2, 4, 6]
+
+
+def test_some_operators_write_the_type_of_their_input():
+    for name in ("neg", "sgn", "ceil", "trunc", "bitwise_not"):
+        x = torch.ones(2, dtype=torch.int32)
+        with pytest.raises(RuntimeError, match="Found dtype Long but expected Int"):
+            getattr(torch, name)(x, out=torch.zeros(2, dtype=torch.int64))

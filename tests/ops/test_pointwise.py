@@ -122,10 +122,26 @@ class TestTypes:
         assert rl.fmod(x, y).tolist() == [1, -1, 1, -1]
         assert rl.tensor([3.0]).floor_divide(0).tolist() == [math.inf]
 
-    def test_numbers_beyond_a_narrow_type_compare_exactly(self):
+    def test_numbers_beyond_a_narrow_type_wrap_around(self):
         x = rl.tensor([5, 44], dtype=rl.uint8)
-        assert (x == 300).tolist() == [False, False]
-        assert (x < 300).tolist() == [True, True]
+        assert (x == 300).tolist() == [False, True]
+        assert (x < 300).tolist() == [True, False]
+        assert (x > -1).tolist() == [False, False]
+        assert 300 in x
+        with pytest.raises(OverflowError):
+            x.lt(2**64)
+
+    def test_numbers_that_are_written_have_to_fit(self):
+        x = rl.tensor([5, 44], dtype=rl.uint8)
+        for call in (
+            lambda: rl.where(x > 5, x, 300),
+            lambda: x**300,
+            lambda: rl.ones(2).masked_fill(rl.tensor([True, False]), 1e300),
+            lambda: rl.full((2,), 1e300, dtype=rl.bfloat16),
+            lambda: float(rl.tensor(1j)),
+        ):
+            with pytest.raises(RuntimeError, match="without overflow"):
+                call()
 
     def test_powers_of_integers(self):
         assert (rl.tensor([2, 1, -1]) ** rl.tensor([-1, -1, -3])).tolist() == [0, 1, -1]

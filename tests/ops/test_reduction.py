@@ -312,7 +312,7 @@ def test_results_over_permuted_memory_lie_in_rows(name):
     ],
 )
 @pytest.mark.parametrize("dim", [(), []])
-@pytest.mark.filterwarnings("ignore:std.*degrees of freedom")
+@pytest.mark.filterwarnings("ignore:(std|var).*degrees of freedom")
 def test_gradient_of_variances_over_an_empty_list_of_dimensions(f, correction, expected, dim):
     """torch reduces all elements, and counts one in the gradient."""
     x = rl.tensor([1.0, 2.0, 4.0], requires_grad=True)
@@ -330,3 +330,49 @@ def test_gradient_of_variances_without_degrees_of_freedom():
     with pytest.warns(UserWarning, match="degrees of freedom"):
         rl.var(x, dim=0, correction=5).backward()
     assert x.grad.tolist() == pytest.approx([1.3333, 0.3333, -1.6667], abs=1e-4)
+
+
+class TestDerivativesWhereTheyAreSingular:
+    """What torch 2.13 gives at zero vectors, infinities and kinks."""
+
+    @staticmethod
+    def second(f, *values):
+        x = rl.tensor(values, requires_grad=True)
+        (g,) = rl.autograd.grad(f(x).sum(), x, create_graph=True)
+        return g.tolist(), rl.autograd.grad(g.sum(), x)[0].tolist() if g.requires_grad else None
+
+    def test_norm_of_zeros(self):
+        first, second = self.second(lambda x: x.norm(), 0.0, 0.0)
+        assert first == [0.0, 0.0] and np.isnan(second).all()
+
+    def test_largest_element_that_is_nan(self):
+        assert self.second(lambda x: rl.linalg.vector_norm(x, float("inf")), float("nan"), 1.0)[0] == [0.0, 0.0]
+
+    def test_product_of_one_element(self):
+        assert self.second(lambda x: x.prod(), 0.0) == self.second(lambda x: x.cumprod(0), 0.0) == ([1.0], None)
+
+    def test_running_logarithmic_sums_with_infinities(self):
+        x = rl.tensor([1.0, float("nan"), 2.0], requires_grad=True)
+        (g,) = rl.autograd.grad(x.logcumsumexp(0).sum(), x)
+        assert g.isnan().all()
+        x = rl.tensor([1.0, 2.0, 3.0])
+        _, slope = rl.func.jvp(lambda x: x.logcumsumexp(0), (x,), (rl.ones(3),))
+        assert rl.allclose(slope, rl.ones(3)) and not slope.requires_grad
+
+    def test_powers_of_integers_overflow(self):
+        x = rl.ones(3, requires_grad=True)
+        (g,) = rl.autograd.grad(rl.ldexp(x, rl.tensor([1, 2, 100], dtype=rl.int32)).sum(), x)
+        assert g.tolist() == [2.0, 4.0, 0.0]
+
+
+def test_sums_in_a_given_type_have_it():
+    x = rl.tensor([1, 2])
+    assert rl.nansum(x, dtype=rl.bool).dtype is rl.bool
+    assert rl.zeros(0, dtype=rl.int8).median().item() == 0
+
+
+def test_unique_slices_need_elements():
+    for shape, dim in (((2, 0), 0), ((0, 2), 1)):
+        for f in (rl.unique, rl.unique_consecutive):
+            with pytest.raises(RuntimeError, match="0 sized dimensions"):
+                f(rl.zeros(shape), dim=dim)

@@ -127,7 +127,7 @@ def test_the_table_loads_at_the_first_use():
         "import sys, rushlight\nassert 'rushlight.torch.unavailable' not in sys.modules\n"
         "x = rushlight.ones(1)\ntry: x.eig()\nexcept RuntimeError as e: assert 'torch.linalg.eig' in str(e)\n"
         "assert 'rushlight.torch.unavailable' in sys.modules\n"
-        "from rushlight.distributed.tensor import parallel\nfrom rushlight.func import *\nfunctionalize\n"
+        "from rushlight.distributed.tensor import parallel\nfrom rushlight.func import *\nrearrange\n"
         "from rushlight.distributed import *\nassert breakpoint is __builtins__.breakpoint"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

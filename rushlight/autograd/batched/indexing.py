@@ -125,6 +125,9 @@ def of_rows(this: Call) -> Any:
     """index_select: entries along one dimension."""
     dim = this.dims(this.options()["dim"], this.ranks[0]) - 1
     index = this.seen[1].reshape(-1)
+    if not this.ranks[0]:  # one index picks the number itself
+        picked = this.seen[0].unsqueeze(0)[index]
+        return reveal(picked.squeeze(0) if index.numel() == 1 else picked, this.level)
     return reveal(this.seen[0][(_FULL,) * dim + (index,)], this.level)
 
 

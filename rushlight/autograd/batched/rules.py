@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import ops
 from ...core.dispatch.slow_path import common_type
-from ...core.tensor.size import infer_size, shape_from
+from ...core.tensor.size import infer_size, shape_from, wrap_dim
 from ...core.tensor.tensor import Tensor
 from .calls import Call, one_by_one
 from .indexing import INDEXING
@@ -118,6 +118,7 @@ def along(this: Call) -> Any:
     tensors = [this.whole(i) for i in range(len(this.tensors))]
     rank = this.ranks[0]
     if not rank:
+        _check_dim_of_none(this)
         return _along_one(this, tensors)
     changed = {}
     for name, value in this.options().items():
@@ -128,6 +129,14 @@ def along(this: Call) -> Any:
 
 
 _LITERAL = {"flip", "squeeze.dims"}  # where no dimensions means none
+
+
+def _check_dim_of_none(this: Call) -> None:
+    """Refuse a dimension of examples without dimensions where torch does."""
+    if this.record.name in ("select", "flip"):
+        named = this.options().get("dim", this.options().get("dims"))
+        for dim in (named,) if isinstance(named, int) else named or ():
+            wrap_dim(dim + 1 if dim >= 0 else dim, 1)
 
 
 def _along_one(this: Call, tensors: list[Any]) -> Any:
@@ -286,7 +295,7 @@ def matmul(this: Call) -> Any:
 def by_vectors(this: Call) -> Any:
     """The dot product."""
     x, y = (this.aligned(i, 1) for i in range(2))
-    x = x.conj() if this.record.name == "vdot" and x.is_complex() else x
+    x = x.conj_physical() if this.record.name == "vdot" and x.is_complex() else x
     return ops.matmul(x.unsqueeze(-2), y.unsqueeze(-1)).squeeze(-1).squeeze(-1)
 
 

@@ -1,4 +1,5 @@
-"""Devices: their names, what one has to bring (`Backend`), and the memory of tensors that are not on the CPU (`Buffer`)."""
+"""Devices: their names, what one has to bring (`Backend`), and what tensors hold in the place of an array in main memory:
+a device's memory (`Buffer`), or elements that are worked out when they are read (`Conjugated`)."""
 
 import sys
 from importlib import import_module

@@ -25,6 +25,7 @@ import numpy as np
 from ..dispatch.mode import in_kernel
 from ..tensor.dtype import from_numpy
 from ..tensor.placeholder import NoArray, Placeholder, marked_type
+from .conjugated import Conjugated
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -143,8 +144,8 @@ def as_array(r: Any) -> Any:
 
 
 def outline_of(a: Any) -> np.ndarray:
-    """An array in which shape, strides and address can be looked at: the array itself, or a buffer's outline."""
-    return a.outline if isinstance(a, Buffer) else a
+    """An array in which shape, strides and address can be looked at: the array itself, or the outline of what is none."""
+    return a.outline if isinstance(a, (Buffer, Conjugated)) else a
 
 
 # ---------------------------------------------------------------------------------------------- addresses without memory

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 if TYPE_CHECKING:
     from .backend import Backend
@@ -22,13 +22,25 @@ class device:
     type: str
     index: int | None
 
-    def __init__(self, type: Any, index: int | None = None):
-        if isinstance(type, device):
+    @overload
+    def __init__(self, type: Any, index: int | None = None) -> None: ...
+    @overload
+    def __init__(self, *, device: Any) -> None: ...
+
+    def __init__(self, type: Any = None, index: int | None = None, *, device: Any = None):
+        if device is not None:
+            if type is not None or index is not None:
+                raise TypeError('device() missing 1 required positional arguments: "type"')
+            type = device
+        if isinstance(type, self.__class__):
             type, index = type.type, type.index
         elif isinstance(type, int):
             type, index = "cuda", type
         elif not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' must be str, not {_type_name(type)}")
+            raise TypeError(
+                f"device() received an invalid combination of arguments - got ({'' if type is None else _type_name(type)}), "
+                "but expected one of:\n * (torch.device device)\n * (str type, int index = -1)\n"
+            )
         self.type, self.index = _parse(type, index)
 
     def __repr__(self) -> str:

@@ -23,7 +23,8 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
     if ambiguous:
         wrong = _unlike_schema(name, metadata)
         return TypeError(f"{name.partition('.')[0]}(): {wrong}") if wrong else error
-    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)) or was_raised(error):
+    no_index = isinstance(error, AttributeError) and "__index__" in str(error)
+    if isinstance(error, (RuntimeError, IndexError, NotImplementedError)) or was_raised(error) and not no_index:
         return error
     if isinstance(error, ValueError) and "broadcast" in str(error):
         try:
@@ -41,7 +42,7 @@ def explain(name: str, arrays: list[Any], error: Exception, metadata: tuple = ()
     if isinstance(error, TypeError) and "ufunc" in str(error):
         kinds = ", ".join(type_word(dtypes.from_numpy(a.dtype)) for a in arrays[:1] if isinstance(a, np.ndarray))
         return NotImplementedError(f"\"{kernel_word(name)}\" not implemented for '{kinds}'")
-    if isinstance(error, AttributeError) and "__index__" in str(error):
+    if no_index:
         wrong = str(error).split("'")[1]
         return TypeError(f"{name}(): argument 'dim' must be int or tuple of ints, not {wrong} (inputs: {facts})")
     kind = TypeError if isinstance(error, TypeError) else RuntimeError

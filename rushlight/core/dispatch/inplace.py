@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import own_code
+from ..device import conjugated
 from ..device.buffer import as_array
+from ..device.conjugated import elements_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import copy_into
 from ..tensor.node import Leaf, Node, Output, show_as
@@ -25,10 +27,10 @@ from ..tensor.tensor import Tensor, alias, type_word, wrap
 from . import number_first
 from .docs import of_inplace
 from .mode import State, emit_event, thread
-from .overlap import check_apart, is_read_again, write_in_order
+from .overlap import check_apart, check_disjoint, is_read_again, write_in_order
 from .scalars import number_as
 from .signatures import OfInplace
-from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, prepare
+from .slow_path import are_operands, call, common_type, execute, finish, number_in, observe, plain, prepare
 
 if TYPE_CHECKING:
     from .op import Op
@@ -222,6 +224,8 @@ def _bind(record: Op, args: tuple, kwargs: dict) -> tuple:
 def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     """Write the result of `record(self, *others, *metadata)` into `self`."""
     state = thread.state
+    if conjugated.exist:
+        others = tuple(map(plain, others))
     tensors = (self, *others)
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata, writes=True)
@@ -239,6 +243,11 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
             if state.level > 1:
                 emit_event("copied", before, self)
             arrays[0] = before._array if arrays[0] is self._array else arrays[0]
+        arrays[0] = elements_of(arrays[0])
+        if record.name in _READS_ELSEWHERE:
+            for t in others:
+                if isinstance(t, Tensor):
+                    check_disjoint(self._array, t._array)
         compute = _compute
         for t in others:
             if isinstance(t, Tensor) and _is_view_of(t, self) and is_read_again(self._array, t._array):
@@ -260,6 +269,13 @@ def write(record: Op, self: Tensor, others: tuple, metadata: tuple) -> Tensor:
     if state.level > 1:
         observe(state, record, tensors, metadata, self, r)
     return self
+
+
+# operators that write at places which other tensors name: torch refuses these where they share memory with what is written
+_READS_ELSEWHERE = frozenset({
+    "index_add", "index_copy", "index_fill", "index_put", "index_reduce", "put", "scatter", "scatter.value", "scatter_add",
+    "scatter_reduce",
+})  # fmt: skip
 
 
 def _rule_reads_first(record: Op) -> bool:
@@ -431,7 +447,7 @@ def _chain(view: Tensor) -> tuple[Tensor, tuple]:
     return t, tuple(reversed(steps))
 
 
-_SHOWN_AGAIN = ("view_as_real", "view_as_complex", "conj", "_conj")
+_SHOWN_AGAIN = ("view_as_real", "view_as_complex", "conj_view", "neg_view")
 
 
 def refresh_views(s: Any) -> None:

@@ -42,11 +42,32 @@ def is_read_again(out: np.ndarray, x: np.ndarray) -> bool:
     same_bounds = byte_bounds(out) == byte_bounds(x)
     same = same_bounds and out.shape == x.shape and _strides(out) == _strides(x)
     if not same and _is_dense(out) and _is_dense(x):
-        raise RuntimeError(
-            "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-            "location. Please clone() the tensor before performing the operation."
-        )
-    return not same
+        raise _overlapping()
+    return not same and _share_elements(out, x)
+
+
+def check_disjoint(out: np.ndarray, x: np.ndarray) -> None:
+    """Raise RuntimeError where torch sees that `x` is in the memory that is written: both are dense, or one and the same."""
+    out, x = outline_of(out), outline_of(x)
+    if out is x or (
+        isinstance(x, np.ndarray) and np.may_share_memory(out, x) and x.size and _is_dense(out) and _is_dense(x)
+    ):
+        raise _overlapping()
+
+
+def _overlapping() -> RuntimeError:
+    return RuntimeError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+        "location. Please clone() the tensor before performing the operation."
+    )
+
+
+def _share_elements(out: np.ndarray, x: np.ndarray) -> bool:
+    """Whether they have an element in common; True where that takes too long to find out."""
+    try:
+        return np.shares_memory(out, x, max_work=10_000)  # pyright: ignore[reportArgumentType]: NumPy has any number
+    except np.exceptions.TooHardError:
+        return True
 
 
 def _strides(a: np.ndarray) -> list[int]:

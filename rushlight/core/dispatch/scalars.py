@@ -16,7 +16,7 @@ _COMPLEX: Any = (complex, np.complexfloating)
 _LONG = 1 << 63
 _F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
 _MAX_F32 = float(np.finfo(np.float32).max)
-_LARGEST = {np.dtype(np.float16): 65504.0, _F32: _MAX_F32, np.dtype(np.complex64): _MAX_F32}
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": _MAX_F32, "complex64": _MAX_F32}
 _C_NAMES = {
     "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "int64_t",
     "int32": "int", "int16": "int16_t", "int8": "int8_t", "uint8": "uint8_t", "uint16": "uint16_t", "uint32": "uint32_t",
@@ -36,6 +36,8 @@ def number_as(value: Any, d: dtypes.dtype) -> np.ndarray:
         value = value.real
     if d.category == 1:
         value = int(value)
+        if not -_LONG <= value < 2 * _LONG:
+            raise OverflowError("can't convert negative int to unsigned" if value < 0 else "int too big to convert")
         bits = 8 * d.itemsize
         value &= (1 << bits) - 1
         if d.is_signed and value >> (bits - 1):
@@ -73,7 +75,7 @@ def exact(value: Any, kind: np.dtype) -> Any:
         value = value.real if d.category else bool(value)
     if d.category == 1 and not _fits(value, *_limits(kind)):
         raise _lost(d)
-    largest = _LARGEST.get(kind)
+    largest = _LARGEST.get(d.name)
     if largest is not None and any(largest < abs(part) < np.inf for part in _parts(value)):
         raise _lost(d)
     return number_as(value, d).item() if d.category == 1 else bool(value) if not d.category else value

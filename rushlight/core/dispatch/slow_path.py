@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..device import conjugated
 from ..device.backend import backend_of, operands
 from ..device.buffer import as_array
+from ..device.conjugated import is_conjugated, view_of
 from ..tensor import dtype as dtypes
 from ..tensor.casting import cast, copy_into, dense_like, ordered
 from ..tensor.node import Leaf, Output
@@ -43,6 +45,8 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     state = thread.state
     if state.dispatching:
         return state.dispatching.call(record, tensors, metadata)
+    if conjugated.exist and any(map(is_conjugated, tensors)):
+        return _call_conjugated(record, tensors, metadata, state)
     if state.autocast is not None:
         tensors = state.autocast.inputs(record, tensors)
         if state.level > 1 and state.witness is None and not state.is_watched():
@@ -50,7 +54,7 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     try:
         arrays = prepare(record, tensors)
         r = execute(record, arrays, metadata)
-        if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 2 and isinstance(arrays[0], np.ndarray):
+        if record.kind == "binary" and type(r) is np.ndarray and r.ndim > 1 and isinstance(arrays[0], np.ndarray):
             r = ordered(r, arrays[0])
         if record.unrounded:
             r = _narrowed(r, arrays)
@@ -68,6 +72,27 @@ def call(record: Op, tensors: tuple, metadata: tuple, error: Exception | None) -
     if state.level > 1:
         observe(state, record, tensors, metadata, result, r)
     return result
+
+
+def _call_conjugated(record: Op, tensors: tuple, metadata: tuple, state: Any) -> Any:
+    """The call of an operator among whose tensors are conjugated ones: a view of one is another."""
+    first = tensors[0]
+    if not (record.view and is_conjugated(first)):
+        return record.invoke(record.function, [plain(t) for t in tensors], metadata)
+    r = view_of(record.name, record.outputs is not None, first._array, lambda a: execute(record, [a], metadata))
+    result = _finish(record, tensors, [first._array.outline], metadata, r, state)
+    if state.level > 1:
+        observe(state, record, tensors, metadata, result, r)
+    return result
+
+
+def plain(t: Any) -> Any:
+    """A tensor with the elements of a conjugated one, and its history; anything else itself."""
+    if not is_conjugated(t):
+        return t
+    out = wrap(t._array.elements())
+    out._edge, out._storage = t._edge, t._storage  # the record tells backward of writes
+    return out
 
 
 def number_in(value: Any) -> Any:
@@ -384,14 +409,15 @@ def write_out(name: str, inputs: tuple, result: Any, out: Any) -> Any:
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     _check_out(name, result, out)
     storage = storage_of(out)
+    written_last = is_conjugated(out)  # its elements are worked out first
     for t in inputs:
-        if isinstance(t, Tensor) and t._storage is storage:
+        if isinstance(t, Tensor) and t._storage is storage and not written_last:
             _check_reading(name, result, out, t)
     if out._array.shape != result._array.shape:
         resize_out(out, result._array)
     check_apart(out._array)
     for t in inputs:
-        if isinstance(t, Tensor) and t is not out and t._storage is storage:
+        if isinstance(t, Tensor) and t is not out and t._storage is storage and not written_last:
             is_read_again(out._array, t._array)  # raises where torch would
     copy_into(out._array, result._array)
     storage.wrote(f"{name}(out=...)")
@@ -430,6 +456,10 @@ _EXACT_OUT = frozenset({
 })  # fmt: skip
 
 
+# operators of torch whose kernel writes elements of the input's type
+_UNARY_OUT = frozenset({"bitwise_not", "ceil", "conj_physical", "floor", "frac", "neg", "sgn", "sign", "trunc"})
+
+
 def _takes_out(name: str, d: dtypes.dtype) -> bool:
     return d.is_complex if name == "abs" else d is dtypes.uint8 and name in ("any", "all")
 
@@ -439,6 +469,8 @@ def _check_out(name: str, result: Tensor, out: Tensor) -> None:
         raise RuntimeError(
             f"{name}(): Expected out tensor to have dtype {type_word(result.dtype)}, but got {type_word(out.dtype)} instead"
         )
+    if name in _UNARY_OUT and result.dtype is not out.dtype:
+        raise RuntimeError(f"Found dtype {type_word(out.dtype)} but expected {type_word(result.dtype)}")
     if not dtypes.can_cast(result.dtype, out.dtype):
         raise RuntimeError(
             f"result type {type_word(result.dtype)} can't be cast to the desired output type {type_word(out.dtype)}"

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..tensor.dtype import from_numpy, type_word
 from .continuous import canonical64
 from .layout import FLOATING, cast, require, torch_name
 from .mersenne import Generator, resolve
@@ -107,6 +108,10 @@ def binomial(gen: Generator | None, trials: np.ndarray, prob: np.ndarray) -> np.
     """
     if trials.dtype != prob.dtype:
         raise RuntimeError(f"Found dtype {torch_name(prob.dtype)} but expected {torch_name(trials.dtype)}")
+    if trials.dtype.kind in "biu":
+        raise ValueError(
+            f"binomial only supports floating-point dtypes for count, got: {type_word(from_numpy(trials.dtype))}"
+        )
     require(trials.dtype, _BOTH, "binomial_cpu")
     trials, prob = np.broadcast_arrays(trials, prob)
     real = trials.dtype.type

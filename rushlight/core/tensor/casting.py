@@ -107,7 +107,8 @@ def dense_like(a: np.ndarray, dtype: Any = None) -> np.ndarray:
 def ordered(r: np.ndarray, first: np.ndarray) -> np.ndarray:
     """A result of two operands in the order of the first one's axes in memory, as torch lays it; NumPy gives rows.
 
-    Not below three dimensions: there entry points do not look, since looking costs as much as a tenth of the call.
+    Entry points do not look at fresh matrices, since looking costs as much as a tenth of the call: one that is not C-contiguous
+    is nearly always a view.
     """
     if first.shape != r.shape or 0 in first.strides:
         return r

@@ -180,6 +180,11 @@ def set_default_dtype(d: dtype) -> None:
     _Default.complex = complex128 if d is float64 else complex64
 
 
+def shown_type(a: Any) -> str:
+    """What torch's messages of `expand` call a tensor: its type and shape, as in torch.FloatTensor{[2, 3]}."""
+    return f"torch.{type_word(from_numpy(a.dtype))}Tensor{{{list(a.shape)}}}"
+
+
 def of_number(value: Any) -> dtype:
     """The dtype that a Python number takes by itself."""
     if isinstance(value, (bool, np.bool_)):

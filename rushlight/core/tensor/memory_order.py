@@ -42,7 +42,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors have the same memory, the same place in it, and the same shape and strides."""
     a, b = self._array, tensor._array
     return (
-        storage_of(self) is storage_of(tensor)
+        storage_of(self).root is storage_of(tensor).root
         and address_of(a) == address_of(b)
         and (a.shape, element_strides(a)) == (b.shape, element_strides(b))
     )

@@ -214,6 +214,24 @@ class Leaf:
     register_prehook = Node.register_prehook
 
 
+_left: dict[int, tuple[weakref.ref, Leaf]] = {}  # by the id of a tensor that does not require grad any more, or not now
+
+
+def leave_leaf(tensor: Any, leaf: Leaf) -> None:
+    """Remember the leaf of a tensor that stops requiring grad: graphs that lead there, and hooks, are its own as before."""
+    key = id(tensor)
+    _left[key] = weakref.ref(tensor, lambda _: _left.pop(key, None)), leaf
+
+
+def leaf_of(tensor: Any) -> Leaf:
+    """The leaf of a tensor that begins to require grad: the one that it had before, or a new one."""
+    ref, leaf = _left.pop(id(tensor), (None, None))
+    if ref is None or leaf is None or ref() is not tensor:
+        return Leaf(tensor)
+    leaf.shape, leaf.dtype = tensor._array.shape, tensor._array.dtype
+    return leaf
+
+
 Leaf.__name__ = Leaf.__qualname__ = "AccumulateGrad"  # what programs that draw graphs print
 
 

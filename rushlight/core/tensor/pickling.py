@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from ..device.backend import on_device
-from ..device.buffer import Buffer
+from ..device.buffer import Buffer, outline_of
+from ..device.conjugated import is_conjugated, seen
 from ..device.devices import CPU, backend, check
 from ..warn import warn
 from . import dtype as dtypes
@@ -153,14 +154,14 @@ def memory_of(tensor: Any) -> tuple[Memory, int, tuple[int, ...]]:
 
     Where the tensor's array cannot be described so (a hole, a negative stride), its elements are copied out first.
     """
-    array = tensor._array
+    array = own = outline_of(tensor._array)
     root = array if tensor._storage is None else tensor._storage.root
     flat = _flatten(root)
     if flat is None or not _lies_in(array, flat):
         root = array = array.copy().reshape(array.shape)
         flat = root.reshape(-1)
     memory = _known_memory(root, flat, array.dtype)
-    if memory.storage is None and array is tensor._array:
+    if memory.storage is None and array is own:
         memory.storage = storage_of(tensor)  # for tensors that are rebuilt on this very memory
     if not array.size:
         return memory, 0, _contiguous_strides(array.shape)
@@ -214,6 +215,8 @@ def reduce_tensor(tensor: Any, protocol: Any = 2) -> tuple:
     rebuild: Any = rebuild_tensor_v2
     if tensor.dtype in _UNTYPED:
         rebuild, args = rebuild_tensor_v3, (*args, tensor.dtype)
+    if is_conjugated(tensor):
+        args = (*args, {word: True for word in ("conj", "neg") if getattr(tensor._array, word)})
     if type(tensor) is Tensor and not tensor.__dict__:
         return rebuild, args
     own_state = type(tensor).__getstate__ is not object.__getstate__
@@ -243,11 +246,12 @@ def rebuild_tensor_v2(
     """The leaf tensor whose elements are in `memory` at `storage_offset` with `stride`.
 
     Raises RuntimeError when any element would be outside the memory. `metadata` marks values that torch had left to
-    be conjugated or negated later. `backward_hooks` is what torch's files carry there, always empty.
+    be conjugated or negated when they are read. `backward_hooks` is what torch's files carry there, always empty.
     """
+    array = _view(memory.flat, storage_offset, size, stride)
     if metadata:
-        memory = Memory(_resolved(memory.flat, metadata))  # the whole of it: a view may repeat elements without end
-    tensor = wrap(_view(memory.flat, storage_offset, size, stride))
+        array = _marked(array, **metadata)
+    tensor = wrap(array)
     tensor._storage = memory.shared_record()
     if requires_grad:
         tensor.requires_grad_(True)
@@ -268,13 +272,11 @@ def rebuild_meta_tensor(
     return tensor.requires_grad_(True) if requires_grad else tensor
 
 
-_RESOLVE = {"conj": np.conjugate, "neg": np.negative}
-
-
-def _resolved(flat: np.ndarray, marks: dict[str, bool]) -> np.ndarray:
-    for mark, present in marks.items():
-        flat = _RESOLVE[mark](flat) if present else flat
-    return flat
+def _marked(array: Any, conj: bool = False, neg: bool = False) -> Any:
+    if type(array) is not np.ndarray:  # a device's
+        array = np.conjugate(array) if conj else array
+        return np.negative(array) if neg else array
+    return seen(array, bool(conj) and array.dtype.kind == "c", bool(neg))
 
 
 def rebuild_tensor_v3(
@@ -369,6 +371,8 @@ def deepcopy_tensor(tensor: Any, memo: dict[int, Any]) -> Any:
         )
     memory, offset, stride = memory_of(tensor)
     copied = rebuild_tensor_v2(copy.deepcopy(memory, memo), offset, tuple(tensor._array.shape), stride)
+    if is_conjugated(tensor):
+        copied = wrap(tensor._array.apply(copied._array))
     if type(copied) is not type(tensor):
         copied = _as_class(copied, type(tensor))
     memo[id(tensor)] = copied

@@ -14,6 +14,7 @@ import numpy as np
 
 from .. import own_code
 from ..device.buffer import Buffer, as_array
+from ..device.conjugated import Conjugated
 from ..device.devices import CPU
 from ..dispatch.extension_points import size_observer, training_observer
 from ..dispatch.mode import emit_event, thread
@@ -21,7 +22,7 @@ from ..warn import warn, warn_once
 from . import dtype as dtypes
 from .dtype import c_word, type_word
 from .layout import strided
-from .node import Leaf, Output, hooks_of
+from .node import Leaf, Output, hooks_of, leaf_of, leave_leaf
 from .placeholder import Placeholder
 from .printing import describe_tensor
 from .size import Size, wrap_dim
@@ -193,22 +194,12 @@ class Tensor:
         return self.dtype.is_signed
 
     def is_conj(self) -> bool:
-        """False: conjugation is never lazy here."""
-        return False
+        """Whether the elements are those of another tensor, conjugated when they are read."""
+        return type(self._array) is Conjugated and self._array.conj
 
     def is_neg(self) -> bool:
-        """False: negation is never lazy here."""
-        return False
-
-    def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here.
-
-        >>> Tensor([1.0]).resolve_conj()
-        tensor([1.])
-        """
-        return self
-
-    resolve_neg = resolve_conj
+        """Whether the elements are those of another tensor, negated when they are read."""
+        return type(self._array) is Conjugated and self._array.neg
 
     def is_inference(self) -> bool:
         """Whether the tensor was made in inference mode."""
@@ -282,7 +273,7 @@ class Tensor:
         if requires_grad:
             if edge is None:
                 self._check_can_require_grad()
-                self._edge = Leaf(self)
+                self._edge = leaf_of(self)
         elif edge is not None:
             if type(edge) is not Leaf:
                 raise RuntimeError(
@@ -292,6 +283,7 @@ class Tensor:
             observer = training_observer.value
             if observer is not None:
                 observer.frozen(self)
+            leave_leaf(self, edge)
             self._edge = None
         return self
 
@@ -379,6 +371,8 @@ class Tensor:
             raise RuntimeError("Can't detach views in-place. Use detach() instead.")
         if thread.state.level > 1 and self._edge is not None:
             emit_event("cut", self, self, "detach_()")
+        if type(self._edge) is Leaf:
+            leave_leaf(self, self._edge)
         self._edge = None
         return self
 
@@ -428,6 +422,13 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if isinstance(self._array, Buffer):
             return self._array.backend.to_host(self._array) if force else self._array.__array__()
+        if type(self._array) is Conjugated:
+            if force:
+                return self._array.elements()
+            word, name = ("conjugate", "conj") if self._array.conj else ("negative", "neg")
+            raise RuntimeError(
+                f"Can't call numpy() on Tensor that has {word} bit set. Use tensor.resolve_{name}().numpy() instead."
+            )
         if self._array.dtype.kind == "V" or self._array.dtype.num > 255:
             raise TypeError(f"Got unsupported ScalarType {type_word(self.dtype)}")
         if thread.state.level > 1:
@@ -474,10 +475,10 @@ class Tensor:
     def __float__(self) -> float:
         if self.requires_grad and thread.state.grad:
             warn_once(_TO_NUMBER)
-        return float(self._one_value("float()"))
+        return float(_real_number(self._one_value("float()"), "double"))
 
     def __int__(self) -> int:
-        return int(self._one_value("int()"))
+        return int(_real_number(self._one_value("int()"), "int64_t"))
 
     def __complex__(self) -> complex:
         if self.requires_grad and thread.state.grad:
@@ -497,7 +498,7 @@ class Tensor:
         if isinstance(element, (int, float, complex, bool)):
             if thread.state.level > 1:
                 emit_event("read", self, "in")
-            return bool((self._array == element).any())
+            return bool((self == element).any().item())  # type: ignore[attr-defined]
         raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
 
     def __iter__(self):
@@ -580,6 +581,14 @@ def element_strides(a: np.ndarray) -> tuple[int, ...]:
 
 def _python_number(value: Any) -> Any:
     return value if isinstance(value, (int, float, complex, bool)) else float(value)
+
+
+def _real_number(value: Any, kind: str) -> Any:
+    if isinstance(value, complex):
+        if value.imag:
+            raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+        return value.real
+    return value
 
 
 def _check_grad(t: Tensor, value: Any) -> None:

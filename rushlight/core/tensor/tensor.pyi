@@ -12,6 +12,7 @@ from types import ModuleType as ModuleType
 import numpy as np
 from .. import own_code as own_code
 from ..device.buffer import Buffer as Buffer, as_array as as_array
+from ..device.conjugated import Conjugated as Conjugated
 from ..device.devices import CPU as CPU
 from ..dispatch.extension_points import size_observer as size_observer, training_observer as training_observer
 from ..dispatch.mode import emit_event as emit_event, thread as thread
@@ -19,7 +20,7 @@ from ..warn import warn as warn, warn_once as warn_once
 from . import dtype as dtypes
 from .dtype import c_word as c_word, type_word as type_word
 from .layout import strided as strided
-from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of
+from .node import Leaf as Leaf, Output as Output, hooks_of as hooks_of, leaf_of as leaf_of, leave_leaf as leave_leaf
 from .placeholder import Placeholder as Placeholder
 from .printing import describe_tensor as describe_tensor
 from .size import Size as Size, wrap_dim as wrap_dim
@@ -148,19 +149,11 @@ class Tensor:
         ...
 
     def is_conj(self) -> _bool:
-        """False: conjugation is never lazy here."""
+        """Whether the elements are those of another tensor, conjugated when they are read."""
         ...
 
     def is_neg(self) -> _bool:
-        """False: negation is never lazy here."""
-        ...
-
-    def resolve_conj(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here."""
-        ...
-
-    def resolve_neg(self) -> Tensor:
-        """The tensor itself: conjugation is never lazy here."""
+        """Whether the elements are those of another tensor, negated when they are read."""
         ...
 
     def is_inference(self) -> _bool:
@@ -1921,7 +1914,19 @@ class Tensor:
     @imag.setter
     def imag(self, value: Tensor) -> None: ...
     def conj(self) -> Tensor:
-        """The conjugate of a complex tensor; any other tensor itself."""
+        """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself."""
+        ...
+
+    def _neg_view(self) -> Tensor:
+        """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+        ...
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated."""
+        ...
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself, or a copy with its elements where they are those of another tensor, negated."""
         ...
 
     def conj_physical(self) -> Tensor:
@@ -2322,48 +2327,6 @@ class Tensor:
         """The standard deviation over `dim`: the square root of `var`."""
         ...
 
-    def __getitem__(self, index: Any) -> Tensor:
-        ...
-
-    def __setitem__(self, index: Any, value: Tensor | _Number) -> None:
-        ...
-
-    def index_put(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
-        """The input with `values` at the places of the index tensors, which together name one element or slice each."""
-        ...
-
-    def index_put_(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Self:
-        """`index_put` into the tensor itself, which is returned."""
-        ...
-
-    def index_select(self, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The slices along `dim` at the places `index`, as a copy."""
-        ...
-
-    def index_add(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The input with the slices of `source` added at the places `index` of `dim`."""
-        ...
-
-    def index_add_(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Self:
-        """In-place form of `index_add`: the result is written into the tensor, which is returned."""
-        ...
-
-    def index_copy(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The input with the slices of `source` put at the places `index` of `dim`."""
-        ...
-
-    def index_copy_(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor) -> Self:
-        """In-place form of `index_copy`: the result is written into the tensor, which is returned."""
-        ...
-
-    def index_fill(self, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
-        """The input with `value` at the places `index` of `dim`."""
-        ...
-
-    def index_fill_(self, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number) -> Self:
-        """In-place form of `index_fill`: the result is written into the tensor, which is returned."""
-        ...
-
     def gather(self, dim: _int | Sequence[_int], index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """out[i][j] = input[index[i][j]][j] for dim 0, and so on: one element along `dim` for each entry of `index`."""
         ...
@@ -2418,6 +2381,48 @@ class Tensor:
 
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not zero, a row each."""
+        ...
+
+    def __getitem__(self, index: Any) -> Tensor:
+        ...
+
+    def __setitem__(self, index: Any, value: Tensor | _Number) -> None:
+        ...
+
+    def index_put(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Tensor:
+        """The input with `values` at the places of the index tensors, which together name one element or slice each."""
+        ...
+
+    def index_put_(self, indices: Sequence[Tensor | None], values: Any, accumulate: _bool = False) -> Self:
+        """`index_put` into the tensor itself, which is returned."""
+        ...
+
+    def index_select(self, dim: _int | Sequence[_int], index: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The slices along `dim` at the places `index`, as a copy."""
+        ...
+
+    def index_add(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The input with the slices of `source` added at the places `index` of `dim`."""
+        ...
+
+    def index_add_(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, alpha: _Number = 1) -> Self:
+        """In-place form of `index_add`: the result is written into the tensor, which is returned."""
+        ...
+
+    def index_copy(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The input with the slices of `source` put at the places `index` of `dim`."""
+        ...
+
+    def index_copy_(self, dim: _int | Sequence[_int], index: Tensor, source: Tensor) -> Self:
+        """In-place form of `index_copy`: the result is written into the tensor, which is returned."""
+        ...
+
+    def index_fill(self, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number, *, axis: _int | Sequence[_int] | None = None) -> Tensor:
+        """The input with `value` at the places `index` of `dim`."""
+        ...
+
+    def index_fill_(self, dim: _int | Sequence[_int], index: Tensor, value: Tensor | _Number) -> Self:
+        """In-place form of `index_fill`: the result is written into the tensor, which is returned."""
         ...
 
     def scatter_reduce(self, dim: _int | Sequence[_int], index: Tensor, src: Tensor, reduce: _str, *, include_self: _bool = True, axis: _int | Sequence[_int] | None = None) -> Tensor:
@@ -2787,6 +2792,8 @@ def legacy_constructor(cls: type, args: tuple, device: Any) -> Any:
 def element_strides(a: np.ndarray) -> tuple[int, ...]:
     ...
 def _python_number(value: Any) -> Any:
+    ...
+def _real_number(value: Any, kind: str) -> Any:
     ...
 def _check_grad(t: Tensor, value: Any) -> None:
     ...

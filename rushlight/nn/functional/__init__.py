@@ -16,6 +16,7 @@ from . import (
     grouped,
     normalization,
     pooling,
+    probabilities,
     regression_loss,
     resize,
     similarity_loss,
@@ -23,7 +24,8 @@ from . import (
 
 _functions = {name: _OPS[name] for name in _FUNCTIONAL}
 for _file in (
-    attention, classification_loss, dropping, grouped, normalization, pooling, regression_loss, resize, similarity_loss,
+    attention, classification_loss, dropping, grouped, normalization, pooling, probabilities,
+    regression_loss, resize, similarity_loss,
 ):  # fmt: skip
     _functions |= {
         name: value

@@ -68,7 +68,7 @@ from ...ops import leaky_relu as leaky_relu
 from ...ops import leaky_relu_ as leaky_relu_
 from ...ops import linear as linear
 from ...ops import local_response_norm as local_response_norm
-from ...ops import log_softmax as log_softmax
+from .probabilities import log_softmax as log_softmax
 from ...ops import logsigmoid as logsigmoid
 from ...ops import lp_pool1d as lp_pool1d
 from ...ops import lp_pool2d as lp_pool2d
@@ -113,7 +113,7 @@ from ...ops import sigmoid as sigmoid
 from ...ops import silu as silu
 from .regression_loss import smooth_l1_loss as smooth_l1_loss
 from .classification_loss import soft_margin_loss as soft_margin_loss
-from ...ops import softmax as softmax
+from .probabilities import softmax as softmax
 from ...ops import softmin as softmin
 from ...ops import softplus as softplus
 from ...ops import softshrink as softshrink

@@ -14,7 +14,7 @@ from rushlight.nn.modules.module import Module
 from rushlight.ops.linalg import linalg
 
 from .parametrize import register_parametrization
-from .weight_norm import _norm_except
+from .weight_norm import _norm_except, normalised
 
 __all__ = ["orthogonal", "spectral_norm", "weight_norm"]
 
@@ -156,7 +156,7 @@ class _WeightNorm(Module):
         self.dim = -1 if dim is None else dim
 
     def forward(self, weight_g: Tensor, weight_v: Tensor) -> Tensor:
-        return weight_v * (weight_g / _norm_except(weight_v, self.dim))
+        return normalised(weight_v, weight_g, self.dim)
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
         return _norm_except(weight, self.dim), weight

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 
 from rushlight import ops
 from rushlight.core.tensor import dtype as dtypes
+from rushlight.core.tensor.node import shown_as
 from rushlight.core.tensor.tensor import Tensor
 
 __all__ = [
@@ -160,9 +161,10 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
-    longest = max(sequence.size(0) for sequence in listed)
+    longest, trailing = max(sequence.size(0) for sequence in listed), listed[0].shape[1:]
+    listed = [s if s.shape[1:] == trailing else s.expand(s.size(0), *trailing) for s in listed]  # as copies into it do
     padded = [_fill_up(sequence, longest, padding_value, padding_side) for sequence in listed]
-    return ops.stack(padded, 0 if batch_first else 1)
+    return shown_as(ops.stack(padded, 0 if batch_first else 1), "CopySlices")
 
 
 def _fill_up(sequence: Tensor, length: Any, value: Any, side: str) -> Tensor:

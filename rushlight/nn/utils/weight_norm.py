@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from rushlight.core.tensor.node import shown_as
 from rushlight.core.tensor.tensor import Tensor
 from rushlight.nn.modules.module import Module
 from rushlight.nn.parameter import Parameter
@@ -22,7 +23,7 @@ class WeightNorm:
     def compute_weight(self, module: Module) -> Tensor:
         """The weight, with its history."""
         length, direction = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
-        return direction * (length / _norm_except(direction, self.dim))
+        return normalised(direction, length, self.dim)
 
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module))
@@ -34,6 +35,13 @@ class WeightNorm:
         del module._parameters[self.name + "_g"]
         del module._parameters[self.name + "_v"]
         setattr(module, self.name, Parameter(weight))
+
+
+def normalised(direction: Tensor, length: Tensor, dim: int) -> Tensor:
+    """`direction` scaled to the norms `length` over all dimensions but `dim`, under the name of torch's fused operator."""
+    weight = direction * (length / _norm_except(direction, dim))
+    fused = dim in (0, direction.dim() - 1)
+    return shown_as(weight, "WeightNormInterfaceBackward0") if fused else weight
 
 
 def _norm_except(weight: Tensor, dim: int) -> Tensor:

@@ -313,16 +313,20 @@ def _setitem(self, index, value):
         raise _not_assignable(value, self)
     if type(value) is float and self._array.dtype == np.float32:
         exact(value, self._array.dtype)  # raises where it is too large, before the index is looked at
+    if index is False:
+        return  # nothing is looked at, as in torch
     basic, advanced, kind = _parse(self, index)
     target = self if basic is None else kind(self, basic) if _is_part(basic) else self
     if advanced:
-        if index is True and isinstance(value, Tensor) and value.dtype is not self.dtype:
-            value = value.to(self.dtype)
-        _put(target, advanced, value, isinstance(index, Tensor) and index._array.dtype.kind == "b")
+        if index is True:
+            target = self.unsqueeze(0)
+            target.copy_(_fit_value(value, target)) if isinstance(value, Tensor) else target.fill_(value)
+            return
+        _put(target, advanced, value, _is_mask(index))
     elif isinstance(value, Tensor):
         target.copy_(_fit_value(value, target))
     else:
-        if target._array.dtype == np.float16:  # what is too large becomes infinite here, unlike in fill_
+        if _is_short(target._array.dtype):  # what is too large becomes infinite here, unlike in fill_
             value = constant(number_as(value, target.dtype))
         target.fill_(value)
 
@@ -388,16 +392,17 @@ def _is_part(basic: tuple) -> bool:
     return any(i is not _FULL and i is not Ellipsis for i in basic)
 
 
+def _is_short(kind: np.dtype) -> bool:
+    return kind.itemsize == 2 and kind.kind in "fV"
+
+
 def _fit_value(value: Tensor, target: Tensor) -> Tensor:
     """Leading dimensions of size 1 that the target lacks are dropped, as torch does."""
     shape = value._array.shape
     while len(shape) > target._array.ndim and shape[0] == 1:
         shape = shape[1:]
     if len(shape) > target._array.ndim or not _expands(shape, target._array.shape):
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(value._array.shape)} cannot be broadcast to indexing result of "
-            f"shape {list(target._array.shape)}"
-        )
+        value.reshape(shape).expand(target._array.shape)  # raises
     return value if shape == value._array.shape else value.reshape(shape)
 
 
@@ -408,9 +413,9 @@ def _expands(shape: tuple, to: tuple) -> bool:
 def _put(target: Tensor, advanced: list, value: Any, masked: bool) -> None:
     if not isinstance(value, Tensor):
         kind = target._array.dtype
-        value = constant(number_as(value, target.dtype) if kind == np.float16 else np.asarray(exact(value, kind), kind))
+        value = constant(number_as(value, target.dtype) if _is_short(kind) else np.asarray(exact(value, kind), kind))
     else:
-        value = _source(target, value, masked)
+        value = _source(target, value, advanced, masked)
     write(_index_put.record, target, (value, *advanced), (False,))
 
 
@@ -442,11 +447,15 @@ def _index_put(*tensors, accumulate):
     return out
 
 
-def _source(target: Tensor, value: Tensor, masked: bool) -> Tensor:
+def _source(target: Tensor, value: Tensor, indices: list, masked: bool) -> Tensor:
     """What goes into places of `target`: of its type, but for one element under a boolean mask, which is converted."""
     if value.dtype is target.dtype:
         return value
     if not masked or value._array.size != 1:
+        places = wrap(target._array)
+        _index_put(
+            places, places.new_zeros(()).expand(value._array.shape), *indices, accumulate=False
+        )  # other errors first
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {type_word(target.dtype)} for the "
             f"destination and {type_word(value.dtype)} for the source."
@@ -482,8 +491,9 @@ def index_put(input, indices, values, accumulate=False):
     >>> index_put(zeros(3), (tensor([0, 0]),), tensor([1.0, 2.0]), accumulate=True)
     tensor([3., 0., 0.])
     """
-    values = _values("index_put", input, indices, values, accumulate)
-    return _index_put(input, values, *_put_indices(input, indices), accumulate=accumulate)
+    places = _put_indices(input, indices)
+    values = _values("index_put", input, indices, places, values, accumulate)
+    return _index_put(input, values, *places, accumulate=accumulate)
 
 
 @composite(method=True, function=True)
@@ -503,15 +513,16 @@ def index_put_(input, indices, values, accumulate=False):
     >>> index_put_(zeros(3), (tensor([0, 2]),), tensor(1.0))
     tensor([1., 0., 1.])
     """
-    values = _values("index_put_", input, indices, values, accumulate)
-    return write(_index_put.record, input, (values, *_put_indices(input, indices)), (accumulate,))
+    places = _put_indices(input, indices)
+    values = _values("index_put_", input, indices, places, values, accumulate)
+    return write(_index_put.record, input, (values, *places), (accumulate,))
 
 
-def _values(name: str, input: Tensor, indices: Any, values: Any, accumulate: bool) -> Tensor:
+def _values(name: str, input: Tensor, indices: Any, places: list, values: Any, accumulate: bool) -> Tensor:
     if not isinstance(values, Tensor):
         raise TypeError(f"{name}(): argument 'values' (position 2) must be Tensor, not {type_name(values)}")
     masked = not accumulate and len(indices) == 1 and indices[0] is not None and indices[0]._array.dtype.kind == "b"
-    return _source(input, values, masked)
+    return _source(input, values, places, masked)
 
 
 def _put_indices(input: Tensor, indices: Any) -> list:

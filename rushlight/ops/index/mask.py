@@ -15,6 +15,7 @@ from ...core.tensor import dtype as dtypes
 from ...core.tensor.dtype import c_word
 from ...core.tensor.size import broadcast_shapes
 from ...core.tensor.tensor import Tensor, constant, type_word, wrap
+from ...core.warn import warn
 from ..pointwise.checks import word
 from ..twins import twins
 from .scatter import padded
@@ -98,7 +99,7 @@ def masked_fill(input, mask, value, *, out=None):
     tensor([9., 1.])
     """
     if out is None and type(value) is float and (input._array.dtype is _F32 or input._array.dtype is _F64):
-        return _masked_fill_number(input, mask, value)
+        return _masked_fill_number(input, mask, exact(value, input._array.dtype))
     (mask, value), _ = _mask_value(input, mask, value)
     broadcast_shapes(mask._array.shape, input._array.shape)  # raises with the mask first, as torch does
     result = _masked_fill(input, mask, value)
@@ -126,8 +127,27 @@ def masked_fill_(self, mask, value):
     """In-place `masked_fill`."""
     if fill_where(self, mask, value):
         return self
+    if isinstance(value, Tensor) and not value._array.ndim and value._storage is not None:
+        value = value.clone()  # it is read before anything is written  # type: ignore[attr-defined]
     arrays, metadata = _mask_value(self, mask, value)
+    if 0 in getattr(self._array, "strides", ()):
+        return _fill_shared(self, *arrays)
     return write(_masked_fill.record, self, arrays, metadata)
+
+
+def _fill_shared(self, mask, value):
+    """`masked_fill_` of a tensor some of whose elements share a place: it is filled where the mask is true for any of them."""
+    part, mask = self, mask.expand(self.shape)
+    for d, (step, n) in enumerate(zip(self._array.strides, self._array.shape, strict=True)):
+        if not step and n > 1:
+            part, mask = part.narrow(d, 0, 1), mask.any(d, keepdim=True)
+    if part is not self:
+        warn(
+            "Use of masked_fill_ on expanded tensors is deprecated. Please clone() the tensor before performing this operation. "
+            "This also applies to advanced indexing e.g. tensor[mask] = scalar"
+        )
+    write(_masked_fill.record, part, (mask, value), ())
+    return self
 
 
 @primitive(name="masked_select", public=False)

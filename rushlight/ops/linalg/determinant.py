@@ -54,7 +54,7 @@ def _(g, A, out):
     size = np.abs(out._array)
     regular = size > 100 * eps if is_grad_enabled() else size != 0
     if regular.all():
-        return solve_ex(A.mH, identity_times(g * out.conj(), A.shape[-1]))[0]
+        return solve_ex(A.mH, identity_times(g * out.conj_physical(), A.shape[-1]))[0]
     return _adjugate(g, A)
 
 
@@ -64,7 +64,7 @@ def _adjugate(g, A):
     others = s.unsqueeze(-2).expand(*s.shape[:-1], n, n)
     own = s.new_ones(n).diag_embed()
     others = (others * (1 - own) + own).prod(-1)
-    turn = (det(u) * det(vh)).conj() * g
+    turn = (det(u) * det(vh)).conj_physical() * g
     return (((turn.unsqueeze(-1) * others).unsqueeze(-1) * vh).mT @ u.mT).mT  # by columns, as from solve_ex
 
 
@@ -99,7 +99,7 @@ def _(g, A, out0):
     g_sign, g_log = g
     g = A.new_zeros(out0.shape) if g_log is None else g_log.to(A.dtype)
     if A.is_complex() and g_sign is not None:  # the sign of a real determinant is flat
-        g = g - (g_sign.conj() * out0).imag * 1j
+        g = g - (g_sign.conj_physical() * out0).imag * 1j
     return solve_ex(A.mH, identity_times(g, A.shape[-1]))[0]
 
 

@@ -564,7 +564,7 @@ def _(g, out0, out1, A_dtype):
         d = vhg.diagonal(0, -2, -1)
         _check_phase(vhg, "linalg_eig_backward")
         inner = vhg - (v.mH @ v) * d.real.to(v.dtype).unsqueeze(-2)
-        gaps = _with_unit_diagonal((values.unsqueeze(-2) - values.unsqueeze(-1)).conj())
+        gaps = _with_unit_diagonal((values.unsqueeze(-2) - values.unsqueeze(-1)).conj_physical())
         inner = inner / gaps
         inner = inner - inner.diagonal(0, -2, -1).diag_embed()
         if g_l is not None:

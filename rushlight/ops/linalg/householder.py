@@ -113,7 +113,7 @@ def _reflect_backward(g, A, tau, x, adjoint):
     """The gradients of A, tau and x in Q x (or Q^H x)."""
     k = tau.shape[-1]
     vectors = _vectors(A, k)
-    factors = tau.conj() if adjoint and tau.is_complex() else tau
+    factors = tau.conj_physical() if adjoint and tau.is_complex() else tau
     order = list(range(k)) if adjoint else list(reversed(range(k)))  # as they are applied to x
     parts = [(vectors.narrow(-1, i, 1), factors.narrow(-1, i, 1).unsqueeze(-1)) for i in order]
     inputs = []
@@ -123,9 +123,9 @@ def _reflect_backward(g, A, tau, x, adjoint):
     g_vectors, g_factors = [None] * k, [None] * k
     for i, (v, t), x in reversed(list(zip(order, parts, inputs, strict=True))):
         along_x, along_g = v.mH @ x, v.mH @ g
-        g_factors[i] = -(along_x.conj() * along_g).sum(-1).squeeze(-1)
-        g_vectors[i] = (-(t.conj() * (g @ along_x.mH)) - t * (x @ along_g.mH)).squeeze(-1)
-        g = g - t.conj() * (v @ along_g)
+        g_factors[i] = -(along_x.conj_physical() * along_g).sum(-1).squeeze(-1)
+        g_vectors[i] = (-(t.conj_physical() * (g @ along_x.mH)) - t * (x @ along_g.mH)).squeeze(-1)
+        g = g - t.conj_physical() * (v @ along_g)
     if not k:
         return A * 0, tau * 0, g
     g_v = stack(g_vectors, -1).tril(-1)
@@ -133,7 +133,7 @@ def _reflect_backward(g, A, tau, x, adjoint):
     rest = A.shape[-1] - k
     if rest:
         g_v = cat([g_v, g_v.new_zeros((*g_v.shape[:-1], rest))], -1)
-    return g_v, g_tau.conj() if adjoint and tau.is_complex() else g_tau, g
+    return g_v, g_tau.conj_physical() if adjoint and tau.is_complex() else g_tau, g
 
 
 @composite(method=True, out=True)
@@ -197,4 +197,4 @@ def ormqr(input, tau, other, left=True, transpose=False):
     check_kernel(a, "ormqr_cpu")
     if left:
         return _ormqr(input, tau, other, transpose)
-    return _ormqr(input, tau, other.mH, not transpose).mH
+    return _ormqr(input, tau, other.mH, not transpose).mT.conj_physical()

@@ -16,6 +16,7 @@ from ...core.dispatch.op import binary, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.random import uniform
 from ...core.tensor import dtype as dtypes
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import constant, type_word, wrap
 from ..creation.arguments import backend_like
 from ..pointwise.building_blocks import F32, MANY, bits_of, in_single, pieced, widened, zero_where, zeros_of
@@ -395,7 +396,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3, training=False, inplace=False):
     if not lower <= upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
+        return shown_as(leaky_relu(input, (lower + upper) / 2, inplace), "RreluWithNoiseBackward0")
     noise = _rrelu_noise(input, lower, upper)
     return write(_noisy_slope.record, input, (noise,), ()) if inplace else _noisy_slope(input, noise)
 

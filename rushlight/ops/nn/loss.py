@@ -13,16 +13,16 @@ from ...core.device.backend import on_device_of
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.node import shown_as
-from ...core.tensor.size import broadcast_shapes
+from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, constant, type_word
-from ..pointwise.building_blocks import MANY
+from ..pointwise.building_blocks import MANY, in_order_of, zero_where
 from ..pointwise.checks import extremes, lies_within, not_implemented
 from .smooth import _log_sigmoid
 
 
-def _reduced(a: np.ndarray, reduction: str) -> np.ndarray:
+def _reduced(a: np.ndarray, reduction: str, *inputs: np.ndarray) -> np.ndarray:
     if reduction == "none":
-        return a
+        return in_order_of(a, *inputs)
     wide = np.float32 if a.dtype.itemsize == 2 else a.dtype
     total = np.add.reduce(a, None, dtype=wide)
     if reduction == "mean":
@@ -39,6 +39,12 @@ def _share(g: Tensor, t: Tensor, reduction: str) -> Tensor:
     if g._array.dtype is not t._array.dtype:
         g = g.to(t.dtype)  # type: ignore[attr-defined]
     return g / t._array.size if reduction == "mean" and t._array.size else g
+
+
+def _in_rows(g: Tensor) -> Tensor:
+    """A gradient that torch writes into C-contiguous zeros, whatever the order of the input."""
+    a = g._array
+    return g.contiguous() if type(a) is np.ndarray and not a.flags.c_contiguous else g  # type: ignore[attr-defined]
 
 
 def _float_only(a: np.ndarray, word: str) -> None:
@@ -65,19 +71,19 @@ def mse_loss(input, target, /, reduction="mean"):
     """(input - target)^2. Shape: (*), (*) -> () or (*) with reduction='none'."""
     _float_only(input, "mse_cpu")
     d = input - target
-    return _reduced(d * d, reduction)
+    return _reduced(d * d, reduction, input, target)
 
 
 @mse_loss.vjp("input")
 def _(g, input, target, reduction):
     d = _difference(input, target)
-    return d * (_share(g, d, reduction) * 2.0)
+    return _in_rows(d * (_share(g, d, reduction) * 2.0))
 
 
 @mse_loss.vjp("target")
 def _(g, input, target, reduction):
     d = _difference(target, input)
-    return d * (_share(g, d, reduction) * 2.0)
+    return _in_rows(d * (_share(g, d, reduction) * 2.0))
 
 
 @composite()
@@ -86,8 +92,19 @@ def l1_loss(input, target, reduction="mean"):
     return _reduce((input - target).abs(), reduction)
 
 
+@primitive(public=False, name="bounded")
+def _bounded(input, /, limit):
+    """Each element, at most `limit` in size. Unlike that of `clamp`, the gradient is 0 where the limit is just reached."""
+    return np.clip(input, -limit, limit)
+
+
+@_bounded.vjp
+def _(g, input, limit):
+    return zero_where(g, ~(input.abs() < limit))
+
+
 def _smooth_slope(d: Tensor, beta: float) -> Tensor:
-    return (d / beta).clamp(-1.0, 1.0) if beta else d.sign()
+    return _bounded(d, beta) / beta if beta else d.sign()
 
 
 @primitive(promote="same", node="SmoothL1LossBackward0", jit_min_elements=MANY)
@@ -99,19 +116,19 @@ def smooth_l1_loss(input, target, /, reduction="mean", beta=1.0):
     d = np.abs(input - target)
     if beta:
         d = np.where(d < beta, d * d * d.dtype.type(0.5 / beta), d - d.dtype.type(0.5 * beta))
-    return _reduced(d, reduction)
+    return _reduced(d, reduction, input, target)
 
 
 @smooth_l1_loss.vjp("input")
 def _(g, input, target, reduction, beta):
     d = _difference(input, target)
-    return _smooth_slope(d, beta) * _share(g, d, reduction)
+    return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
 
 
 @smooth_l1_loss.vjp("target")
 def _(g, input, target, reduction, beta):
     d = _difference(target, input)
-    return _smooth_slope(d, beta) * _share(g, d, reduction)
+    return _in_rows(_smooth_slope(d, beta) * _share(g, d, reduction))
 
 
 @primitive(jit_min_elements=MANY)
@@ -128,21 +145,23 @@ def huber_loss(input, target, /, reduction="mean", delta=1.0):
     _float_only(input, "huber_cpu")
     d = np.abs(input - target)
     kind = d.dtype.type
-    return _reduced(np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction)
+    return _reduced(
+        np.where(d <= delta, d * d * kind(0.5), (d - kind(0.5 * delta)) * kind(delta)), reduction, input, target
+    )
 
 
 @huber_loss.vjp("input")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(input, target)
-    return d.clamp(-delta, delta) * _share(g, d, reduction)
+    return _in_rows(_bounded(d, delta) * _share(g, d, reduction))
 
 
 @huber_loss.vjp("target")
 def _(g, input, target, reduction, delta):
     _same_type(input._array, target._array)
     d = _difference(target, input)
-    return d.clamp(-delta, delta) * _share(g, d, reduction)
+    return _in_rows(_bounded(d, delta) * _share(g, d, reduction))
 
 
 @composite()
@@ -166,20 +185,25 @@ def poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduct
 
 
 def _check_targets(input: np.ndarray, target: np.ndarray) -> None:
-    if input.ndim == 0 or input.ndim > 2 and target.ndim != input.ndim - 1:
-        raise RuntimeError(
-            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
-        )
-    if input.ndim <= 2 and target.ndim > 1:
-        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-    if input.ndim == 1:
-        if target.size != 1:
-            raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
-    elif target.ndim == 0 or input.shape[0] != target.shape[0]:
+    if input.ndim == 0:
+        raise ValueError("Expected 1 or more dimensions (got 0)")
+    if input.ndim > 1 and (target.ndim == 0 or input.shape[0] != target.shape[0]):
         n = target.shape[0] if target.ndim else 0
         raise ValueError(f"Expected input batch_size ({input.shape[0]}) to match target batch_size ({n}).")
-    if input.ndim > 2 and input.shape[2:] != target.shape[1:]:
-        raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    if input.ndim <= 2 and target.ndim > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if input.ndim == 1 and target.size != 1:
+        raise ValueError(f"For 1D input, 1D target must have size 1, but got target size: {target.size}")
+    if input.ndim == 4:
+        if target.ndim != 3:
+            raise RuntimeError(
+                f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
+            )
+        if input.shape[2:] != target.shape[1:]:
+            raise RuntimeError(f"size mismatch (got input: {list(input.shape)} , target: {list(target.shape)})")
+    elif input.ndim > 2 and input.shape[2:] != target.shape[1:]:
+        expected = [input.shape[0], *input.shape[2:]]
+        raise RuntimeError(f"Expected target size {expected}, got {list(target.shape)}")
     if target.dtype != np.int64 and target.dtype != np.uint8:
         raise RuntimeError(
             f"expected target dtype to be Long or Byte, but got {type_word(dtypes.from_numpy(target.dtype))}"
@@ -319,13 +343,17 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     d = 0 if input._array.ndim == 1 else 1
+    if target._array.shape == input._array.shape and not target.is_floating_point():
+        words = type_word(target.dtype)
+        raise RuntimeError(f"Expected floating point type for target with class probabilities, got {words}")
+    wrap_dim(d, input._array.ndim)
     if not input._array.shape[d] and target._array.size and not target.is_floating_point():
+        _check_targets(input._array, target._array)
         raise IndexError(f"Target {target.reshape(-1)[0].item()} is out of bounds.")
     if target._array.shape == input._array.shape and target.is_floating_point():
         return _with_probabilities(input.log_softmax(d), target, weight, d, reduction, label_smoothing)
-    if target.is_floating_point() and target._array.ndim == input._array.ndim:
-        raise RuntimeError("Expected floating point type for target with class probabilities, of the input's shape "
-                           f"{list(input.shape)}, got {list(target.shape)}")  # fmt: skip
+    if target.is_floating_point():
+        _check_targets(input._array, target._array)
     logp = input.log_softmax(d)
     picked = _nll_loss2d if input._array.ndim > 2 else _nll_loss
     loss = picked(logp, target, weight, ignore_index, reduction)
@@ -394,7 +422,7 @@ def _binary_cross_entropy(input, target, weight=None, /, reduction="mean"):
     kind = input.dtype.type
     floor = kind(-100)
     loss = (target - kind(1)) * np.maximum(np.log1p(-input), floor) - target * np.maximum(np.log(input), floor)
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else loss * weight, reduction, input, target)
 
 
 @_binary_cross_entropy.vjp("input")
@@ -424,7 +452,7 @@ def _bce_logits(input, target, weight=None, pos_weight=None, /, reduction="mean"
     if pos_weight is not None:
         tail = tail * ((pos_weight - kind(1)) * target + kind(1))
     loss = (kind(1) - target) * input + tail
-    return _reduced(loss if weight is None else loss * weight, reduction)
+    return _reduced(loss if weight is None else loss * weight, reduction, target, input)
 
 
 @_bce_logits.vjp("input")
@@ -481,7 +509,7 @@ def _bce_logits_of_two_types(input, target, weight=None, pos_weight=None, /, red
         tail = tail * ((pos_weight - one) * target + one)
     loss = ((one - target) * input).astype(kind)
     loss = (loss - tail).astype(kind)
-    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction)
+    return _reduced(loss if weight is None else (loss * weight).astype(kind), reduction, target, input)
 
 
 for _name, _rule in _bce_logits.record.rules.items():
@@ -491,7 +519,7 @@ for _name, _rule in _bce_logits.record.rules.items():
 @primitive(promote="same")
 def soft_margin_loss(input, target, /, reduction="mean"):
     """log(1 + exp(-target input)) for targets of 1 and -1."""
-    return _reduced(np.log1p(np.exp(-target * input)), reduction)
+    return _reduced(np.log1p(np.exp(-target * input)), reduction, input, target)
 
 
 @soft_margin_loss.vjp("input")
@@ -640,7 +668,7 @@ def pdist(input, p=2.0):
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     i, j = on_device_of(input._array, np.triu_indices, input._array.shape[0], 1)
-    return (input[constant(i)] - input[constant(j)]).norm(p, 1)
+    return shown_as((input[constant(i)] - input[constant(j)]).norm(p, 1), "PdistBackward0")
 
 
 @composite()

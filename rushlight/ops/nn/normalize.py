@@ -186,7 +186,7 @@ def _layer_norm_backward(grad, input, mean, rstd, weight=None, /, normalized_sha
     gw, gb = add_reduce(g * xhat, 0), add_reduce(g, 0)
     gy = g if weight is None else g * _wide(weight).reshape(-1)
     gx = _standardised_slope(gy, xhat, rstd.reshape(-1, 1))
-    return gx.reshape(input.shape), gw.reshape(normalized_shape), gb.reshape(normalized_shape)
+    return np.ascontiguousarray(gx.reshape(input.shape)), gw.reshape(normalized_shape), gb.reshape(normalized_shape)
 
 
 @composite()
@@ -358,7 +358,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    if input._array.shape == (0,):
+    if input._array.shape == (0,) or (input._array.ndim > 1 and not input._array.shape[1]):
         return input.clone()
     return normalise_batch(input, running_mean, running_var, weight, bias, training, momentum, eps)[0]
 

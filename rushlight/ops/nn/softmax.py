@@ -6,7 +6,6 @@ import numpy as np
 
 from ...core.dispatch.op import OPS, composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.size import missing
@@ -20,7 +19,7 @@ from ..reduce.reduction import vector_norm
 
 
 def _check_softmax(x, dim, word):
-    if x.dtype.kind in "biuc":
+    if x.dtype.kind in "biuc" and x.size:
         raise not_implemented(word, x.dtype)
     n = x.ndim or 1
     if not -n <= dim < n:
@@ -130,7 +129,8 @@ def _(g, grad, output, dim, needs):
     return first, second
 
 
-def _implicit_dim(name, ndim, stacklevel):
+def implicit_dim(name, ndim, stacklevel):
+    """The dimension that `nn.functional` takes where none is given, with a warning."""
     import warnings
 
     warnings.warn(
@@ -140,17 +140,18 @@ def _implicit_dim(name, ndim, stacklevel):
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@composite(functional=True)
-def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
+@composite()
+def softmax(input, dim=None, dtype=None, *, out=None, axis=None):
     """exp(input) / sum(exp(input)) along `dim`, without overflow.
 
     Args:
-        dim: an int; without it one is chosen by the number of dimensions, with a warning.
+        dim: an int.
         dtype: the type to compute in; by default the input's.
         out: the tensor to write the result to.
     Shape: (*) -> (*)
     Raises:
         IndexError: `dim` is out of range, as in `softmax(ones(2), 1)`.
+        TypeError: `dim` is not given, as in `softmax(ones(2))`.
         NotImplementedError: `input` is of integers and `dtype` is not given, as in `softmax(tensor([1, 2]), 0)`.
 
     >>> softmax(tensor([0.0, 0.0]), dim=0)
@@ -159,28 +160,23 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
     if axis is not None:
         dim = axis
     if dim is None:
-        dim = _implicit_dim("softmax", input.ndim, _stacklevel)
-    dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
+        raise TypeError(missing("softmax", "dim"))
     result = _softmax(input, dim, dtype)
     return result if out is None else write_out("softmax", (input,), result, out)
 
 
-def _legacy_dtype(dim, third, dtype):
-    """torch.softmax takes the dtype as third argument, nn.functional.softmax as fourth."""
-    return dim, third if isinstance(third, dtypes.dtype) else dtype
-
-
-@composite(functional=True)
-def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=None):
+@composite()
+def log_softmax(input, dim=None, dtype=None, *, out=None, axis=None):
     """The logarithm of `softmax`, without overflow.
 
     Args:
-        dim: an int; without it one is chosen by the number of dimensions, with a warning.
+        dim: an int.
         dtype: the type to compute in; by default the input's.
         out: the tensor to write the result to.
     Shape: (*) -> (*)
     Raises:
         IndexError: `dim` is out of range, as in `log_softmax(ones(2), 1)`.
+        TypeError: `dim` is not given, as in `log_softmax(ones(2))`.
 
     >>> log_softmax(tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
@@ -188,8 +184,7 @@ def log_softmax(input, dim=None, _stacklevel=3, dtype=None, *, out=None, axis=No
     if axis is not None:
         dim = axis
     if dim is None:
-        dim = _implicit_dim("log_softmax", input.ndim, _stacklevel)
-    dim, dtype = _legacy_dtype(dim, _stacklevel, dtype)
+        raise TypeError(missing("log_softmax", "dim"))
     result = _log_softmax(input, dim, dtype)
     return result if out is None else write_out("log_softmax", (input,), result, out)
 
@@ -209,7 +204,7 @@ def softmin(input, dim=None, _stacklevel=3, dtype=None):
     tensor([0.7311, 0.2689])
     """
     if dim is None:
-        dim = _implicit_dim("softmin", input.ndim, _stacklevel)
+        dim = implicit_dim("softmin", input.ndim, _stacklevel)
     return _softmax(-input, dim, dtype)
 
 

@@ -262,7 +262,9 @@ _div = binary(
 )  # fmt: skip
 
 
-def _reject_zero(y) -> None:
+def _reject_zero(x, y) -> None:
+    if isinstance(x, np.ndarray) and not x.size:
+        return
     if (y.dtype.kind in "iu" and not y.all()) if isinstance(y, np.ndarray) else (type(y) is int and not y):
         raise RuntimeError("ZeroDivisionError")
 
@@ -273,7 +275,7 @@ def _whole(x, y) -> bool:
         raise not_implemented("div_floor_cpu", x.dtype)
     if x.dtype.kind not in "biu" if isinstance(x, np.ndarray) else type(x) is float:
         return False
-    _reject_zero(y)
+    _reject_zero(x, y)
     return True
 
 
@@ -399,8 +401,8 @@ def _remainder(x, y):
     if isinstance(x, np.ndarray) and x.dtype.kind == "b":
         raise not_implemented("remainder_cpu", x.dtype)
     if isinstance(y, np.ndarray):
-        _reject_zero(y)
-    elif not y and x.dtype.kind in "iu":
+        _reject_zero(x, y)
+    elif not y and x.dtype.kind in "iu" and x.size:
         raise RuntimeError("ZeroDivisionError")
     r = np.remainder(x, y)
     return r if r.dtype.kind in "biu" else np.where(r == 0, np.copysign(r, x), r)  # NumPy's zero has the sign of y

@@ -226,6 +226,16 @@ tensors_only(copysign, 0)
 tensors_only(nextafter, 0, 1)
 
 
+@primitive(name="ldexp_of_integers", public=False, node="LdexpBackward0")
+def _ldexp(input, other, /):
+    return input * np.power(input.dtype.type(2), other.astype(input.dtype))
+
+
+@_ldexp.vjp("input")
+def _(g, other):
+    return g * OPS["pow"](2, other)  # a power of integers, which overflows in torch
+
+
 @composite(method=True)
 def ldexp(input, other, *, out=None):
     """input * 2^other of each pair of elements.
@@ -243,9 +253,10 @@ def ldexp(input, other, *, out=None):
     """
     if not isinstance(other, Tensor):
         raise TypeError(f"ldexp(): argument 'other' (position 2) must be Tensor, not {type(other).__name__}")
-    if input.dtype.is_floating_point and other.dtype.category < 2:  # the powers take the input's type
-        other = other.to(input.dtype)
-    result = shown_as(input * OPS["pow"](2.0, other), "LdexpBackward0")
+    if other.dtype.category < 2 and input.dtype.is_floating_point:
+        result = _ldexp(input, other)
+    else:
+        result = shown_as(input * OPS["pow"](2.0, other), "LdexpBackward0")
     return result if out is None else write_out("ldexp", (input, other), result, out)
 
 

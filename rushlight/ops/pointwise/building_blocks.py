@@ -136,7 +136,7 @@ def conjugate(t):
     """The conjugate of a tensor of complex numbers or of a Python number; any other tensor itself."""
     if not isinstance(t, Tensor):
         return t.conjugate()
-    return t if t._array.dtype.kind != "c" else t.conj()
+    return t if t._array.dtype.kind != "c" else t.conj_physical()
 
 
 # ---------------------------------------------------------------------------------------------- pieces

@@ -7,7 +7,7 @@ import numpy as np
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.mode import may_branch_on_data
 from ...core.dispatch.op import binary, composite, primitive
-from ...core.dispatch.scalars import number_as
+from ...core.dispatch.scalars import exact, number_as
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
@@ -88,7 +88,13 @@ def of_common_type(*values):
         else:
             p.add_number(v)
     d = p.result()
-    return [(v if v.dtype is d else v.to(d)) if isinstance(v, Tensor) else constant(number_as(v, d)) for v in values]
+    return [(v if v.dtype is d else v.to(d)) if isinstance(v, Tensor) else _number(v, d) for v in values]
+
+
+def _number(value, d):
+    return constant(
+        number_as(value, d) if d.itemsize == 2 and d.is_floating_point else np.asarray(exact(value, d.numpy), d.numpy)
+    )
 
 
 @composite(name="where", method=True, function=False)

@@ -6,13 +6,15 @@ import math
 
 import numpy as np
 
+from ...core.device.conjugated import Conjugated, seen
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.inplace import write
-from ...core.dispatch.op import composite, primitive, unary
+from ...core.dispatch.mode import thread
+from ...core.dispatch.op import OPS, composite, primitive, unary
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, type_word
-from .building_blocks import shared_order, zeros_of
+from .building_blocks import dense, shared_order, zeros_of
 from .choice import where
 
 
@@ -142,19 +144,83 @@ def _conj(input, /):
 
 @_conj.vjp
 def _(g):
-    return g.conj()
+    return g.conj_physical()
+
+
+@primitive(public=False, name="conj_view", view=True, node="ConjBackward0")
+def _conj_view(input, /):
+    return seen(input, True, False)
+
+
+@_conj_view.vjp
+def _(g):
+    return g.conj_physical()
+
+
+@primitive(public=False, name="neg_view", view=True, node="NegViewBackward0")
+def _negative_view(input, /):
+    return seen(input, False, True)
+
+
+@_negative_view.vjp
+def _(g):
+    return -g
 
 
 @composite(method=True)
 def conj(input):
-    """The conjugate of a complex tensor; any other tensor itself.
+    """The conjugate of a complex tensor: a view, whose elements are conjugated when they are read. Any other tensor itself.
 
     Shape: (*) -> (*)
 
-    >>> conj(tensor([1.0 + 2.0j]))
-    tensor([1.-2.j])
+    >>> x = tensor([1.0 + 2.0j])
+    >>> y = conj(x)
+    >>> y, y.is_conj()
+    (tensor([1.-2.j]), True)
+    >>> _ = x.mul_(2)
+    >>> y
+    tensor([2.-4.j])
     """
-    return _conj(input) if input._array.dtype.kind == "c" else input
+    if input._array.dtype.kind != "c":
+        return input
+    return (_conj_view if _may_wait(input) else _conj)(input)
+
+
+@composite(method=True)
+def _neg_view(input):
+    """The negative of a tensor: a view, whose elements are negated when they are read. Shape: (*) -> (*)"""
+    return (_negative_view if _may_wait(input) else OPS["neg"])(input)
+
+
+def _may_wait(t):
+    """Whether the result can be a view: not for recorders of calls, for batches, and on devices."""
+    state = thread.state
+    watched = state.level > 1 and (state.dispatching or state.listener is not None or state.witness is not None)
+    return type(t._array) in (np.ndarray, Conjugated) and not watched
+
+
+@composite(method=True)
+def resolve_conj(input):
+    """The tensor itself, or a copy with its elements where they are those of another tensor, conjugated.
+
+    Shape: (*) -> (*)
+
+    >>> resolve_conj(tensor([1.0 + 2.0j]).conj()).is_conj()
+    False
+    """
+    return input.clone() if input.is_conj() else input
+
+
+@composite(method=True)
+def resolve_neg(input):
+    """The tensor itself, or a copy with its elements where they are those of another tensor, negated.
+
+    Shape: (*) -> (*)
+
+    >>> resolve_neg(tensor([1.0]))
+    tensor([1.])
+    """
+    return input.clone() if input.is_neg() else input
 
 
 @composite(method=True, out=True)
@@ -179,7 +245,7 @@ def conj_physical_(self):
 
 def _angle(x):
     if x.dtype.kind == "c":
-        return np.angle(x)
+        return dense(np.angle(x))
     r = np.where(x < 0, x.dtype.type(math.pi) if x.dtype.kind != "V" else math.pi, 0).astype(x.dtype)
     return np.where(np.isnan(x), x, r)
 

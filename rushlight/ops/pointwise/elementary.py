@@ -51,7 +51,7 @@ def _sgn_rule(g, x, out):
     if x._array.dtype.kind != "c":
         return zeros_of(g)
     size = x.abs()
-    return ((g - (g * out.conj()).real * out) / size).masked_fill(size == 0, 0)
+    return ((g - (g * out.conj_physical()).real * out) / size).masked_fill(size == 0, 0)
 
 
 sign = unary(

@@ -162,7 +162,7 @@ def pow(input, exponent, *, out=None):
     if isinstance(exponent, Tensor):
         result = _pow_tensor(input, exponent) if isinstance(input, Tensor) else _pow_base(exponent, input)
     else:
-        result = _pow_scalar(input, exponent)
+        result = _pow_scalar(input, _fitting(input, exponent))
     return result if out is None else write_out("pow", (input, exponent), result, out)
 
 
@@ -170,7 +170,20 @@ def pow(input, exponent, *, out=None):
 def _power_operator(self, exponent):
     if isinstance(exponent, Tensor):
         return _pow_tensor(self, exponent)
-    return _pow_scalar(self, exponent) if isinstance(exponent, (int, float, complex, np.generic)) else NotImplemented
+    if not isinstance(exponent, (int, float, complex, np.generic)):
+        return NotImplemented
+    return _pow_scalar(self, _fitting(self, exponent))
+
+
+def _fitting(x, exponent):
+    """An exponent that the type of the powers can hold. Raises torch's error for others."""
+    kind = x._array.dtype
+    whole = kind.kind in "iu" and type(exponent) is int and exponent >= 128
+    if whole or (
+        kind.itemsize == 2 and kind.kind in "fV" and isinstance(exponent, (int, float)) and abs(exponent) > 65504
+    ):
+        exact(exponent, kind)
+    return exponent
 
 
 @composite(name="__rpow__", method=True, function=False)

@@ -6,7 +6,6 @@ import numpy as np
 
 from ...core.dispatch.mode import emit_event
 from ...core.dispatch.op import binary, composite, primitive, unary
-from ...core.tensor import dtype as dtypes
 from ...core.tensor.tensor import Tensor, constant, type_word
 from .building_blocks import F64, of_arrays
 from .checks import tensors_only
@@ -105,26 +104,6 @@ ge = _compared(
 )
 
 
-def _compare_exactly(op):
-    """Compare a tensor of narrow integers with an int beyond their range as int64, where others would wrap it around."""
-
-    def guarded(careful):
-        def call(record, tensors, metadata, error):
-            x, y = tensors
-            if type(y) is int and isinstance(x, Tensor) and x._array.dtype.kind in "iu":
-                if not -(1 << 63) <= y < 1 << 63:
-                    raise OverflowError("int too big to convert")
-                if x._array.dtype.itemsize < 8:
-                    return careful(record, (x.to(dtypes.int64), y), metadata, error)
-            return careful(record, tensors, metadata, error)
-
-        return call
-
-    scope = op.record.complete_scope()
-    for name in ("slow_call", "slow_operator"):
-        scope[name] = guarded(scope[name])
-
-
 def _equal_to_array(op):
     """`tensor == ndarray` compares with the array's values, as torch does; the other comparisons refuse."""
     scope = op.record.complete_scope()
@@ -140,7 +119,6 @@ def _equal_to_array(op):
 
 
 for _op in (eq, ne, lt, le, gt, ge):
-    _compare_exactly(_op)
     tensors_only(_op, 0)
 _equal_to_array(eq)
 

@@ -12,7 +12,7 @@ from ...core.dispatch.autocast import LOWER, Off, brought
 from ...core.dispatch.errors import argument_type
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
-from ...core.tensor.dtype import from_numpy
+from ...core.tensor.dtype import from_numpy, shown_type
 from ...core.tensor.tensor import Tensor
 from ..pointwise.building_blocks import conjugate
 from ..pointwise.checks import word
@@ -549,7 +549,7 @@ def refuse_expansion(shape, a):
     """Raise torch's error if `a` cannot be expanded to `shape`."""
     if a.ndim > len(shape):
         raise RuntimeError(
-            f"expand({list(a.shape)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
+            f"expand({shown_type(a)}, size={list(shape)}): the number of sizes provided ({len(shape)}) must be "
             "greater or "
             f"equal to the number of dimensions in the tensor ({a.ndim})"
         )

@@ -15,6 +15,7 @@ from ...core.tensor.size import broadcast_shapes, wrap_dim
 from ...core.tensor.tensor import Tensor, type_word
 from ...core.warn import warn
 from ..creation.filled import eye
+from ..pointwise.building_blocks import dense
 from ..shape.view import _unsafe_view
 from .matmul import bmm, conjugate, matmul, mm
 
@@ -539,7 +540,7 @@ def _cdist(x1, x2, /, p):
     if p == 1:
         return np.add.reduce(difference, -1)
     if p == 2:
-        return np.sqrt(np.add.reduce(difference * difference, -1))
+        return dense(np.sqrt(np.add.reduce(difference * difference, -1)))
     if p == math.inf:
         return np.maximum.reduce(difference, -1, initial=0)
     return np.add.reduce(difference**p, -1) ** (1 / p)

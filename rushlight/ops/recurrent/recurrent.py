@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from ...core.dispatch.op import composite
+from ...core.tensor.node import shown_as
 from ...core.tensor.tensor import Tensor
 from ..product.matmul import F32, linear
 from ..random.sample import dropout as drop
@@ -171,7 +172,11 @@ def _run(name: str, layer, args: tuple, kwargs: dict) -> tuple:
         return output, *final
     x, batch_first = a["input"], a["batch_first"]
     output, final = _network(layer, x.transpose(0, 1) if batch_first else x, None, state, *rest)
-    return output.transpose(0, 1) if batch_first else output, *final
+    if batch_first:
+        output = output.transpose(0, 1)
+        if name != "lstm":  # torch turns its result in place
+            shown_as(output, "TransposeBackward1")
+    return output, *final
 
 
 @composite()

@@ -10,6 +10,7 @@ from ...core.dispatch.inplace import write
 from ...core.dispatch.op import composite, primitive
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.casting import cast
+from ...core.tensor.layout import finfo
 from ...core.tensor.node import shown_as
 from ...core.tensor.size import wrap_dim
 from ..pointwise.building_blocks import F32, F64, MANY, conjugate, dense, widened
@@ -76,7 +77,7 @@ def cumprod(input, /, dim, *, dtype=None):
 
 @cumprod.vjp
 def _(g, input, out, dim):
-    if not g.ndim or not g.numel():
+    if not g.ndim or g.numel() <= 1:
         return g
 
     def otherwise():
@@ -143,24 +144,48 @@ def logcumsumexp(input, /, dim):
         raise NotImplementedError(
             f"\"logcumsumexp_out_cpu\" not implemented for '{dtypes.type_word(dtypes.from_numpy(input.dtype))}'"
         )
-    if not input.ndim or not input.size:
-        return input.copy()
-    if input.dtype.kind == "c":
-        rows = list(accumulate(np.moveaxis(input, d, 0), log_add_exp))
-        return np.ascontiguousarray(np.moveaxis(np.stack(rows), 0, d))
-    return dense(widened(np.logaddexp.accumulate)(input, d))
+    return _log_sums(input, d) if input.ndim and input.size else input.copy()
+
+
+def _log_sums(a, dim):
+    if a.dtype.kind == "c":
+        rows = list(accumulate(np.moveaxis(a, dim, 0), lambda total, x: log_add_exp(x, total)))
+        return np.ascontiguousarray(np.moveaxis(np.stack(rows), 0, dim))
+    return dense(widened(np.logaddexp.accumulate)(a, dim))
 
 
 @logcumsumexp.vjp
 def _(g, input, out, dim):
     if not g.ndim or not g.numel():
         return g
-    # S[k] = sum over j >= k of g[j] exp(out[k] - out[j]); no factor is above 1
-    step = out - shifted(out, dim, -1, float("inf"))  # infinite at the end, where nothing follows
-    decay = step.masked_fill(step.isnan() | step.isinf(), float("-inf")).exp()
-    total = _scan(g.flip(dim), conjugate(decay).flip(dim), dim).flip(dim)
-    share = input - out
-    return total * conjugate(share.masked_fill(share.isnan(), float("-inf")).exp())
+
+    return _logcumsumexp_backward(g, input, out, dim)
+
+
+@primitive(public=False, name="logcumsumexp_backward")
+def _logcumsumexp_backward(slope, input, sums, /, dim):
+    """S[k] = sum over j >= k of slope[j] exp(input[k] - sums[j]), in logarithms as torch has it: nan where infinities meet."""
+
+    def shares(log_slope):
+        total = _log_sums(np.flip(log_slope - sums, dim), wrap_dim(dim, slope.ndim))
+        return np.exp(np.flip(total, dim) + input)
+
+    if slope.dtype.kind == "c":
+        return np.conjugate(shares(np.log(np.conjugate(slope))))
+    size, lowest = np.log(np.abs(slope)), np.asarray(finfo(dtypes.from_numpy(slope.dtype)).min, slope.dtype)
+    return shares(np.where(slope > 0, size, lowest)) - shares(np.where(slope < 0, size, lowest))
+
+
+@_logcumsumexp_backward.vjp
+def _(g, slope, input, sums, out, dim, needs):
+    back = None
+    if needs[0] or needs[2]:
+        # A[j] = sum over k <= j of g[k] exp(input[k] - sums[j]); no factor is above 1
+        step = shifted(sums, dim, 1, float("-inf")) - sums  # infinite at the start, where nothing comes before
+        decay = step.masked_fill(step.isnan() | step.isinf(), float("-inf")).exp()
+        share = input - sums
+        back = _scan(g * share.masked_fill(share.isnan(), float("-inf")).exp(), decay, dim)
+    return back, conjugate(g) * out if needs[1] else None, -slope * conjugate(back) if needs[2] else None
 
 
 # ---------------------------------------------------------------------------------------------- differences and areas

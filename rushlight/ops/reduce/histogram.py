@@ -34,12 +34,20 @@ def _unique_all(input, /):
     return values.astype(input.dtype), inverse.reshape(input.shape), counts
 
 
+def _check_selected(shape, dim):
+    empty = shape.count(0)
+    if shape[dim] == 0 and empty > 1:
+        raise RuntimeError("Number of zero sized dimensions is more than one, so unique cannot be applied ")
+    if shape[dim] != 0 and empty:
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+
+
 @primitive(public=False, name="unique_dim", outputs=1)
 def _unique_dim(input, /, dim):
     d = wrap_dim(dim, input.ndim)
+    refuse("unique_dim", input.dtype, "c")
+    _check_selected(input.shape, d)
     if input.shape[d] == 0:
-        if 0 in input.shape[:d] + input.shape[d + 1 :]:
-            raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
         return input.copy(), np.zeros(0, I64), np.zeros(0, I64)
     values, inverse, counts = np.unique(_sortable(input), return_inverse=True, return_counts=True, axis=d)
     return values.astype(input.dtype), inverse.reshape(-1), counts
@@ -48,6 +56,8 @@ def _unique_dim(input, /, dim):
 @primitive(public=False, name="unique_consecutive", outputs=1)
 def _unique_runs(input, /, dim):
     refuse("unique", input.dtype, "c")
+    if dim is not None:
+        _check_selected(input.shape, wrap_dim(dim, input.ndim))
     a = input.reshape(-1) if dim is None else np.moveaxis(input, wrap_dim(dim, input.ndim), 0)
     new = np.ones(len(a), bool)
     if len(a) > 1:
@@ -450,7 +460,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         free = total - correction * squared / total
     centred = x - mean.unsqueeze(1)
     weighed = centred if w is None else centred * w
-    c = centred.matmul(weighed.t().conj())
+    c = centred.matmul(weighed.t().conj_physical())
     free = max(free, 0) if not isinstance(free, Tensor) else free.clamp(min=0)
     return (c / free).squeeze()
 

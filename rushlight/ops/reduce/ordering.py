@@ -13,8 +13,8 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.return_types import named
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
-from ...core.tensor.casting import dense_like
-from ...core.tensor.node import shown_as
+from ...core.tensor.casting import cast, dense_like
+from ...core.tensor.node import show_as, shown_as
 from ...core.tensor.size import wrap_dim
 from ...core.tensor.tensor import Tensor, constant
 from ..pointwise.building_blocks import F32, add_reduce, zero_where
@@ -103,7 +103,7 @@ def _(g, out1, input_shape, dim):
 
 
 @composite(method=True)
-def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
+def sort(input, dim=-1, descending=False, stable=None, *, out=None, axis=None):
     """The elements in order along `dim`, and where each was: a named tuple (values, indices). A nan counts as the largest.
 
     Args:
@@ -124,6 +124,8 @@ def sort(input, dim=-1, descending=False, stable=False, *, out=None, axis=None):
     if isinstance(dim, bool):
         raise TypeError("sort(): argument 'dim' must be int, not bool")
     result = _sort(input, dim, descending)
+    if stable is not None and result[0]._edge is not None:  # torch's second form
+        show_as(result[0]._edge.edges[0], "SortBackward1")
     return result if out is None else write_out("sort", (input,), result, out)
 
 
@@ -306,9 +308,9 @@ def _median_along(name, a, dim, keepdim, ignore_nan):
 
 
 def _median_all(a, ignore_nan):
-    refuse("median_cpu", a.dtype, "bc")
+    refuse("median_cpu", a.dtype, "bc" if a.size else "c")
     if not a.size:
-        return np.array(np.nan, a.dtype) if a.dtype.kind in "fV" else np.array(np.iinfo(a.dtype).min, a.dtype)
+        return cast(np.array(np.nan, F32), a.dtype)
     a = a.reshape(-1)
     rank = _median_rank(a, 0, ignore_nan)
     if isinstance(rank, int) and a.dtype.kind != "V":

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from ...core.dispatch.mode import may_branch_on_data
+from ...core.device.buffer import Buffer
+from ...core.dispatch.mode import may_branch_on_data, thread
 from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import write_out
 from ...core.tensor import dtype as dtypes
@@ -88,6 +89,34 @@ def spread(input, /, shape, dim, keepdim):
 @spread.vjp
 def _(g, input_shape, dim, keepdim):
     return g.sum(dim, keepdim=keepdim) if len(input_shape) or dim is not None else g.sum()
+
+
+@primitive(public=False, name="spread_view", node="ExpandBackward0")
+def _spread_view(input, /, shape, dim, keepdim):
+    if dim is None:
+        strides = (0,) * len(shape)
+    else:
+        axes = axis_tuple(dim, len(shape))
+        if not keepdim and input.ndim != len(shape):
+            input = input.reshape([1 if d in axes else n for d, n in enumerate(shape)])
+        strides = tuple([0 if d in axes else s for d, s in enumerate(input.strides)])
+    if type(input) is not np.ndarray:
+        return np.broadcast_to(input, shape)
+    if input.flags.c_contiguous and input.dtype.kind != "V" and 0 not in shape:
+        return np.ndarray(shape, input.dtype, input, 0, strides)  # a sixth of the time of as_strided
+    return np.lib.stride_tricks.as_strided(input, shape, strides)
+
+
+@_spread_view.vjp
+def _(g, input_shape, dim, keepdim):
+    return g.sum(dim, keepdim=keepdim) if len(input_shape) or dim is not None else g.sum()
+
+
+def sum_gradient(g, shape, dim, keepdim):
+    """The gradient of a sum: repeated without a copy, as torch has it; by `spread` for recorders and batches."""
+    if thread.state.level <= 1 and isinstance(g._array, (np.ndarray, Buffer)):
+        return _spread_view(g, shape, dim, keepdim)
+    return spread(g, shape, dim, keepdim)
 
 
 def keep_dims(t, dim, ndim):
@@ -167,7 +196,7 @@ def _sum_all(input, /):
 
 @_sum_all.vjp
 def _(g, input_shape):
-    return spread(g, input_shape, None, False)
+    return sum_gradient(g, input_shape, None, False)
 
 
 @primitive(public=False, name="sum.dim", node="SumBackward1")
@@ -178,7 +207,7 @@ def _sum_dim(input, /, dim, keepdim, dtype):
 
 @_sum_dim.vjp
 def _(g, input_shape, dim, keepdim):
-    return spread(g, input_shape, dim, keepdim)
+    return sum_gradient(g, input_shape, dim, keepdim)
 
 
 @composite(method=True)
@@ -213,7 +242,8 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None, axis=None, keep
 def _nansum(input, /, dim, keepdim, dtype):
     if input.dtype.kind in "fV":
         input = np.where(np.isnan(input), input.dtype.type(0), input)
-    return total(input, axes_of(dim, input.ndim), keepdim, dtype)
+    r = total(input, axes_of(dim, input.ndim), keepdim, dtype)
+    return r if dtype is None or r.dtype == dtype.numpy else r.astype(dtype.numpy)
 
 
 @_nansum.vjp
@@ -363,6 +393,8 @@ def _prod_all(input, /, dtype):
 @_prod_all.vjp
 def _(g, input, out):
     def otherwise():
+        if input._array.size == 1:
+            return g.expand(input.shape)
         others = _product_of_others(input.reshape(-1), 0).reshape(input.shape)
         return (g * conjugate(others)).masked_fill((input.detach() == 0).sum() > 1, 0)
 
@@ -383,7 +415,11 @@ def _(g, input, out, dim, keepdim):
     return unless_zero(
         input,
         lambda x: spread(g * conjugate(out), x.shape, dim, keepdim) / conjugate(x),
-        lambda: spread(g, input.shape, dim, keepdim) * conjugate(_product_of_others(input, dim)),
+        lambda: (
+            spread(g, input.shape, dim, keepdim) * conjugate(_product_of_others(input, dim))
+            if input.shape[dim] != 1
+            else spread(g, input.shape, dim, keepdim)
+        ),
     )
 
 
@@ -560,9 +596,9 @@ def _(g, input, out, ord, dim, keepdim, dtype):
     if ord == 1:
         return x.sgn() * g
     if ord == 2:
-        return x * (g / out).masked_fill(out == 0, 0)
+        return g * (x / out).masked_fill(out == 0, 0)  # so torch's own derivative is nan where this is 0 / 0
     if ord in (math.inf, -math.inf):
-        chosen = x.abs() == out
+        chosen = (x.abs() == out) | (x.isnan() & out.isnan())
         count = chosen.sum(dim, keepdim=True) if x.ndim else 1
         return x.sgn() * (chosen / count * g)
     if ord < 1:

@@ -164,7 +164,7 @@ def _moments_rule(g_var, g_mean, x, dim, correction, keepdim):
     return total
 
 
-def _moment_arguments(input, dim, unbiased, keepdim, correction):
+def _moment_arguments(name, input, dim, unbiased, keepdim, correction):
     """(dim, correction, keepdim) of the forms f(x, unbiased), f(x, dim, unbiased, keepdim), f(x, dim, correction=...)."""
     if isinstance(dim, bool):
         dim, unbiased = None, dim
@@ -174,13 +174,13 @@ def _moment_arguments(input, dim, unbiased, keepdim, correction):
         raise TypeError("'unbiased' and 'correction' cannot both be given")
     n = count_of(input._array.shape, dim) if input._array.size else 0
     if n - correction <= 0 and input.dtype.category >= 2:
-        _warn_degrees_of_freedom()
+        _warn_degrees_of_freedom(name)
     return dim, correction, keepdim
 
 
-def _warn_degrees_of_freedom() -> None:
+def _warn_degrees_of_freedom(name: str) -> None:
     warn(
-        "std(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
+        f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel "
         "divided by output numel).",
     )
 
@@ -203,7 +203,7 @@ def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     >>> var(tensor([1.0, 2.0, 3.0, 4.0]))
     tensor(1.6667)
     """
-    return _var(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
+    return _var(input, *_moment_arguments("var", input, dim, unbiased, keepdim, correction))
 
 
 @composite(method=True, out=True)
@@ -224,7 +224,7 @@ def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None):
     >>> std(tensor([1.0, 3.0]), correction=0)
     tensor(1.)
     """
-    return _std(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
+    return _std(input, *_moment_arguments("std", input, dim, unbiased, keepdim, correction))
 
 
 @composite()
@@ -244,7 +244,7 @@ def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
-    return _var_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
+    return _var_mean(input, *_moment_arguments("var_mean", input, dim, unbiased, keepdim, correction))
 
 
 @composite()
@@ -264,4 +264,4 @@ def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None, 
     """
     if axis is not None or keepdims is not None:
         dim, keepdim = accept_numpy(dim, keepdim, axis, keepdims)
-    return _std_mean(input, *_moment_arguments(input, dim, unbiased, keepdim, correction))
+    return _std_mean(input, *_moment_arguments("std_mean", input, dim, unbiased, keepdim, correction))

@@ -156,8 +156,10 @@ def _at_least(n: int):
         if len(shape) >= n:
             return t
         if n == 3:
-            return _view(t, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)])
-        return _view(t, (1,) * (n - len(shape)) + shape)
+            view = _view(t, {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)])
+        else:
+            view = _view(t, (1,) * (n - len(shape)) + shape)
+        return shown_as(view, "UnsqueezeBackward0") if shape else view
 
     def f(*tensors):
         if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):

@@ -9,6 +9,7 @@ import numpy as np
 from ...core.device import devices
 from ...core.device.backend import Backend, on_device, run_on
 from ...core.device.buffer import Buffer, outline_of
+from ...core.device.conjugated import Conjugated, elements_of
 from ...core.dispatch.aten import operator
 from ...core.dispatch.aten.torch_dispatch import ask_for, ask_mode, write_by_class
 from ...core.dispatch.aten.wrapper import Wrapper
@@ -24,8 +25,8 @@ from ...core.tensor.node import Node, show_as, shown_as
 from ...core.tensor.placeholder import NoArray
 from ...core.tensor.resizing import resize
 from ...core.tensor.size import new_shape_from
-from ...core.tensor.storage import expose, storage_of, tick, user_line
-from ...core.tensor.tensor import Tensor, alias, constant, wrap
+from ...core.tensor.storage import expose, private_storage, storage_of, tick, user_line
+from ...core.tensor.tensor import Tensor, alias, constant, version_of, wrap
 from ..creation.arguments import backend_like, check_rank, format_name
 
 # ---------------------------------------------------------------------------------------------- copied
@@ -234,7 +235,11 @@ def write_values(self: Tensor, a: Any, sources: tuple, node: Any) -> Tensor:
     recording = state.grad and (self._edge is not None or any(t._edge is not None for t in sources))
     check_writable(self, state, may_share=np.ndim(a) == 0)
     storage = storage_of(self)
-    if sources and sources[0]._storage is storage and is_read_again(self._array, a):
+    if type(self._array) is Conjugated:
+        self._array.write(..., np.broadcast_to(elements_of(a), self._array.shape))
+    elif type(a) is Conjugated:
+        copy_into(self._array, a.elements())
+    elif sources and sources[0]._storage is storage and is_read_again(self._array, a):
         write_in_order(np.asarray, self._array, castable(a, self._array.dtype))
     elif isinstance(a, (np.ndarray, Buffer)):
         copy_into(self._array, a)
@@ -427,17 +432,26 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     With `size`, the elements in that memory from `storage_offset` on.
     """
     if source is None:
+        version = version_of(self) + 1
         self._array, self._storage = run_on(backend_like(self), np.empty, 0, self.dtype.numpy), None
+        storage_of(self).version = version
         if thread.state.level > 1:
             emit_event("rebound", self)
         return self
     if not isinstance(source, Tensor):
+        if not hasattr(source, "_flat"):
+            raise TypeError(
+                f"set_() received an invalid combination of arguments - got ({type_name(source)}), but expected one of:\n"
+                " * ()\n * (Tensor source)\n * (torch.Storage source)\n * (torch.Storage source, int storage_offset, "
+                "tuple of ints size, tuple of ints stride)\n"
+            )
         source = _of_storage(source, self._array.dtype)
     if size is not None:
         source = source.as_strided(size, stride or _dense_strides(size), storage_offset)
     if source.dtype is not self.dtype:
         raise RuntimeError(f"Could not set tensor of type {source.dtype} to a tensor of type {self.dtype}")
-    self._array, self._storage = source._array, storage_of(source)
+    self._storage = private_storage(storage_of(source), version_of(self) + 1)  # the counter is the tensor's own
+    self._array = source._array
     if thread.state.level > 1:
         emit_event("rebound", self)
     return self

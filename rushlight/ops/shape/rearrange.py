@@ -258,7 +258,12 @@ def roll(input, shifts, dims=None):
 
 @primitive(name="rot90", public=False)
 def _rot90(input, /, k, dims):
-    return np.rot90(input, k, dims).copy()
+    k %= 4
+    if k == 0:
+        return input.copy()
+    if k == 2:
+        return np.flip(input, dims).copy("K")
+    return np.flip(input, dims[1] if k == 1 else dims[0]).copy("K").swapaxes(*dims)  # a copy, then a view, as in torch
 
 
 @_rot90.vjp

@@ -230,12 +230,12 @@ def _polar(abs, angle, /):
 
 @_polar.vjp("abs")
 def _(g, out):
-    return (g.conj() * out.sgn()).real  # nothing at 0, as torch has it
+    return (g.conj_physical() * out.sgn()).real  # nothing at 0, as torch has it
 
 
 @_polar.vjp("angle")
 def _(g, out):
-    return (g.conj() * (out * 1j)).real
+    return (g.conj_physical() * (out * 1j)).real
 
 
 @composite(out=True)

@@ -15,6 +15,7 @@ from ...core.dispatch.op import composite, primitive
 from ...core.dispatch.slow_path import watch_view
 from ...core.tensor import dtype as dtypes
 from ...core.tensor.channels_last import CHANNELS_LAST
+from ...core.tensor.dtype import shown_type
 from ...core.tensor.layout import contiguous_format
 from ...core.tensor.node import Leaf, show_as
 from ...core.tensor.size import (
@@ -504,7 +505,7 @@ def squeeze(input, dim=None, *, axis=None):
 def _expand(input, /, size):
     if len(size) < input.ndim:
         raise RuntimeError(
-            f"expand({list(input.shape)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater "
+            f"expand({shown_type(input)}, size={list(size)}): the number of sizes provided ({len(size)}) must be greater "
             f"or equal to the number of dimensions in the tensor ({input.ndim})"
         )
     lead = len(size) - input.ndim
@@ -516,7 +517,7 @@ def _expand(input, /, size):
         if n == -1:
             if i < lead:
                 raise RuntimeError(
-                    f"expand({list(input.shape)}, size={list(size)}): The expanded size of the tensor (-1) isn't allowed "
+                    f"expand({shown_type(input)}, size={list(size)}): The expanded size of the tensor (-1) isn't allowed "
                     f"in a leading, non-existing dimension {i}"
                 )
             n = have

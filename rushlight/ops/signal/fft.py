@@ -299,7 +299,7 @@ def hfft(input, n=None, dim=-1, norm=None, *, out=None):
     tensor([ 8., -2.,  0., -2.])
     """
     x, d, n = _half(_floating(input, "hfft"), n, dim)
-    return _finished("fft_hfft", input, _c2r(x.conj(), (d,), _scale(norm, True), n), out)
+    return _finished("fft_hfft", input, _c2r(x.conj_physical(), (d,), _scale(norm, True), n), out)
 
 
 def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
@@ -317,7 +317,7 @@ def ihfft(input, n=None, dim=-1, norm=None, *, out=None):
     tensor([1., 2., 3.])
     """
     x, d = _points(_real(input, "ihfft"), n, dim)
-    return _finished("fft_ihfft", input, _r2c(x, (d,), _scale(norm, False), True).conj(), out)
+    return _finished("fft_ihfft", input, _r2c(x, (d,), _scale(norm, False), True).conj_physical(), out)
 
 
 # ---------------------------------------------------------------------------------------------- several dimensions
@@ -442,7 +442,7 @@ def hfftn(input, s=None, dim=None, norm=None, *, out=None):
     torch.Size([2, 4])
     """
     x, dims, n = _half_dims(input, s, dim, "hfftn")
-    return _finished("fft_hfftn", input, _c2r(x.conj(), dims, _scale(norm, True), n), out)
+    return _finished("fft_hfftn", input, _c2r(x.conj_physical(), dims, _scale(norm, True), n), out)
 
 
 def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
@@ -462,7 +462,7 @@ def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
     """
     x, dims = _real_dims(input, s, dim, "ihfftn")
     scale = _scale(norm, False)
-    result = _r2c(x, dims[-1:], scale, True).conj()
+    result = _r2c(x, dims[-1:], scale, True).conj_physical()
     return _finished("fft_ihfftn", input, _c2c(result, dims[:-1], scale, False) if dims[1:] else result, out)
 
 
