@@ -15,7 +15,7 @@ FLOOR = 16  # units in the last place of the largest element
 def arrays_in(value: Any) -> Iterator[Any]:
     """The tensors' arrays, the gradients behind them, and the plain values of a result, in order."""
     if isinstance(value, Tensor):
-        yield value.detach()._array
+        yield value.detach().resolve_conj().resolve_neg()._array
     elif isinstance(value, (tuple, list)):
         for v in value:
             yield from arrays_in(v)
