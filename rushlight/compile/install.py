@@ -116,16 +116,30 @@ def _prefer_programs(record: Op) -> None:
     kernel, least = record.kernel, record.jit_min_elements
     assert least is not None
 
-    def preferred(first: Any, *rest: Any, **keywords: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least and jit.on:
+    def alone(first: Any) -> Any:
+        if type(first) is np.ndarray and first.size >= least:
+            return _run_candidate(record, kernel, (first,), {})
+        return kernel(first)
+
+    def preferred(first: Any, *rest: Any) -> Any:
+        if type(first) is np.ndarray and first.size >= least:
+            return _run_candidate(record, kernel, (first, *rest), {})
+        return kernel(first, *rest)
+
+    def with_keywords(first: Any, *rest: Any, **keywords: Any) -> Any:
+        if type(first) is np.ndarray and first.size >= least:
             return _run_candidate(record, kernel, (first, *rest), keywords)
         return kernel(first, *rest, **keywords)
 
-    record.override(preferred)
+    signature = record.signature  # small calls should pay for no more than they need
+    has_one = len(signature.arrays) == 1 and not signature.metadata and record.kind == "general"
+    record.override(with_keywords if signature.keyword else alone if has_one else preferred)
 
 
 def _run_candidate(record: Op, kernel: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> Any:
     """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes."""
+    if not jit.on:
+        return kernel(*arguments, **keywords)
     if _work.left > 0:
         _work.left -= arguments[0].size
         return kernel(*arguments, **keywords)
