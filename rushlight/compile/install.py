@@ -12,16 +12,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..core.dispatch import extension_points
-from ..core.dispatch.op import JIT_CANDIDATES, Op
+from ..core.dispatch.op import JIT_CANDIDATES
 from ..core.jit_switch import jit
 from ..core.random.continuous import normals_by_numpy
 from ..core.random.mersenne import WORDS, blocks_by_numpy
 from ..ops.pointwise.fused_loops import FUSED_LOOPS
 
 if TYPE_CHECKING:
+    from ..core.dispatch.op import Op
     from ..ops.pointwise.fused_loops import FusedLoop
 
 _blocks_left = 10_000_000 // WORDS
@@ -48,7 +47,7 @@ def install() -> None:
     for loop in FUSED_LOOPS.values():
         loop.override(partial(_first_loop, loop))
     for record in JIT_CANDIDATES:
-        _prefer_programs(record)
+        record.override_large(partial(_run_large, record))
 
 
 def install_native() -> tuple[Callable[[Any, int], Any], Callable[..., bool]]:
@@ -111,41 +110,14 @@ def _first_combine(how: str, out: Any, where: tuple, values: Any) -> bool:
     return _elements_left < 0 and jit.on and install_native()[1](how, out, where, values)
 
 
-def _prefer_programs(record: Op) -> None:
-    """Have an operator's kernel try a program where its first array is large enough."""
-    kernel, least = record.kernel, record.jit_min_elements
-    assert least is not None
-
-    def alone(first: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least:
-            return _run_candidate(record, kernel, (first,), {})
-        return kernel(first)
-
-    def preferred(first: Any, *rest: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least:
-            return _run_candidate(record, kernel, (first, *rest), {})
-        return kernel(first, *rest)
-
-    def with_keywords(first: Any, *rest: Any, **keywords: Any) -> Any:
-        if type(first) is np.ndarray and first.size >= least:
-            return _run_candidate(record, kernel, (first, *rest), keywords)
-        return kernel(first, *rest, **keywords)
-
-    signature = record.signature  # small calls should pay for no more than they need
-    has_one = len(signature.arrays) == 1 and not signature.metadata and record.kind == "general"
-    record.override(with_keywords if signature.keyword else alone if has_one else preferred)
-
-
-def _run_candidate(record: Op, kernel: Callable[..., Any], arguments: tuple, keywords: dict[str, Any]) -> Any:
-    """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes."""
-    if not jit.on:
-        return kernel(*arguments, **keywords)
-    if _work.left > 0:
+def _run_large(record: Op, *arguments: Any, **keywords: Any) -> Any:
+    """By the kernel, counted: 20 million elements take NumPy twice as long as loading LLVM takes. Then by a program."""
+    if _work.left > 0 or not jit.on:
         _work.left -= arguments[0].size
-        return kernel(*arguments, **keywords)
+        return record.kernel(*arguments, **keywords)
     from .jit import eager
 
-    return eager.run(record, kernel, arguments, keywords)
+    return eager.run(record, arguments, keywords)
 
 
 def prefer_programs() -> None:

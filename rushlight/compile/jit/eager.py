@@ -8,7 +8,6 @@ made. Decision 24.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,18 +29,18 @@ _route: Route[_Program] = Route("eager")
 _state = _route.state
 
 
-def run(record: Op, kernel: Callable, arguments: tuple, keywords: dict[str, Any]) -> Any:
-    """What the kernel gives for these arguments: by a program, once they have come often enough."""
+def run(record: Op, arguments: tuple, keywords: dict[str, Any]) -> Any:
+    """What an operator's kernel gives for these arguments: by a program, once they have come often enough."""
     if mode.on:
-        return kernel(*arguments, **keywords)
+        return record.kernel(*arguments, **keywords)
     try:
         key = record.name, fpmath(), *map(_outline, arguments), *map(_outline, keywords.values())
         program = _state.programs.get(key)
     except TypeError:  # a list among the arguments
-        return kernel(*arguments, **keywords)
+        return record.kernel(*arguments, **keywords)
     if program is not None:
         return program(arguments)
-    results = kernel(*arguments, **keywords)
+    results = record.kernel(*arguments, **keywords)
     if _route.is_due(key, max(arguments[0].size, _AT_LEAST), record.jit_warmup):
         _route.make(key, lambda: _Program(record, arguments, keywords, results), lambda: record.name)
     return results

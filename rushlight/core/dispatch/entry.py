@@ -347,7 +347,7 @@ def call({parameters}):
     if level > 1:
         return slow_call(record, ({tensors}), ({metadata}), None)
     try:
-{take}{type_check}        r = state.run(kernel, {arrays}{call})
+{take}{type_check}        r = state.run({kernel}, {arrays}{call})
     except Exception as error:
         return slow_call(record, ({tensors}), ({metadata}), error)
 {tail}
@@ -395,7 +395,7 @@ def call(input{out}):
         return slow_call(record, (input,), (), None)
     try:
         a = input._array
-{type_check}        r = state.run(kernel, a)
+{type_check}        r = state.run({kernel}, a)
         e0 = input._edge
     except Exception as error:
         return slow_call(record, (input,), (), error)
@@ -434,7 +434,7 @@ def call(input, other{out}):
             if b.dtype is not d{type_check}:
                 return {slow}(record, (input, other), (), None)
             e1 = other._edge
-        r = state.run(kernel, a, b)
+        r = state.run({kernel}, a, b)
         if r.ndim > 1 and (input._storage is not None or r.ndim > 2) and not a.flags.c_contiguous:
             r = ordered(r, a)
         e0 = input._edge
@@ -481,9 +481,15 @@ def _pointwise_text(record: Op, form: str) -> tuple[str, Saved]:
         "type_check": _pointwise_check(record, unary),
         "integers": "" if record.promote == "float" else " and (d is not I64 or kind is float)",
         "slow": "slow_operator" if form == "operator" else "slow_call",
+        "kernel": _chosen_kernel(record, "a"),
     }
     template = _UNARY if unary else _REFLECTED if form == "reflected" else _BINARY
     return template.format(**fields), saved
+
+
+def _chosen_kernel(record: Op, first: str) -> str:
+    """What an entry point runs: for an operator that may become a program another way from so many elements on."""
+    return "kernel" if record.jit_min_elements is None else f"kernel if {first}.size < least else large"
 
 
 def _pointwise_check(record: Op, unary: bool) -> str:
@@ -576,6 +582,7 @@ def _general_text(record: Op) -> tuple[str, Saved]:
         tensors=tensors,
         metadata=metadata,
         type_check=_arrays_only(record, variables, otherwise) + _mixed_types(record, variables, otherwise),
+        kernel=_chosen_kernel(record, "a0"),
         arrays="".join(v[1] + ", " for v in variables.values()),
         call=sig.call(),
         tail=_tail(record, saved, list(sig.arrays), edges),
@@ -666,7 +673,7 @@ def complete_scope(record: Op) -> dict[str, Any]:
         array_of=_array_of, dtype_of=_dtype_of, edge_of=_edge_of, storage_of=storage_of, F32=np.dtype(np.float32), F64=np.dtype(np.float64), I64=np.dtype(np.int64),
         slow_call=slow.call, slow_operator=slow.operator, older_call=number_first.call, slow_out=slow.into_out, given=given, ordered=slow.ordered, watch_view=slow.watch_view,
         mark_inference=slow.mark_inference, check_inference=slow.check_inference, finish_many=slow.finish_many, relink=slow.relink, wrap_extra=slow.wrap_extra, no_rule=slow.no_rule, keeps_history=slow.keeps_history, unrecorded=slow.unrecorded,
-        **(SCOPE if record.lacks else {}),
+        **(SCOPE if record.lacks else {}), **({} if record.jit_min_elements is None else {"least": record.jit_min_elements, "large": record.large or record.kernel}),
     )  # fmt: skip
     return scope
 

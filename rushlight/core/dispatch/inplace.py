@@ -78,7 +78,7 @@ def _unary_method(record: Op) -> Any:
                 if type(kernel) is np.ufunc:
                     state.run(kernel, a, a)
                 else:
-                    np.copyto(a, state.run(kernel, a))
+                    np.copyto(a, state.run(record.kernel_for(a), a))
                 _wrote(s, state)
                 return self
         return write(record, self, (), ())

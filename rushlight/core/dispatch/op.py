@@ -65,7 +65,7 @@ class Op:
 
     __slots__ = (
         "_node_class", "columns", "differentiable", "doc", "draws", "extras", "follows", "function", "host_indices", "inplace",
-        "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "name", "node", "number_first", "numbers", "out", "outputs",
+        "jit_min_elements", "jit_warmup", "kernel", "kind", "lacks", "large", "name", "node", "number_first", "numbers", "out", "outputs",
         "promote", "reference", "rest", "returns", "rules", "samples", "scope", "signature", "unrounded", "view",
     )  # fmt: skip
 
@@ -110,6 +110,7 @@ class Op:
         self.columns = columns
         self.reference = return_columns(kernel, columns) if columns else kernel  # devices run this one
         self.kernel = self._laid_out(kernel)
+        self.large: Callable | None = None  # what runs it for `jit_min_elements` and more
         self.kind = kind
         self.doc = doc or kernel.__doc__
         if doc and promote:
@@ -172,6 +173,18 @@ class Op:
         It is given NumPy's arrays and nothing else: it may read their addresses.
         """
         self.kernel = self.scope["kernel"] = self._laid_out(kernel)
+
+    def override_large(self, run: Callable) -> None:
+        """Run the CPU's kernel by `run` where the first array has `jit_min_elements` and more; it may call `self.kernel`."""
+        self.large = run
+        if "large" in self.scope:
+            self.scope["large"] = run
+
+    def kernel_for(self, first: Any) -> Callable:
+        """The CPU's kernel for arrays of which this is the first."""
+        least = self.jit_min_elements
+        is_large = least is not None and type(first) is np.ndarray and first.size >= least
+        return (is_large and self.large) or self.kernel
 
     def invoke(self, f: Callable, arrays: Sequence, metadata: tuple) -> Any:
         """Call `f` (the kernel on arrays, or the public function on tensors) with metadata in the signature's order."""

@@ -16,7 +16,7 @@ def call(input, dim, *, dtype, axis, out):
         e0 = input._edge
         if type(a0) is not ndarray:
             return slow_call(record, (input, ), (dim, dtype, ), None)
-        r = state.run(kernel, a0, dim, dtype=dtype)
+        r = state.run(kernel if a0.size < least else large, a0, dim, dtype=dtype)
     except Exception as error:
         return slow_call(record, (input, ), (dim, dtype, ), error)
     if type(r) is not ndarray:
