@@ -77,3 +77,12 @@ def test_sorted_elements_and_their_places_are_in_the_order_of_the_input(device):
     for call in (lambda: x.sort(-1), lambda: x.sort(stable=True, dim=0, descending=True), lambda: x.int().sort(1)):
         assert [r.stride() for r in call()] == [(1, 2, 6), (1, 2, 6)]
     assert x.argsort(1).stride() == torch.polygamma(1, x).stride() == (1, 2, 6)
+
+
+@pytest.mark.parametrize("operator", [torch.add, torch.mul, torch.lt, torch.atan2], ids=lambda f: f.__name__)
+def test_a_result_of_two_matrices_has_the_order_of_the_first(operator):
+    def strides(device):
+        x, y = torch.ones(3, 4, device=device).t(), torch.ones(4, 3, device=device)
+        return operator(x, y).stride(), operator(y, x).stride(), operator(x[:, ::2], y[:, ::2]).stride()
+
+    assert strides("meta") == strides("cpu") == ((1, 4), (3, 1), (1, 4))

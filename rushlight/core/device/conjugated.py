@@ -25,7 +25,8 @@ class Conjugated(np.lib.mixins.NDArrayOperatorsMixin, Placeholder):
     def __init__(self, outline: np.ndarray, conj: bool, neg: bool):
         super().__init__(outline.shape, outline.dtype)
         self.outline, self.conj, self.neg = outline, conj, neg
-        exist.append(True) if not exist else None
+        if not exist:
+            exist.append(True)
 
     strides = property(lambda self: self.outline.strides)
     flags = property(lambda self: self.outline.flags)

@@ -98,8 +98,7 @@ class NanInfGrad(Check):
         broken = []
         if whole and not _is_sum_finite(event.entries):
             broken = [e for e in event.entries if not _is_finite(e.ref())]
-        loss_is_finite = all(math.isfinite(a.item()) if type(a := t._array) is np.ndarray and a.size == 1 and a.dtype.kind == "f"
-            else _all_finite(a) for t in event.roots)  # fmt: skip
+        loss_is_finite = all(_all_finite(t._array) for t in event.roots)
         if loss_is_finite and not broken:
             return
         if not all(_all_finite(t._array) for leaf in event.tape.leaves if (t := leaf.ref()) is not None):
@@ -196,6 +195,8 @@ def _is_finite(tensor: Any) -> bool:
 def _all_finite(array: Any) -> bool:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in FLOATING:
         return True
+    if array.size == 1 and array.dtype.kind == "f":
+        return math.isfinite(array.item())
     if array.flags.c_contiguous:
         flat = array.reshape(-1)
         with np.errstate(all="ignore"):

@@ -36,12 +36,8 @@ class SoftmaxOverBatch(Check):
                 self._look_at_attention(event, node, tape)
             if name_of(node) not in LOSSES or not node.edges:
                 continue
-            source = behind(node.edges[0], _THROUGH)
-            if (
-                type(source) is Leaf
-                or name_of(source) not in ("softmax", "log_softmax")
-                or not _is_over_batch(source, tape)
-            ):
+            source = _softmax_over_batch(node.edges[0], _THROUGH, "softmax", "log_softmax")
+            if source is None:
                 continue
             place = self.doctor.line_of(source, tape) or event.place
             place = layer_made_within(place, "softmax", "logsoftmax") or place
@@ -58,17 +54,12 @@ class SoftmaxOverBatch(Check):
     def _look_at_mixture(self, node: Any, tape: Tape) -> bool:
         """A product for each sample, over which weights of shape (N, C) sum to 1. Whether it is one."""
         for edge, summed in zip(node.edges[-2:], (-1, -2), strict=False):
-            if edge is None:
-                continue
-            source = behind(edge, _KEEP_ORDER)
+            source = _softmax_over_batch(edge, _KEEP_ORDER, "softmax")
             if (
-                source is None
-                or type(source) is Leaf
-                or name_of(source) != "softmax"
-                or not _is_over_batch(source, tape)
+                source is not None
+                and len(edge.shape) == 3
+                and (edge.shape[0], edge.shape[summed]) == tuple(source.shape)
             ):
-                continue
-            if len(edge.shape) == 3 and (edge.shape[0], edge.shape[summed]) == tuple(source.shape):
                 self._tell_of_weights(source, node, tape)
                 return True
         return False
@@ -104,15 +95,8 @@ class SoftmaxOverBatch(Check):
         if saved(node, "dim") not in _SECOND[len(product.shape)]:
             return
         for edge in product.edges:
-            source = behind(edge, _KEEP_ORDER)
-            if (
-                source is None
-                or type(source) is Leaf
-                or name_of(source) != "softmax"
-                or not _is_over_batch(source, tape)
-            ):
-                continue
-            if tuple(source.shape) == tuple(product.shape)[:2]:
+            source = _softmax_over_batch(edge, _KEEP_ORDER, "softmax")
+            if source is not None and tuple(source.shape) == tuple(product.shape)[:2]:
                 self._tell_of_weights(source, node, tape)
 
     def _tell_of_weights(self, source: Any, node: Any, tape: Tape) -> None:
@@ -127,6 +111,10 @@ class SoftmaxOverBatch(Check):
         )
 
 
-def _is_over_batch(node: Any, tape: Tape) -> bool:
-    dim = saved(node, "dim")
-    return dim in (0, -2) and len(node.shape) == 2 and min(node.shape) > 1
+def _softmax_over_batch(edge: Any, through: frozenset[str], *names: str) -> Any:
+    """The softmax over dimension 0 of a matrix that an edge's value comes from; None where it does not."""
+    node = behind(edge, through)
+    if node is None or type(node) is Leaf or name_of(node) not in names:
+        return None
+    is_over_batch = saved(node, "dim") in (0, -2) and len(node.shape) == 2 and min(node.shape) > 1
+    return node if is_over_batch else None

@@ -332,26 +332,15 @@ def _setitem(self, index, value):
 
 
 def _write_number(self: Tensor, index: Any, value: float) -> bool:
-    """Do `x[index] = value` for a plain index where it needs no checks and no history. Whether it was done."""
+    """Do `x[index] = value` for a plain index or a mask where it needs no checks and no history. Whether it was done."""
     a = self._array
     if type(a) is not np.ndarray:
         return False
-    kind = type(index)
-    if kind is not int:
-        if kind is not tuple:
-            return (
-                fill_where(self, index, value)
-                if kind is not slice
-                else _is_rising(index) and _put_number(self, index, value)
-            )
-        for i in index:
-            if type(i) is not int and not (type(i) is slice and _is_rising(i)):
-                return False
-    return _put_number(self, index, value)
-
-
-def _put_number(self: Tensor, index: Any, value: float) -> bool:
-    a = self._array
+    if isinstance(index, Tensor):
+        return fill_where(self, index, value)
+    for i in index if type(index) is tuple else (index,):
+        if type(i) is not int and not (type(i) is slice and _is_rising(i)):
+            return False
     try:
         a[index]
     except IndexError:
