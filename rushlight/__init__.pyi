@@ -197,6 +197,8 @@ from .ops import hardshrink as hardshrink
 from .ops import softshrink as softshrink
 from .ops import glu as glu
 from .ops import scaled_dot_product_attention as scaled_dot_product_attention
+from .ops import nll_loss as nll_loss
+from .ops import cross_entropy as cross_entropy
 from .ops import ctc_loss as ctc_loss
 from .ops import arange as arange
 from .ops import range as range
@@ -227,8 +229,6 @@ from .ops import l1_loss as l1_loss
 from .ops import smooth_l1_loss as smooth_l1_loss
 from .ops import huber_loss as huber_loss
 from .ops import poisson_nll_loss as poisson_nll_loss
-from .ops import nll_loss as nll_loss
-from .ops import cross_entropy as cross_entropy
 from .ops import kl_div as kl_div
 from .ops import binary_cross_entropy as binary_cross_entropy
 from .ops import binary_cross_entropy_with_logits as binary_cross_entropy_with_logits

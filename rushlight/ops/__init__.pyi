@@ -470,6 +470,14 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor | _Nu
     """softmax(query key^T scale + mask) value: each query's mean of the values, weighted by how well the keys fit."""
     ...
 
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean') -> Tensor:
+    """-weight[target] * input[target] for log-probabilities. Shape: (N, C, *), (N, *) -> () or (N, *)."""
+    ...
+
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
+    """-log softmax(input)[target], for class indices or class probabilities as target."""
+    ...
+
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _Number = 0, reduction: _int | _str = 0, zero_infinity: _bool = False) -> Tensor:
     """Connectionist temporal classification; torch's core form of `nn.functional.ctc_loss`."""
     ...
@@ -592,14 +600,6 @@ def huber_loss(input: Tensor, target: Tensor, reduction: _str = 'mean', delta: _
 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: _str = 'mean') -> Tensor:
     """exp(input) - target * input of each element, reduced; torch's core form of `nn.functional.poisson_nll_loss`."""
-    ...
-
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean') -> Tensor:
-    """-weight[target] * input[target] for log-probabilities. Shape: (N, C, *), (N, *) -> () or (N, *)."""
-    ...
-
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: _str = 'mean', label_smoothing: _float = 0.0) -> Tensor:
-    """-log softmax(input)[target], for class indices or class probabilities as target."""
     ...
 
 def kl_div(input: Tensor, target: Tensor, reduction: _str = 'mean', log_target: _bool = False) -> Tensor:
